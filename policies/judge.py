@@ -65,7 +65,7 @@ def judge_files(
     circumstances: Circumstances,
     unchanged: Iterable[Parsed] = (),
 ) -> Judgement:
-    """Judge a change in files. First the objects are completed as by the mutating webhook.
+    """Judge a change in files. The objects are first completed as by the mutating webhook.
 
     No API server has read the files, so fields that it would drop or refuse are findings, too.
 
@@ -87,7 +87,7 @@ def judge_stored(
 
 
 def stored_state(state: StateBefore, configuration: Configuration) -> StateBefore:
-    """The state that a cluster would store if the objects were applied to it: each is completed as by the webhook."""
+    """The state that a cluster would store if the objects were applied: the mutating webhook's defaults are added."""
     present = [Parsed(found, manifest) for ref, manifest in state.manifests.items() if (found := state.world.get(ref))]
     complete = [completed(it, state.world, configuration) for it in present]
     changed = [now for was, now in zip(present, complete, strict=True) if now is not was]
@@ -96,7 +96,7 @@ def stored_state(state: StateBefore, configuration: Configuration) -> StateBefor
 
 
 def evaluate(proposal: Proposal) -> Verdict:
-    """All findings of all rules about this proposal."""
+    """The verdict of all rules on this proposal."""
     return _verdict(_run_rules(proposal))
 
 
@@ -116,7 +116,7 @@ def _run_rules(proposal: Proposal) -> _RuleResults:
     found: list[Judged] = []
     unjudged: list[Unjudged] = []
     for rule in concerned(proposal.kinds(), proposal.occasions()):
-        if rule.default is Action.OFF and silenced(rule, proposal.configuration):  # no call for most rules
+        if rule.default is Action.OFF and silenced(rule, proposal.configuration):
             continue
         if rule.of_change and proposal.stored:
             continue
@@ -125,13 +125,13 @@ def _run_rules(proposal: Proposal) -> _RuleResults:
                 judged, missed = findings(rule, proposal, results)
                 found += judged
                 unjudged += missed
-        except Exception as error:  # only this rule fails; the caller decides whether the others are enough
+        except Exception as error:  # the other rules still judge; the caller decides whether that is enough
             unjudged.append(Unjudged.failed(rule, error))
     return _RuleResults(found, unjudged)
 
 
 def _effects_on_work(proposal: Proposal, unchanged: Iterable[Parsed], own: _RuleResults) -> _RuleResults:
-    """The findings about unchanged work that the change causes: submitted before the change, it had none of them.
+    """The findings about unchanged work that the change causes, which the same work did not have before.
 
     `own`: the findings about the change itself, which are not repeated.
     """
@@ -151,7 +151,7 @@ def _effects_on_work(proposal: Proposal, unchanged: Iterable[Parsed], own: _Rule
 
 
 def _change(state: StateBefore, applied: Parsed) -> Change:
-    """The change that applying one object makes. An object with `generateName` is created anew each time."""
+    """The change if one object is applied. An object with `generateName` is created each time."""
     before = _object_before(state, applied.object.ref)
     if before is not None and applied.object.ref.is_generated:
         return replace(change(None, strict(applied)), replaced=before.object)

@@ -1,4 +1,4 @@
-"""Verdict -> AdmissionReview bytes. Users read the message of a refusal, and the warnings."""
+"""Writes verdicts as AdmissionReview bytes. Users read the message of a refusal, and the warnings."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from policies.model.printing import plain
 from webhook.review import API_VERSION, KIND, Review
 from webhook.warning_lines import warnings
 
-LINES = 5  # violations in a message: what fits a terminal
-CAUSES = 50  # in the details; nobody repairs more than that from an error text
-RULES = 10  # ids in an audit annotation
+LINES = 5  # the most violations in a message: as many as fit a terminal
+CAUSES = 50  # the most causes in the details: nobody fixes more than that from an error text
+RULES = 10  # the most ids in an audit annotation
 _REASONS = {
     HTTPStatus.FORBIDDEN: "Forbidden",
     HTTPStatus.UNPROCESSABLE_ENTITY: "Invalid",
@@ -45,7 +45,7 @@ def validated(review: Review, verdict: Verdict, profile: Profile) -> bytes:
 
 @cache
 def _nothing_found(profile: Profile) -> list[bytes]:
-    """The parts of the response between the uids, for a request without findings, as nearly all are."""
+    """The response without findings, split at the uids. Nearly all requests get this response."""
     placeholder = "the uid of the request"
     notes = {**_followed(placeholder), **audit_annotations(Verdict(), profile)}
     return _body({"uid": placeholder, "allowed": True, "auditAnnotations": notes}).split(
@@ -54,16 +54,16 @@ def _nothing_found(profile: Profile) -> list[bytes]:
 
 
 def unavailable(review: Review, why: str) -> bytes:
-    """The response that denies because no judgement was possible; the same request may pass later."""
+    """The response that denies because the change could not be judged. The same request may pass later."""
     status = {"code": HTTPStatus.SERVICE_UNAVAILABLE.value, "reason": "ServiceUnavailable", "message": plain(why)}
     notes = {**_followed(review.uid), "verdict": "unavailable"}
     return _body({"uid": review.uid, "allowed": False, "auditAnnotations": notes, "status": status})
 
 
 def exists(review: Review, why: str) -> bytes:
-    """The response to a creation of a name that is taken, with the API server's own reason.
+    """The response if the name of a new object is taken, with the reason that the API server itself would give.
 
-    To a server-side apply it is a conflict, after which clients apply again and update the object.
+    For a server-side apply the reason is a conflict. Clients then apply again, which updates the object.
     """
     managers = listing(metadata(review.manifest).get("managedFields"))
     applied = any(mapping(each).get("operation") == "Apply" for each in managers)
@@ -73,26 +73,26 @@ def exists(review: Review, why: str) -> bytes:
 
 
 def mutated(review: Review, operations: list[dict[str, Any]]) -> bytes:
-    """The response that allows, with the patch if there is one."""
+    """The response that allows the change, with a patch unless `operations` is empty."""
     response: dict[str, Any] = {"uid": review.uid, "allowed": True}
     if operations:
         response["auditAnnotations"] = _followed(review.uid)
         response["patchType"] = "JSONPatch"
-        # a Decimal is a number with a fraction; the API server reads it as a float64 as well
+        # A number with a fraction is a Decimal here. The API server reads it as a float64, too.
         patch = json.dumps(operations, default=float, allow_nan=False)
         response["patch"] = base64.b64encode(patch.encode()).decode()
     return _body(response)
 
 
 def denied(review: Review, code: HTTPStatus, why: str) -> bytes:
-    """The response to an object that is refused before a rule is asked."""
+    """The response to an object that is refused before any rule judges it."""
     message = plain(f"{review.kind.kind} {review.name}: {why}")
     status = {"code": code.value, "reason": _REASONS[code], "message": message}
     return _body({"uid": review.uid, "allowed": False, "auditAnnotations": _followed(review.uid), "status": status})
 
 
 def outcome(verdict: Verdict) -> str:
-    """One word for metrics, logs and the audit log."""
+    """The verdict as one word, for metrics, logs and the audit log."""
     if not verdict.allowed:
         return "denied"
     return "warned" if verdict.of(Severity.WARNING) else "allowed"
@@ -120,7 +120,7 @@ def _failed(missed: Unjudged) -> str:
 
 
 def _followed(uid: str) -> dict[str, str]:
-    """Audit annotations with the request's uid, which the API server's audit log lacks; our log lines have it too."""
+    """The audit annotation with the request's uid: the API server's audit log lacks it, and our log lines have it."""
     return {"uid": uid}
 
 
@@ -144,7 +144,8 @@ def _status(review: Review, errors: tuple[Judged, ...], profile: Profile) -> dic
 
 
 def _code(errors: tuple[Judged, ...], profile: Profile) -> HTTPStatus:
-    """The status that all rules agree on. Under `compat` each refusal is 403, as with the webhooks of the projects."""
+    """The status of the rules if all have the same one, else 403. Under `compat` it is always 403, as from the webhooks
+    of the projects."""
     statuses = {judged.rule.status for judged in errors}
     return statuses.pop() if profile is Profile.STRICT and len(statuses) == 1 else HTTPStatus.FORBIDDEN
 

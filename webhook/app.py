@@ -1,4 +1,4 @@
-"""The webhook as a plain WSGI app: each route takes a request from HTTP, and `webhook/review_handler.py` answers it."""
+"""The WSGI app of the webhook. Each route reads an HTTP request, and `webhook/review_handler.py` answers it."""
 
 from __future__ import annotations
 
@@ -41,12 +41,14 @@ def create_app(
     order: ChangeOrder | None = None,
     judge: ReviewHandler | None = None,
 ) -> Flask:
-    """The app over a cache. Once `draining` is set, /readyz fails while requests are still served.
+    """The app.
 
-    Without an `order` each request is judged on the cache alone. `judge` answers requests for decisions; one with the
-    other arguments unless it is given.
+    `cache`: returns the cache on which requests are judged.
+    `draining`: once it is set, /readyz fails, while requests are still answered.
+    `order`: the ledger; without it each request is judged on the cache alone.
+    `judge`: answers the admission requests; by default one with the other arguments.
     """
-    registry()  # no review waits for imports
+    registry()  # load the rules now, so that no review waits for imports
     app = Flask("webhook", static_folder=None)
     # One more than allowed, since a body of unknown length is silently cut at this length.
     app.config["MAX_CONTENT_LENGTH"] = settings.body_limit + 1
@@ -67,7 +69,7 @@ def create_app(
 
 
 def unready(cache: ManifestCache, draining: threading.Event, order: ChangeOrder | None = None) -> list[str]:
-    """Why no requests should be sent here; empty where they should."""
+    """Why no requests should be sent to this process; empty if it is ready."""
     return ["draining"] if draining.is_set() else cache.ready() or (order.ready() if order else [])
 
 
@@ -98,7 +100,8 @@ class _Views:
         return Response(reply.body, reply.status, content_type=reply.content_type)
 
     def convert(self) -> Response:
-        """Convert objects to another version. Needs no cache, since objects are read before a cache is synced."""
+        """Convert objects to another version. It does not wait for the cache: the API server converts objects for the
+        cache's own first list."""
         request.max_content_length = self._conversion_limit + 1
         asked = conversion.parse(_body())
         done = conversion.perform(asked)
@@ -109,16 +112,16 @@ class _Views:
         return Response(done.body(), content_type=JSON)
 
     def healthz(self) -> Answer:
-        """The process responds."""
+        """Show that the process responds."""
         return _text("ok", 200)
 
     def readyz(self) -> Answer:
-        """Whether to send requests here; if not, what is missing."""
+        """Whether to send requests to this process; if not, what is missing."""
         lacks = unready(self._cache(), self._draining, self._order)
         return _text("not ready: " + "; ".join(lacks), 503) if lacks else _text("ok", 200)
 
     def end(self, response: Response) -> Response:
-        """Count what was refused before it was read."""
+        """Count a request that was refused before the handler got it."""
         if request.path in self._judge.paths and not g.get("counted"):
             self._judge.refused(request.path, response.status_code)
         return response

@@ -1,4 +1,4 @@
-"""How many entries an object may have. More than any that is used has, and few enough to be judged in time."""
+"""How many entries an object may have: more than any object in real use, and few enough to be judged in time."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 MAP = 10_000
-"""Entries of one map. Kubernetes' own maps stay far below: annotations have 256 KiB in all, resources are a handful."""
+"""The most entries of one map. Kubernetes' own maps stay far below: annotations have 256 KiB in all, and resources are
+a handful."""
 LIST = 100_000
-"""Entries of one list: the longest that Kueue's definitions allow. Within 1.5 MiB, which is what etcd stores, they
-have 15 bytes each."""
+"""The most entries of one list, as many as Kueue's definitions allow at most. In 1.5 MiB, which is what etcd stores,
+each has 15 bytes."""
 _FREE = 64 * 1024
-"""Bytes of a review that is not looked at: so few cannot have enough entries to take long."""
+"""Bytes. A review of this size cannot have enough entries to take long, so its entries are not counted."""
 
 
 def crowded(manifest: Mapping[str, Any] | None, size: int) -> str:
@@ -26,11 +27,11 @@ def crowded(manifest: Mapping[str, Any] | None, size: int) -> str:
         value = waiting.pop()
         if isinstance(value, Mapping):
             if len(value) > MAP:
-                return f"a map in it has {len(value)} entries, and {MAP} are the most that can be judged"
+                return f"a map in it has {len(value)} entries; at most {MAP} are judged"
             waiting += _containers(value.values())
         else:
             if len(value) > LIST:
-                return f"a list in it has {len(value)} entries, and {LIST} are the most that can be judged"
+                return f"a list in it has {len(value)} entries; at most {LIST} are judged"
             waiting += _containers(value)
     return ""
 

@@ -1,4 +1,4 @@
-"""ConversionReview bytes -> ConversionReview bytes: converts Kueue's objects to the requested version."""
+"""Answers ConversionReviews: converts Kueue's objects to the requested version."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from webhook.review import BadReview
 API_VERSION = "apiextensions.k8s.io/v1"
 KIND = "ConversionReview"
 _TOKENS = 1_000_000
-"""Opening brackets and commas of a body. Each takes up to 240 bytes of memory once it is read."""
+"""The most opening brackets and commas of a body. Each takes up to 240 bytes of memory when the body is parsed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """The request: convert these objects of Kueue's group to version `to`."""
+    """A request to convert these objects of Kueue's group to the version `to`."""
 
     uid: str
     to: str
@@ -31,7 +31,8 @@ class Conversion:
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """All objects in the order of the request, or `failure`, which names the first one that cannot be converted."""
+    """The answer: all objects in the order of the request, or a `failure` that names the first object that cannot be
+    converted."""
 
     uid: str
     objects: tuple[Manifest, ...] = ()
@@ -48,7 +49,7 @@ class Converted:
 
 
 def parse(body: bytes) -> Conversion:
-    """The request of a ConversionReview. Raises BadReview."""
+    """Read the request of a ConversionReview. Raises BadReview."""
     if sum(map(body.count, (b"{", b"[", b","))) > _TOKENS:
         raise BadReview(f"the body has more than {_TOKENS} entries; ask for fewer objects at a time")
     review = _load(body)

@@ -1,4 +1,4 @@
-"""What is answered to a Review, given the world: the way from the request to the rules and back."""
+"""Judges a review on a forest: from the request to the rules and back."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from webhook.review import Review
 
 
 class RuleFailed(Exception):
-    """Whether the change may pass is not known: the failure policy of the webhook decides."""
+    """A rule failed, so it is not known whether the change may pass. The failure policy of the webhook decides."""
 
     def __init__(self, failed: Unjudged) -> None:
         super().__init__(f"rule {failed.rule.id} failed")
@@ -33,7 +33,7 @@ class RuleFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class JudgedRequest:
-    """One request, to be judged on any forest."""
+    """One request, which can be judged on any forest."""
 
     review: Review
     change: Change
@@ -41,7 +41,7 @@ class JudgedRequest:
     circumstances: Circumstances
 
     def judged(self, forest: Forest) -> Judgement:
-        """The judgement. Raises RuleFailed where a rule failed that could have refused what the others allow."""
+        """The judgement. Raises RuleFailed if a failed rule could have refused a change that the others allow."""
         found = judge(forest, [self.change], self.configuration, self.circumstances)
         if found.verdict.allowed:
             for failed in found.verdict.failed:
@@ -51,10 +51,11 @@ class JudgedRequest:
 
     @property
     def ordered(self) -> bool:
-        """Whether rules of other objects read what this changes: then it waits its turn in the ledger.
+        """Whether the change waits for its turn in the ledger, because rules about other objects read this object.
 
-        Not where nothing changes that rules read, nor for a subresource: controllers write their status freely. Nor for
-        another deletion of what is being deleted: the API server stores nothing, and no version would settle the entry.
+        False for a change of fields that no rule reads, and for a subresource, since controllers write status freely.
+        False also for a second deletion of an object that is being deleted: the API server stores nothing then, so no
+        new version would settle the entry.
         """
         change = self.change
         return (
@@ -65,7 +66,7 @@ class JudgedRequest:
         )
 
     def entry(self) -> LedgerEntry | None:
-        """What the ledger keeps of it; None for a dry run, which stores nothing."""
+        """The entry for the ledger; None for a dry run, which stores nothing."""
         review, at = self.review, self.circumstances.now.isoformat(timespec="seconds")
         if review.dry_run:
             return None
@@ -73,9 +74,9 @@ class JudgedRequest:
 
 
 def case(review: Review, configuration: Configuration, cache: Snapshot | None = None) -> JudgedRequest | None:
-    """The request as the rules see it; None where the object is of a kind that carries no quota.
+    """The request as the rules judge it; None if the kind of the object has no quota.
 
-    The object before is not read again where the cache has it in the same version.
+    If `cache` has the old object in the same version, it is not parsed again.
     """
     old = review.old_object
     known = cache.holding(old) if cache is not None and old is not None else None
@@ -92,12 +93,13 @@ def judge_review(review: Review, forest: Forest, configuration: Configuration) -
 
 
 def may_be_stale(verdict: Verdict) -> bool:
-    """Whether the refusal rests on what the cache holds of other objects: it may lag behind the API server."""
+    """Whether the refusal depends on other objects, which may be newer in the API server than in the cache."""
     return any(not refusing.rule.alone for refusing in verdict.of(Severity.ERROR))
 
 
 def missed(verdict: Verdict, forest: Forest) -> list[Ref]:
-    """What warnings say is missing: it may have been stored a moment ago, and the cache may not show it yet."""
+    """The objects that warnings call missing. They may have been stored a moment ago, and the cache may not show them
+    yet."""
     places = (place for judged in verdict.of(Severity.WARNING) for place in judged.finding.follows)
     return sorted({ref for ref, field in places if (ref, field) == kind_field(ref) and forest.get(ref) is None})
 
@@ -109,7 +111,7 @@ def warm_up() -> None:
             manifest = {
                 "apiVersion": f"{version.group}/{version.version}".lstrip("/"),
                 "kind": kind.kind,
-                "metadata": {"name": CONFIGS},  # of ConfigMaps only YuniKorn's own are judged
+                "metadata": {"name": CONFIGS},  # only YuniKorn's own ConfigMaps are judged
             }
             judge(Forest(), [Change(None, read(manifest))])
     read({"apiVersion": f"{kueue.GROUP}/v1beta2", "kind": kueue.WORKLOAD.kind, "metadata": {"name": "warm-up"}})

@@ -10,7 +10,7 @@ from typing import Any
 
 
 class JsonFormatter(logging.Formatter):
-    """Adds `extra={"fields": {...}}` of a log call as keys."""
+    """Writes a record as JSON. `extra={"fields": {...}}` of a log call adds keys."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {

@@ -13,7 +13,7 @@ from policies.conversion import VERSIONS
 from policies.judging.verdict import Verdict
 
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
-"""Seconds; a decision should take about one of the first three, and the API server waits 3 s."""
+"""The buckets, in seconds. A decision should fall into the first three; the API server waits 3 s."""
 
 
 REQUESTS = Family(
@@ -74,7 +74,7 @@ LEDGER_ENTRIES = Family(
     "Changes of trees in the ledger: allowed, and not known to be stored. Hundreds mean that many requests fail later.",
 )
 _SERIES = 1024
-"""The most series whose children are cached; fewer exist."""
+"""The most series that are kept for quick counting. Fewer exist."""
 FAMILIES = (
     REQUESTS,
     FINDINGS,
@@ -86,7 +86,7 @@ FAMILIES = (
     CERTIFICATE_EXPIRY,
     LEDGER_ENTRIES,
 )
-"""All of them. `WebhookMetrics` says where their values come from."""
+"""All metrics. `WebhookMetrics` says where their values come from."""
 
 
 class WebhookMetrics:
@@ -94,7 +94,7 @@ class WebhookMetrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        # Each with its labels is looked up once: the library's own look-up takes longer than counting.
+        # Each series is looked up once, since the look-up of the library takes longer than counting.
         self._requests = lru_cache(_SERIES)(REQUESTS.counter(self.registry).labels)
         self._findings = FINDINGS.counter(self.registry)
         self._seconds = lru_cache(_SERIES)(DURATION.histogram(self.registry).labels)
@@ -102,12 +102,12 @@ class WebhookMetrics:
         self._turned_away = TURNED_AWAY.counter(self.registry)
 
     def answered(self, endpoint: str, operation: str, result: str, dry_run: bool, seconds: float) -> None:
-        """One request was answered; `operation` is empty where the body could not be read."""
+        """Count an answered request. `operation`: empty if the body could not be read."""
         self._requests(endpoint, operation, result, "true" if dry_run else "false").inc()
         self._seconds(endpoint).observe(seconds)
 
     def converted(self, to: str, objects: int, failed: bool) -> None:
-        """A request to convert this number of objects; if one fails, all fail."""
+        """Count a request to convert objects. `failed`: whether one of them, and so all, could not be converted."""
         known = to if to in VERSIONS else "unknown"  # a client must not be able to create label values
         self._conversions.labels(known, "failure" if failed else "success").inc(objects)
 

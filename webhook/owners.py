@@ -1,4 +1,4 @@
-"""The jobs above a job or a Pod, and the Workload that a job names, as they are stored now. Caches hold neither."""
+"""Reads the owners of a job or Pod, and the Workload that a job names, from the API server: no cache has them."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ _BETWEEN = {REPLICA_SET.kind: REPLICA_SET}
 _NO_DEFAULT_QUEUE = Forest()
 _NEWEST = WORKLOADS[0]
 Fetch = Callable[[Resource, str, str], Manifest | None]
-"""An object by its kind, namespace and name; None where there is none. Raises ClusterError."""
+"""Reads an object by its kind, namespace and name; None if it does not exist. Raises ClusterError."""
 
 
 class OwnerUnknown(Exception):
-    """An owner cannot be read, so that nobody can say whether there is one."""
+    """An owner cannot be read, so it is not known whether it exists."""
 
 
 class OwnerMissing(Exception):
-    """There is no such owner, so that nobody could say later on whose quota the job takes; the message names it."""
+    """The owner in the owner reference does not exist, so it would never be known whose quota the job uses. The message
+    names the owner."""
 
     def __init__(self, review: Review, text: str) -> None:
         super().__init__(text)
@@ -44,11 +45,11 @@ class OwnerMissing(Exception):
 def owners(
     review: Review, configuration: Configuration, fetch: Fetch, forest: Forest = _NO_DEFAULT_QUEUE
 ) -> list[QueuedJob]:
-    """The owners from the direct one upward, each with the UID that was named; most requests name none, and cost
-    nothing.
+    """The owners, the direct one first. Most objects have no owner, and then nothing is read.
 
-    `forest`: has the LocalQueues `default`, for what is about to get one. The walk ends at an owner of another UID.
-    Raises OwnerMissing, as Kueue's webhooks refuse it, and OwnerUnknown.
+    `forest`: has the LocalQueues named `default`, for objects that are about to get a queue.
+    The walk ends at an owner whose UID is not the one in the owner reference. Raises OwnerUnknown, and OwnerMissing
+    where Kueue's webhooks refuse the object.
     """
     found: list[QueuedJob] = []
     if not _asks(review, configuration, forest):
@@ -71,7 +72,10 @@ def owners(
 
 
 def named_workload(review: Review, configuration: Configuration, fetch: Fetch) -> list[WrittenWorkload]:
-    """The Workload that a job newly names as its own; most jobs name none, and cost nothing. Raises OwnerUnknown."""
+    """The existing Workload that a job newly names as its own. Most jobs name none, and then nothing is read.
+
+    Raises OwnerUnknown.
+    """
     if review.object is None or review.subresource or not configuration.kueue.manage_jobs or review.kind == POD:
         return []
     if review.kind not in KINDS and review.kind not in configuration.reconciler.jobs:
@@ -85,9 +89,9 @@ def named_workload(review: Review, configuration: Configuration, fetch: Fetch) -
 
 
 def _asks(review: Review, configuration: Configuration, forest: Forest) -> bool:
-    """Whether it matters: for what names a queue, or is about to, while jobs or Pods are managed here.
+    """Whether the owners matter: jobs or Pods are managed, and the object names a queue or is about to get one.
 
-    A Pod is held back only once.
+    For a Pod they matter only when it is created, since a gate is added only then.
     """
     settings = in_namespace(configuration.kueue, review.namespace or "default", forest)
     if review.object is None or review.subresource or not (settings.manage_jobs or settings.manage_pods):
@@ -102,7 +106,8 @@ def _asks(review: Review, configuration: Configuration, forest: Forest) -> bool:
 
 
 def _excused(review: Review, configuration: Configuration) -> bool:
-    """A deleted object may lose its owner first, and the admitter stops jobs that lost theirs."""
+    """Whether the owner may be missing: for an object that is being deleted, and for writes of the reconciler or Kueue,
+    which stop a job that has lost its owner."""
     going = review.kind != POD and metadata(review.manifest).get("deletionTimestamp")
     return bool(going) or review.user.name in configuration.kueue.admitting_users
 
@@ -115,5 +120,5 @@ def _read(fetch: Fetch, resource: Resource, namespace: str, name: str) -> Manife
 
 
 def _named(manifest: Manifest, resource: Resource, kind: str) -> Manifest:
-    """An API server leaves neither out, but then nothing depends on it."""
+    """The manifest with apiVersion and kind, even if the answer lacks them."""
     return {"apiVersion": f"{resource.group}/{resource.version}", "kind": kind, **manifest}

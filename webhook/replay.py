@@ -1,6 +1,6 @@
-"""The answer to one review without a server: the steps of the app's views, on a forest that does not change.
+"""Answers one review without a server, by the same steps as `webhook.review_handler`, on a forest that does not change.
 
-What only a running replica has is left out: the ledger of other writers, and waiting for news of the cluster.
+It has no ledger, and does not wait for a watch to show later changes, since only a running replica can do that.
 """
 
 from __future__ import annotations
@@ -22,7 +22,12 @@ from webhook.review_handler import MUTATING, VALIDATING
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """`body` is the AdmissionReview for the API server; `verdict` and `operations` are what it was made of."""
+    """An answer.
+
+    `body`: the AdmissionReview for the API server.
+    `verdict`: of a validating request.
+    `operations`: the JSON patch of a mutating request.
+    """
 
     body: bytes
     verdict: Verdict = field(default_factory=Verdict)
@@ -30,18 +35,18 @@ class Replay:
 
 
 def served(review: Review, configuration: Configuration, *, mutating: bool) -> bool:
-    """Whether any path of the webhook serves the API group of the object."""
+    """Whether a path of the webhook serves the API group of the object."""
     described = frozenset(kind.group for kind in configuration.reconciler.jobs)
     groups = frozenset[str]().union(*(MUTATING if mutating else VALIDATING).values())
     return review.kind.group in (groups | described if mutating else groups)
 
 
 def replay(
-    review: Review, much: str, forest: Forest, configuration: Configuration, fetch: Fetch, *, mutating: bool
+    review: Review, excess: str, forest: Forest, configuration: Configuration, fetch: Fetch, *, mutating: bool
 ) -> Replay:
-    """`much` is what `bounds.crowded` says of the object. Raises OwnerUnknown."""
-    if much:
-        return Replay(answer.denied(review, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, much))
+    """Answer the review. `excess`: the result of `bounds.crowded` for the object. Raises OwnerUnknown."""
+    if excess:
+        return Replay(answer.denied(review, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, excess))
     try:
         forest = forest.put_all(owners(review, configuration, fetch, forest if mutating else Forest()))
         if not mutating:

@@ -1,4 +1,4 @@
-"""AdmissionReview bytes -> Review. Requests are parsed only here; routes and rules never get the raw request."""
+"""Parses AdmissionReviews. Only this module reads the raw request; routes and rules get a Review."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KIND = "AdmissionReview"
 
 
 class BadReview(Exception):
-    """The body is not a valid AdmissionReview; the message says why. `field` is the path of what is wrong, or empty."""
+    """The body is not a valid AdmissionReview. The message says why. `field`: the path of the wrong field, or empty."""
 
     def __init__(self, message: str, field: str = "") -> None:
         super().__init__(message)
@@ -54,27 +54,28 @@ class Review:
         return manifest
 
     def change(self, known: KubeObject | None = None, *, orchestrated: bool = False) -> Change | None:
-        """The change of one object; None for a kind without quota. `known` is what was read of `old_object`.
+        """The change of the object; None for a kind without quota.
 
+        `known`: the old object if it is already parsed.
         `orchestrated`: see `policies.dialects.readers.read`.
         """
         change = changed(self.old_object, self.object, self.subresource, known, orchestrated=orchestrated)
         if change is None:
             return None
         before, after = _stored(change.before), _stored(change.after)
-        same = before is change.before and after is change.after  # nearly always
+        same = before is change.before and after is change.after  # nearly always, so spare the copy
         return change if same else Change(before, after, change.defects)
 
 
 def _stored(found: KubeObject | None) -> KubeObject | None:
-    """The object without warnings about unknown fields: the API server has dropped those that it does not know."""
+    """The object without warnings about unknown fields, since the API server has already dropped the unknown ones."""
     if found is None or not found.defects or not any(defect.warning for defect in found.defects):
         return found
     return replace(found, defects=tuple(defect for defect in found.defects if not defect.warning))
 
 
 def parse(body: bytes) -> Review:
-    """The request of an AdmissionReview. Raises BadReview."""
+    """Read the request of an AdmissionReview. Raises BadReview."""
     review = _load(body)
     got = (review.get("apiVersion"), review.get("kind"))
     if got != (API_VERSION, KIND):
@@ -122,7 +123,7 @@ def _operation(request: Mapping[str, Any]) -> ChangeOperation:
 
 
 def _object(request: Mapping[str, Any], key: str, namespace: str, *, needed: bool) -> Manifest | None:
-    """The manifest; without a namespace it gets that of the request."""
+    """The manifest. If it has no namespace, it gets that of the request."""
     manifest = _mapping(request, key, "request.", needed=needed)
     if not manifest:
         if needed:
@@ -132,7 +133,7 @@ def _object(request: Mapping[str, Any], key: str, namespace: str, *, needed: boo
         raise BadReview(f"request.{key} has no apiVersion and kind", f"request.{key}")
     metadata = manifest.get("metadata")
     if not namespace or not isinstance(metadata, Mapping) or group_kind(manifest) == NAMESPACE:
-        return manifest  # (a request for a Namespace has that as its own namespace)
+        return manifest  # the request for a Namespace has its name as the namespace
     if text(metadata.get("namespace")):
         return manifest
     return {**manifest, "metadata": {**metadata, "namespace": namespace}}
@@ -179,7 +180,7 @@ def _load(body: bytes) -> Mapping[str, Any]:
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Rejects duplicate keys: another reader might take the other value."""
+    """The pairs as a dict. Rejects duplicate keys, since another reader might take the other value."""
     found = dict(pairs)
     if len(found) != len(pairs):
         keys = [key for key, _ in pairs]
@@ -189,7 +190,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _decimal(text: str) -> Decimal:
-    """An exact number, among those that the API server can hold itself: it has 64 bits for one."""
+    """The exact number. Rejects numbers that do not fit the 64 bits that the API server has for one."""
     try:
         number = Decimal(text)
     except InvalidOperation:

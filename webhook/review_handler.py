@@ -1,7 +1,7 @@
-"""Answers one admission request, for both servers: the app's routes, and the loop that holds the connections.
+"""Answers admission requests, for the routes of the app and for the loop of the connections.
 
-A decision is always HTTP 200. Anything else (a bad review, not ready, an internal error) is a status from 400 up, so
-that the cluster's failure policy decides and nothing is allowed by accident.
+A decision always has status 200. A bad review, an internal error, or a cache that is not ready gets a status of 400 or
+above. The failure policy of the webhook then decides, so nothing is allowed by accident.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 DEMANDING = "/v1/mutate/volcano-quota"
-"""The path for Pods of Namespaces whose label makes all their Pods wait for Volcano's quota. The API server knows the
-label before any cache does."""
+"""The path for Pods in Namespaces with the label that makes all Pods wait for Volcano's quota. The API server matches
+the label itself, since no cache may have it yet."""
 VALIDATING: Mapping[str, frozenset[str]] = {
     "/v1/validate/kueue": frozenset({kueue.GROUP, core.POD.group, *(kind.group for kind in kueue_jobs.KINDS)}),
     "/v1/validate/volcano": frozenset({volcano.GROUP, volcano.JOB.group, core.POD.group}),
@@ -56,7 +56,7 @@ MUTATING: Mapping[str, frozenset[str]] = {
     "/v1/mutate/yunikorn": frozenset({core.NAMESPACE.group}) | WORKLOAD_GROUPS,
     DEMANDING: frozenset({core.POD.group}),
 }
-"""Each path and the API groups that it serves."""
+"""The API groups that each path serves."""
 
 JSON = "application/json"
 TEXT = "text/plain; charset=utf-8"
@@ -64,7 +64,8 @@ _POLL_INTERVAL = 0.005  # seconds; a watch brings news within a few milliseconds
 
 
 class MustWait(Exception):
-    """The answer needs the ledger, the API server or a watch event. Call `ReviewHandler.go_on` from a worker thread."""
+    """The answer has to wait for the ledger, the API server or a watch event. Call `ReviewHandler.go_on` in a worker
+    thread."""
 
     def __init__(self, request: KnownRequest) -> None:
         super().__init__(request.path)
@@ -76,7 +77,7 @@ class _NotReady(Exception):
 
 
 class Reply(NamedTuple):
-    """The reply to a request for a decision; `content_type` is JSON if it has one."""
+    """The HTTP reply to an admission request. A decision has the content type JSON, an error plain text."""
 
     status: HTTPStatus
     content_type: str
@@ -84,7 +85,11 @@ class Reply(NamedTuple):
 
 
 class KnownRequest:
-    """A request, with the facts about it that are known so far."""
+    """A request, with the intermediate results of answering it.
+
+    `waits`: whether the answer may wait; if not, MustWait is raised instead.
+    `gone`: returns whether the client has gone.
+    """
 
     __slots__ = ("body", "case", "gone", "outcome", "path", "review", "started", "trace", "waits")
 
@@ -104,11 +109,10 @@ class KnownRequest:
         self.outcome = ""
         self.trace = trace
         self.gone = gone
-        """Whether nobody waits for the answer any more."""
 
     @property
     def user(self) -> str:
-        """The user who sent it; empty until it is parsed."""
+        """The user who sent the request; empty until it is parsed."""
         return self.review.user.name if self.review is not None else ""
 
     def timed(self, name: str, work: Callable[P, T]) -> Callable[P, T]:
@@ -124,9 +128,10 @@ class KnownRequest:
 
 
 class ReviewHandler:
-    """Judges requests, one or many at a time. Without an `order` each is judged on the cache alone.
+    """Answers requests; many threads may use it.
 
-    `spans` None: nothing is traced, and `traced` reports that to callers that know the headers of a request.
+    `order`: the ledger; without it each request is judged on the cache alone.
+    `spans`: the recorder of traces; None records none. `traced` is whether callers must pass the header `traceparent`.
     """
 
     def __init__(
@@ -165,16 +170,17 @@ class ReviewHandler:
         parent: str = "",
         gone: Callable[[], bool] = lambda: False,
     ) -> Reply:
-        """The answer to a POST of JSON to one of `paths`, whatever happens; it is counted and logged.
+        """Answer a POST of JSON to one of `paths`, and count and log it. Errors become a reply.
 
-        `parent`: the header `traceparent`. `gone` says whether nobody waits for the answer any more. Raises MustWait
-        where the answer would have to wait and `waits` is false.
+        `waits`: whether the answer may wait. If it may not but has to, MustWait is raised.
+        `parent`: the header `traceparent`.
+        `gone`: returns whether the client has gone.
         """
         trace = ReviewTrace(parent) if self._spans is not None else None
         return self._answer(KnownRequest(path, body, waits=waits, trace=trace, gone=gone))
 
     def go_on(self, request: KnownRequest) -> Reply:
-        """The answer to a request that had to wait, and may wait now. Its body is not parsed again."""
+        """Answer a request that raised MustWait. Its body is not parsed again."""
         request.waits = True
         if request.gone():  # while it waited for a thread
             self._count(request, HTTPStatus.SERVICE_UNAVAILABLE)
@@ -217,17 +223,17 @@ class ReviewHandler:
             record(self._spans, request.trace.spans(review, request.path, outcome, failed, request.started))
 
     def _decide(self, request: KnownRequest) -> Reply:
-        """Judge the request. Raises errors that `_answer` turns into a reply."""
+        """Judge the request. Raises errors, which `_answer` turns into replies."""
         review = request.review = request.review or parse(request.body)
         if review.kind.group not in self._groups[request.path]:
             raise BadReview(
                 f"{request.path} does not serve group {review.kind.group!r} (kind {review.kind.kind});"
                 " correct the rules or the path in the webhook configuration"
             )
-        if much := bounds.crowded(review.object, len(request.body)):
-            # Refused: an error would let work pass unjudged, since work fails open.
+        if excess := bounds.crowded(review.object, len(request.body)):
+            # Deny it: with an error, work would pass unjudged, since the webhooks for work fail open.
             self._decided(request, review, "denied", rules=["too-many-entries"])
-            return _json(answer.denied(review, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, much))
+            return _json(answer.denied(review, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, excess))
         try:
             return (self._validate if request.path in VALIDATING else self._mutate)(request, review)
         except OwnerMissing as error:
@@ -262,7 +268,7 @@ class ReviewHandler:
         return _json(answer.mutated(review, operations))
 
     def _judged(self, request: KnownRequest, review: Review) -> Judgement | None:
-        """The judgement. A refusal that may come from a stale cache is judged again when the cache has changed."""
+        """The judgement. If a refusal may come from a cache that is too old, judge again when the cache changes."""
         forest, above = self._forest(), self._related(request, review)
         if request.case is None:
             request.case = decision.case(review, self._configuration, self._cache().snapshot())
@@ -295,7 +301,7 @@ class ReviewHandler:
         return found
 
     def _unseen(self, request: KnownRequest, found: Judgement | None, forest: Forest) -> list[KubeObject]:
-        """The objects that warnings call missing and that the API server has. It reads no others."""
+        """The objects that warnings call missing, but that the API server has. Reads only those."""
         missed = decision.missed(found.verdict, forest) if found is not None else []
         if not missed:
             return []
@@ -312,7 +318,7 @@ class ReviewHandler:
         return [each.kept for each in looked if each is not None and isinstance(each.kept, KubeObject)]
 
     def _news(self, forest: Forest, deadline: float) -> Forest | None:
-        """The next forest after this one, None after the deadline."""
+        """Wait for another forest than this one. None if there is none before the deadline."""
         while time.monotonic() < deadline:
             if (newest := self._forest()) is not forest:
                 return newest
@@ -330,7 +336,7 @@ class ReviewHandler:
         return fetch
 
     def _related(self, request: KnownRequest, review: Review) -> list[KubeObject]:
-        """The objects outside the cache that rules need."""
+        """The objects that rules need and the cache does not have: owners, and the Workload that a job names."""
         above = self._owners(request, review, Forest())
         return [*above, *named_workload(review, self._configuration, self._fetch(request))]
 
@@ -341,7 +347,7 @@ class ReviewHandler:
         return cache.forest()
 
     def _decided(self, request: KnownRequest, review: Review, outcome: str, **more: list[str]) -> None:
-        """Log the decision. Requests without findings are sampled."""
+        """Log the decision. Of requests without findings, only a sample is logged."""
         request.outcome = outcome
         if request.trace is not None:
             request.trace.rules = more.get("rules", [])
@@ -367,7 +373,7 @@ def text(message: str, status: HTTPStatus) -> Reply:
 
 
 def fault(path: str, error: Exception, followed: Mapping[str, str] | None = None) -> Reply:
-    """The reply to an exception; the log has the traceback. `followed`: fields of the log line."""
+    """Log an exception with its traceback, and return the reply for it. `followed`: fields of the log line."""
     log.error("internal error in %s", path, exc_info=error, extra={"fields": followed or {}})
     what = f"{error}: internal error" if isinstance(error, decision.RuleFailed) else "internal error"
     return text(f"{what}; the log of the webhook has the traceback", HTTPStatus.INTERNAL_SERVER_ERROR)

@@ -1,4 +1,4 @@
-"""The webhook in gunicorn's one worker: its settings, and what starts and ends with the worker."""
+"""Runs the webhook in gunicorn with one worker, and starts and ends what belongs to the worker."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from webhook.worker import FrontWorker
 
 log = logging.getLogger(__name__)
 
-_BOOT_SECONDS = 60  # the master kills a worker that is silent for longer; booting waits for nothing, so it is enough
+_BOOT_SECONDS = 60  # the master kills a worker that is silent for longer; starting one takes less
 
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """The addresses of the process, with its actual ports."""
+    """The addresses that the process listens on, with the actual ports."""
 
     webhook: str
     metrics: str
     pid: int
-    """The process to send SIGTERM to."""
+    """The process that ends on SIGTERM."""
 
 
 def serve(
@@ -54,10 +54,15 @@ def serve(
 ) -> int:
     """Serve until SIGTERM or SIGINT; returns the exit code. Call it in the main thread.
 
-    `open_cache`, then `open_order`, `open_spans`, `announce` and `metrics_guard` are called in the worker process: once
-    when it starts, and again if it was killed and replaced. `ended` is called there before the cache is closed. Without
-    `open_spans` nothing is traced. With a guard, metrics and probes are served over TLS, since tokens come along.
-    Raises BadCertificate if the certificate cannot be served.
+    The callables are called in the worker process when it starts, and again in the worker that replaces a killed one:
+    `open_cache`, `open_order`, `open_spans`: return the cache, the ledger and the recorder of traces; without
+    `open_spans` nothing is traced.
+    `metrics_guard`: returns the check for clients of the metrics. With one, metrics and probes are served over TLS,
+    since clients send tokens.
+    `announce`: gets the addresses once they are served.
+    `ended`: is called before the cache is closed.
+
+    Raises BadCertificate if the certificate cannot be used.
     """
     tls = _tls(settings, settings.client_ca)
     log_as_json()
@@ -103,9 +108,9 @@ class _Application(OneWorker):
         return {
             "worker_class": FrontWorker,
             "timeout": _BOOT_SECONDS,
-            # How long the master waits for the worker, which drains first.
+            # How long the master waits for the worker, which drains before it ends.
             "graceful_timeout": settings.graceful_seconds + int(settings.drain_seconds) + 1,
-            "certfile": str(settings.certificate),  # it logs that it listens for https
+            "certfile": str(settings.certificate),  # only so that gunicorn logs https; the loop does TLS itself
             "keyfile": str(settings.key),
             "post_fork": self._forked,
             "post_worker_init": self._serving,
@@ -113,7 +118,7 @@ class _Application(OneWorker):
         }
 
     def load(self) -> Flask:
-        """Called in the worker."""
+        """Open everything and return the app. gunicorn calls this in the worker."""
         self._cache = cache = self._open_cache()
         self._order = order = self._open_order()
         if order is not None:
@@ -142,10 +147,10 @@ class _Application(OneWorker):
         write_address(settings.address_file, asdict(addresses))
         if self._announce:
             self._announce(addresses)
-            sys.stdout.flush()  # somebody may wait at a pipe
+            sys.stdout.flush()  # stdout may be a pipe whose reader waits for the addresses
 
     def _health_server(self) -> HealthServer:
-        """Probes and metrics."""
+        """Start the server of probes and metrics."""
         cache, order, settings = self._cache, self._order, self.settings
         assert cache is not None
         ready = partial(unready, cache, self.draining, order)
@@ -155,7 +160,8 @@ class _Application(OneWorker):
         return start_health(settings.metrics_host, settings.metrics_port, ready, self.metrics.registry, **more)
 
     def _ended(self, _master: object, _worker: object) -> None:
-        """Runs in the worker, and in the master if the worker is gone; the master has nothing to close."""
+        """Close everything. gunicorn calls this in the worker, and in the master, which has nothing open, if the worker
+        was killed."""
         if self._health:
             self._health.close()
         if self._order:

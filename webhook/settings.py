@@ -22,7 +22,7 @@ _COUNTS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookSettings:
-    """Validated on creation; raises ValueError with the name of the setting."""
+    """The settings. Creating them with a bad value raises a ValueError that names the setting."""
 
     configuration: Configuration = field(default_factory=Configuration)
     """The profile, the actions of rules, and the switches of each project."""
@@ -58,10 +58,10 @@ class WebhookSettings:
     """Accepted common names or SANs of client certificates. Empty: any."""
 
     converts_for_all: bool = True
-    """Whether conversion needs no client certificate."""
+    """Whether clients without a certificate may request conversions."""
 
     threads: int = 8
-    """Requests judged at the same time."""
+    """The number of worker threads, which is how many requests are judged at the same time."""
 
     body_limit: int = 8 * 1024 * 1024
     """Longest request body, in bytes.
@@ -76,7 +76,7 @@ class WebhookSettings:
     """How long an idle connection is kept. API servers close theirs after 90 s, and the client must close first."""
 
     connections: int = 500
-    """Connections at a time. One more closes the least important one, usually an idle one."""
+    """The most connections at a time. A further one closes the least important one, usually an idle one."""
 
     handshake_seconds: float = 5.0
     """The longest duration of a handshake, in seconds."""

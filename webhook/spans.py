@@ -1,4 +1,4 @@
-"""The span of a review, from what the handler learns of it. Nothing here runs while traces are off."""
+"""Makes the spans of a review. Not used while traces are off."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ P = ParamSpec("P")
 T = TypeVar("T")
 HEADER = "traceparent"
 _PARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?")
-"""W3C Trace Context; a version that is not known yet may add fields."""
+"""The header as W3C Trace Context defines it. A later version may add fields."""
 _STEPS = 16
-"""The most steps of one review: a change beside many open ones is judged some hundred times."""
+"""The most steps of one review that get a span. A change with many open entries around it is judged hundreds of
+times."""
 
 
 class TimedStep(NamedTuple):
-    """A part of the work; moments in seconds of `perf_counter`."""
+    """A step of the work; its times are in seconds of `perf_counter`."""
 
     name: str
     began: float
@@ -44,11 +45,11 @@ class ReviewTrace:
         self._steps: list[TimedStep] = []
 
     def id(self, review: Review) -> str:
-        """The trace: the API server's, else that of the request's uid."""
+        """The id of the trace: the API server's, or else one made from the request's uid."""
         return self._given or trace_id(review.uid) or self._id * 2
 
     def timed(self, name: str, work: Callable[P, T]) -> Callable[P, T]:
-        """The function, which then records its duration; for any thread."""
+        """The function, wrapped so that it records its duration. Any thread may call it."""
 
         def do(*args: P.args, **kwargs: P.kwargs) -> T:
             began = time.perf_counter()
@@ -61,7 +62,7 @@ class ReviewTrace:
         return do
 
     def spans(self, review: Review, endpoint: str, verdict: str, failed: str, started: float) -> Iterator[TraceSpan]:
-        """The review, which is over now, and its steps. `started` in seconds of `perf_counter`."""
+        """The spans of the review, which ends now, and of its steps. `started`: in seconds of `perf_counter`."""
         ended, now = time.time_ns(), time.perf_counter()
 
         def moment(reading: float) -> int:

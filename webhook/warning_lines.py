@@ -1,4 +1,4 @@
-"""Findings as the warnings of a response: whole sentences, within what an API server passes on."""
+"""Writes findings as the warnings of a response, within the lengths that an API server passes on."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from policies.judging.sentence import flat, sentence
 from policies.judging.verdict import Judged
 from policies.model.printing import plain
 
-LENGTH = 256  # characters of one warning, to which the API server cuts each where all are too long together
-TOTAL = 4096  # characters of all warnings, beyond which it cuts; counted here in bytes, so that no encoding matters
-LINES = 2  # warnings for what is wrong, and as many for the cure: a cycle of fifty queues needs no more
+LENGTH = 256  # characters: if the warnings exceed TOTAL, the API server cuts each of them to this length
+TOTAL = 4096  # characters of all warnings together; counted here in bytes, which are never fewer
+LINES = 2  # the most warnings for a violation, and for its fix: enough for a cycle of fifty queues
 _MORE = "and {} more warnings (quotree validate shows all)"
 _OMITTED = " ..."
 _GOES_ON = "... "
@@ -20,7 +20,7 @@ _CLAUSES = re.compile(r"(?<=[;,]) ")
 
 
 def warnings(warned: Sequence[Judged]) -> list[str]:
-    """The warnings of the findings, worst first, as many whole findings as fit."""
+    """The warnings of the findings, which come worst first. Findings that do not fit completely are only counted."""
     kept: list[str] = []
     room = TOTAL - len(_MORE) - len(str(len(warned)))
     for shown, judged in enumerate(warned):
@@ -33,9 +33,9 @@ def warnings(warned: Sequence[Judged]) -> list[str]:
 
 
 def warning(judged: Judged) -> list[str]:
-    """The sentence; where it is too long, its clauses in several warnings, and the fix in one of its own.
+    """The warnings of one finding: its sentence, or if that is too long, its clauses and then its fix.
 
-    Each ends in the rule's id, since warnings of several webhooks may mix.
+    Each ends with the rule's id, since a client may show warnings of several webhooks together.
     """
     suffix = f" [{judged.rule.id}]"
     room = LENGTH - len(suffix)
@@ -58,7 +58,8 @@ def _lines(text: str, room: int) -> Iterator[str]:
 
 
 def _packed(text: str, room: int) -> list[str]:
-    """Each line after the first begins with three dots, which are not counted."""
+    """Join clauses to lines of at most `room` characters. Each line after the first begins with an ellipsis, which does
+    not count."""
     lines: list[str] = []
     for part in _parts(text, room):
         if lines and len(lines[-1]) + 1 + len(part) <= room:

@@ -1,4 +1,4 @@
-"""gunicorn's worker: runs the loop that all connections share, and ends without breaking off any of them."""
+"""gunicorn's worker: runs the loop of the connections, and ends without cutting a request off."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from webhook.front.loop import Front
 from webhook.front.quick import Quick
 
 _SIGN = 1.0
-"""Seconds. The master waits for 60."""
+"""Seconds between two signs of life to the master, which waits for 60 s."""
 
 
 class FrontWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
     """A worker that becomes unready on SIGTERM, and keeps serving until load balancers have noticed.
 
-    From then on each response ends its connection, so that clients go elsewhere by themselves.
+    Meanwhile each response closes its connection, so that the client connects to another replica.
     """
 
     app: Any
@@ -60,7 +60,8 @@ class FrontWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
             front.close()
 
     def _supervised(self) -> bool:
-        """Whether the master lives; also signals to it, at most once a second, since each is a system call."""
+        """Whether the master still runs. Also notifies it that the worker runs, at most once a second, since each time
+        is a system call."""
         now = time.monotonic()
         if now < self._next_sign:
             return True

@@ -1,6 +1,6 @@
-"""What a Pod takes on its node: its requests, or what the kubelet still keeps for it where that is more.
+"""Computes what a Pod takes on its node: its requests, or what the kubelet still allocates to it if that is more.
 
-The spec of a Pod that is resized has the new requests at once. The kubelet changes the allocation later, or never.
+When a Pod is resized, its spec has the new requests at once, but the kubelet changes the allocation later or never.
 Source: Kubernetes KEP-1287 and KEP-5419.
 """
 
@@ -17,17 +17,17 @@ _STATUSES = {"containers": "containerStatuses", "initContainers": "initContainer
 
 
 def pod_allocated(spec: Mapping[str, Any], status: Mapping[str, Any]) -> dict[str, Quantity]:
-    """The requests of the Pod, as `pod_requests` adds them up.
+    """The requests of the Pod, added up as in `pod_requests`.
 
-    Each container, and the Pod as a whole, counts with the largest of its requests in the spec, and allocatedResources
-    and resources in the status.
+    Each container, and the Pod as a whole, counts with the largest of three amounts: its requests in the spec, and
+    allocatedResources and resources in the status.
     """
     held = {**spec}
     for key, statuses in _STATUSES.items():
         if reported := listing(status.get(statuses)):
             held[key] = _allocated(listing(spec.get(key)), reported)
     whole = readable(mapping(spec.get("resources")).get("requests"))
-    if whole:  # else the containers say all
+    if whole:  # else only the containers have amounts
         held["resources"] = {**spec["resources"], "requests": _written(maximum(whole, _kept(status)))}
     return pod_requests(held)
 
@@ -45,7 +45,7 @@ def _allocated(containers: Iterable[object], reported: Iterable[object]) -> list
 
 
 def _kept(status: Mapping[str, Any]) -> dict[str, Quantity]:
-    """What the kubelet keeps, by the status of a container or of the Pod."""
+    """The amounts that the kubelet allocates, from the status of a container or of the Pod."""
     resources = mapping(status.get("resources"))
     return maximum(readable(status.get("allocatedResources")), readable(resources.get("requests")))
 

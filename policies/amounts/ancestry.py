@@ -1,8 +1,8 @@
-"""Whether a job or a Pod is counted by a job above it: found by UID, queued itself, of a kind that makes such children,
-and large enough.
+"""Decides whether an ancestor job already counts the quota of a job or Pod.
 
-A job with a false owner is handled by its own queue. Source: Kueue v0.19, FindAncestorJobManagedByKueue. It stops at a
-UID that differs as well, but does not check kind or size.
+The ancestor must have the UID of the owner reference, be queued itself, be of a kind that creates such children, and be
+large enough. So an owner reference that is not true has no effect: the job waits in its own queue.
+Source: Kueue v0.19, FindAncestorJobManagedByKueue, which also stops at another UID, but does not check kind or size.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from policies.model.forest import Forest
 from policies.model.objects import GroupKind, Ref
 
 DEEPEST = 10
-"""Owners above one object that are looked at, as in Kueue."""
+"""The most levels of owners that are followed, as in Kueue."""
 
 
 def ancestor(
@@ -34,10 +34,11 @@ def ancestor(
     whole: bool = True,
     queued: bool = True,
 ) -> QueuedJob | None:
-    """The topmost queued job above an object of this kind; None where there is none, or only by another UID.
+    """The topmost ancestor job of an object of this kind; None if there is none.
 
-    A job of a kind that makes no such children is not above, nor is one that has ended. `whole`: those whose Pods are
-    queued one by one do not count. `queued`: neither do those that name no queue.
+    Owners with another UID, of a kind that does not create such children, or that have ended do not count.
+    `whole`: jobs whose Pods are queued one by one do not count, either.
+    `queued`: jobs that name no queue do not count, either.
     """
     found: QueuedJob | None = None
     seen: set[str] = set()
@@ -58,9 +59,9 @@ def _owner(controller: ControllerReference, namespace: str, forest: Forest) -> Q
 
 
 def counted_above(job: QueuedJob, forest: Forest, *, slicing: bool) -> QueuedJob | None:
-    """The job above that was admitted for this one as well; None where it is to be admitted by itself.
+    """The ancestor job whose admission covers this job; None if this job has to be admitted itself.
 
-    `slicing`: elastic jobs may outgrow what they say.
+    `slicing`: whether elastic jobs may grow beyond their present size.
     """
     above = ancestor(job.ref.group_kind, job.controller, job.ref.namespace, forest)
     if above is None or above.uid == job.uid:
@@ -69,10 +70,11 @@ def counted_above(job: QueuedJob, forest: Forest, *, slicing: bool) -> QueuedJob
 
 
 def pod_counted_above(pod: Manifest, forest: Forest, *, slicing: bool) -> QueuedJob | None:
-    """The job that counts a new Pod. Requests that the job lacks may be from a LimitRange.
+    """The job that already counts a new Pod; None if there is none.
 
-    The Pod is as its controller makes it, so that it is counted there: it has the labels that the controller selects
-    Pods by, and the counted labels and the gates of one of the templates.
+    The Pod must be as the job's controller creates Pods: it has the labels by which the controller selects Pods, and
+    the labels, annotations and gates of one of the templates by which Pods are counted. It may have requests that the
+    template lacks, since a LimitRange can add them.
     """
     meta = metadata(pod)
     namespace, controller = text(meta.get("namespace")) or "default", controller_of(meta)
@@ -93,7 +95,8 @@ def _as_made_by(job: QueuedJob, pod: Manifest) -> bool:
 
 
 def _counted_by(holder: Mapping[str, Any]) -> set[tuple[str, str]]:
-    """The labels, annotations and gates by which a started Pod, or its template, is counted and held."""
+    """The labels, annotations and gates of a Pod or template that decide how the Pod is counted, and whether it
+    waits."""
     meta = mapping(holder.get("metadata"))
     written = {**texts(meta.get("labels")), **texts(meta.get("annotations"))}
     counted = {(key, written[key]) for key in (POD_SET, STARTED_FOR, SLICE_CHAIN) if key in written}
@@ -106,7 +109,7 @@ def _left_to_children(job: QueuedJob) -> dict[str, int]:
 
 
 def total_requests(job: QueuedJob) -> dict[str, int]:
-    """The requests of all pods of the job together."""
+    """The sum of the requests of all pods of the job."""
     return total(template_requests(pods.counted, pods.count) for pods in job.pod_sets)
 
 

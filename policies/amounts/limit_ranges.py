@@ -1,4 +1,4 @@
-"""LimitRanges of a namespace: what they add to containers, and what they refuse.
+"""Reads the LimitRanges of a namespace: the defaults that they add, and the pods that they refuse.
 
 Source: Kubernetes' LimitRange; Kueue v0.19, pkg/util/limitrange.
 """
@@ -20,9 +20,11 @@ POD = "Pod"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What all LimitRanges together say about one type, such as Pod or Container.
+    """All LimitRanges together for one type, such as Pod or Container.
 
-    The highest minimum, the lowest maximum and ratio, and of the defaults the first.
+    `minimum`: the highest minimum of each resource.
+    `maximum`, `ratio`: the lowest maximum, and the lowest maxLimitRequestRatio.
+    `limits`, `requests`: the first default of each resource.
     """
 
     minimum: Quantities = field(default_factory=dict)
@@ -38,7 +40,7 @@ NO_LIMITS = Limits()
 
 
 class Violation(NamedTuple):
-    """A container or a pod that asks for too much or too little of the resources named."""
+    """A container or pod that requests too much or too little of some resources."""
 
     field: str
     resources: tuple[str, ...]
@@ -46,7 +48,7 @@ class Violation(NamedTuple):
 
 
 def summarize(ranges: Iterable[Manifest]) -> dict[str, Limits]:
-    """The order of the LimitRanges matters to the defaults alone."""
+    """The limits of all LimitRanges by type. Their order matters only for defaults."""
     summary: dict[str, Limits] = {}
     for manifest in ranges:
         for item in map(mapping, listing(mapping(manifest.get("spec")).get("limits"))):
@@ -66,7 +68,7 @@ def _joined(before: Limits, item: Mapping[str, Any]) -> Limits:
 
 
 def violations(summary: Summary, spec: Mapping[str, Any], at: str) -> Iterator[Violation]:
-    """What the LimitRanges refuse of a pod's spec; `at` is the path of that spec."""
+    """The violations in a pod's spec. `at`: the path of the spec."""
     if (limits := summary.get(CONTAINER)) is not None:
         for path, container in containers(spec, at):
             yield from _beyond_limits(limits, container, path)
@@ -76,7 +78,7 @@ def violations(summary: Summary, spec: Mapping[str, Any], at: str) -> Iterator[V
 
 
 def containers(spec: Mapping[str, Any], at: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """(path, container) of the init containers and of the containers."""
+    """The init containers and the containers, each with its path."""
     for key in ("initContainers", "containers"):
         for index, container in enumerate(listing(spec.get(key))):
             yield fields.join(at, key, index), mapping(container)
@@ -96,5 +98,5 @@ def _outside(limits: Limits, least: Quantities, most: Quantities, at: str) -> It
 
 
 def greater(a: Quantities, b: Quantities) -> tuple[str, ...]:
-    """The names of the resources that both have and `a` has more of."""
+    """The resources that both have, and of which `a` has more."""
     return tuple(sorted(resource for resource, quantity in a.items() if resource in b and quantity > b[resource]))

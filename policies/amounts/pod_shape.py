@@ -1,4 +1,4 @@
-"""What about a pod decides where it can run: pods of one shape are alike to a scheduler.
+"""Computes the shape of a pod: the fields that decide where it can run. A scheduler treats pods of one shape alike.
 
 Source: Kueue v0.19, pkg/util/pod (the shape of a pod's spec).
 """
@@ -24,7 +24,8 @@ _SAME = (
 
 
 def shape(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The parts of a pod's spec that count, quantities by value; images, commands and variables do not count."""
+    """The fields of a pod's spec that count, with quantities as numbers. Images, commands and variables do not
+    count."""
     kept: dict[str, Any] = {key: spec[key] for key in _SAME if spec.get(key)}
     for key in ("initContainers", "containers"):
         if entries := listing(spec.get(key)):

@@ -1,7 +1,8 @@
-"""The quota of a node of a Kueue tree, without regard to usage: its subtree quota, what it lends, and its potential.
+"""Computes the quota of a node in a Kueue tree, without usage: its subtree quota, what it lends, and its potential.
 
-Amounts are those of `policies.model.pools`: milli-CPU or whole units, by "flavor/resource". Each answer costs the depth
-of the tree, since the forest keeps the sums. On or below a cycle the amounts are meaningless: call `countable` first.
+Amounts are in the units of `policies.model.pools`, milli-CPU or whole units, by "flavor/resource". The forest keeps
+sums, so each function takes time in proportion to the depth of the tree. The amounts of nodes on or below a cycle are
+meaningless: call `countable` first.
 Source: Kueue v0.19, pkg/cache/scheduler/resource_node.go; KEP-79.
 """
 
@@ -15,16 +16,18 @@ from policies.model.objects import Ref
 from policies.model.pools import NO_POOL, NO_TERMS, UNLIMITED, Pool, Terms, local_quota, minus, plus, subtree_quota
 
 MOST_NAMED = 3
-"""Nodes; a message that names more is not read."""
+"""The most nodes that a message names."""
 _MOST_LOOKED_AT = 1000
-"""The most nodes that are searched for those with quota. It bounds the costs of a message."""
+"""The most nodes in which `givers` looks for quota, so that a message does not take long."""
 
 
 class Potential(NamedTuple):
-    """The most that a subtree could hold if nothing were in use.
+    """The most that a node could use if no node used any quota.
 
+    `amount`: this number.
     `node`: the node whose limit decides.
-    `limit`: `borrowingLimit`; or `nominalQuota` if the node is the root, and the quota of the tree decides (`givers`).
+    `limit`: the deciding limit: `borrowingLimit`, or `nominalQuota` if the quota of the whole tree decides (see
+    `givers`).
     """
 
     amount: int
@@ -33,7 +36,7 @@ class Potential(NamedTuple):
 
 
 def countable(forest: Forest, ref: Ref) -> bool:
-    """Whether the node has a root, so is neither on a cycle nor below one."""
+    """Whether the tree of the node has a root, so that the node is neither on a cycle nor below one."""
     return forest.ends_at_root(ref)
 
 
@@ -42,33 +45,31 @@ def root_of(forest: Forest, ref: Ref) -> Ref:
 
 
 def terms(forest: Forest, ref: Ref, pair: str) -> Terms:
-    """The node's own numbers; a Cohort without an object has none."""
+    """The quota and limits of the node itself; none for a Cohort without an object."""
     node = forest.node(ref)
     return node.terms_of(pair) if isinstance(node, KueueNode) else NO_TERMS
 
 
 def below(forest: Forest, ref: Ref, pair: str) -> Pool:
-    """The total over the children."""
+    """The total over the node's children."""
     return forest.below(ref).pools.get(pair, NO_POOL)
 
 
 def subtree(forest: Forest, ref: Ref, pair: str) -> int:
-    """S: the quota of a node and the quota that its children lend."""
+    """The subtree quota: the quota of a node and the quota that its children lend."""
     return subtree_quota(terms(forest, ref, pair), below(forest, ref, pair))
 
 
 def lent(forest: Forest, ref: Ref, pair: str) -> int:
-    """S - lq: the part of the quota that the rest of the tree can use. A root has it too, although it lends nothing."""
+    """The subtree quota without the local quota, which is the part that the rest of the tree can use. Also computed for
+    a root, although it lends nothing."""
     own = terms(forest, ref, pair)
     whole = subtree_quota(own, below(forest, ref, pair))
     return minus(whole, local_quota(own, whole))
 
 
 def potential(forest: Forest, ref: Ref, pair: str, *, lifted: Ref | None = None) -> Potential:
-    """pot: the largest request that could ever fit.
-
-    `lifted`: a node whose borrowingLimit is ignored.
-    """
+    """The potential: the largest request that could ever fit. `lifted`: a node whose borrowingLimit is ignored."""
     root, *way = reversed((ref, *forest.ancestors(ref)))
     most = Potential(subtree(forest, root, pair), root, "nominalQuota")
     for node in way:
@@ -84,7 +85,7 @@ def potential(forest: Forest, ref: Ref, pair: str, *, lifted: Ref | None = None)
 
 
 def givers(forest: Forest, ref: Ref, pair: str) -> tuple[Ref, ...]:
-    """The nodes whose nominalQuota the node could use; empty if there are too many to name or to search."""
+    """The nodes with nominalQuota that the node could use; empty if there are too many to name or to search."""
     way = (ref, *forest.ancestors(ref))
     found, looked_at, left = list[Ref](), 0, [way[-1]]
     while left:
@@ -99,7 +100,7 @@ def givers(forest: Forest, ref: Ref, pair: str) -> tuple[Ref, ...]:
 
 
 def on_offer(forest: Forest, ref: Ref, pair: str) -> int:
-    """The most that the rest of the tree could lend to the node if nothing were in use; 0 for a root."""
+    """The most that the rest of the tree could lend to the node if no node used any quota; 0 for a root."""
     node = forest.node(ref)
     if node is None or node.parent is None:
         return 0
@@ -108,5 +109,6 @@ def on_offer(forest: Forest, ref: Ref, pair: str) -> int:
 
 
 def reserved(forest: Forest, ref: Ref, pair: str) -> int:
-    """U of a Cohort: the quota of it and its ancestors that workloads below it reserve, by the status of the queues."""
+    """The usage of a Cohort: the quota of it and its ancestors that workloads below it have reserved, by the status of
+    the ClusterQueues."""
     return below(forest, ref, pair).taken

@@ -1,4 +1,4 @@
-"""Volcano's realCapability of one resource: what a queue may use at most. Any unit will do; `inf` means no limit.
+"""Computes Volcano's realCapability of one resource: the most that a queue may use. `inf` means no limit.
 
 Source: Volcano v1.16, pkg/scheduler/plugins/capacity, buildHierarchicalQueueAttrs.
 """
@@ -12,14 +12,17 @@ BASIC = ("cpu", "memory")
 
 
 def limits(resource: str, capability: int) -> bool:
-    """Whether the capability limits the queue. 0 allows none of a scalar resource, and any amount of a basic one."""
+    """Whether the capability is a limit. 0 allows nothing of a scalar resource, but any amount of a basic one."""
     return capability > 0 or resource not in BASIC
 
 
 def real_capability(above: float, promised: float, guarantee: float, capability: float) -> float:
-    """The realCapability of a queue: its guarantee, and what its parent has left; at most its capability.
+    """The realCapability of a queue: its guarantee and what its parent has left, but at most its capability.
 
-    `above`: the realCapability of the parent. `promised`: the sum of the guarantees of the parent's children.
+    `above`: the realCapability of the parent.
+    `promised`: the sum of the guarantees of the parent's children.
     """
-    left = max(0, above - promised) + guarantee if above < inf else inf  # amounts may be beyond what a float holds
+    left = (
+        max(0, above - promised) + guarantee if above < inf else inf
+    )  # amounts may be integers that are too large for a float
     return min(left, capability)

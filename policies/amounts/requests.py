@@ -1,6 +1,6 @@
-"""What pods request, as quota counts it: exact per pod, then rounded up once and multiplied by the count.
+"""Computes the requests of pods as quota counts them: exact for one pod, then rounded up and multiplied by the count.
 
-LimitRanges and RuntimeClasses are other objects: `policies.mutation.pod_defaults` has what they add to a template.
+`policies.mutation.pod_defaults` adds the defaults of LimitRanges and RuntimeClasses to a template.
 Source: Kubernetes' effective request of a pod (KEP-753, KEP-2837); Kueue v0.19, pkg/workload, Configuration.resources.
 """
 
@@ -16,20 +16,20 @@ from policies.model.pools import count
 from policies.model.quantity import BadQuantity, Quantities, Quantity, add, maximum, product
 
 _OF_THE_POD = ("cpu", "memory")
-"""The resources, besides huge pages, for which requests of the whole pod override those of its containers."""
+"""The resources for which a request of the whole pod replaces those of its containers. Huge pages are others."""
 
 
 def container_requests(container: Mapping[str, Any]) -> dict[str, Quantity]:
-    """Its requests; a resource that has only a limit requests the limit."""
+    """The requests of a container. For a resource with only a limit, the limit is the request."""
     resources = mapping(container.get("resources"))
     return {**readable(resources.get("limits")), **readable(resources.get("requests"))}
 
 
 def pod_requests(spec: Mapping[str, Any]) -> dict[str, Quantity]:
-    """What one pod needs at its worst moment.
+    """The most that one pod needs at any moment, with its overhead.
 
-    Sidecars (init containers that restart) run on beside the containers, so they add up; a plain init container runs
-    beside the sidecars declared before it. What the pod says as a whole comes over these, overhead on top.
+    Sidecars, which are init containers that restart, run together with the containers. Any other init container runs
+    together with the sidecars before it. Requests of the pod as a whole replace the sums of its containers.
     """
     sidecars: dict[str, Quantity] = {}
     starting: dict[str, Quantity] = {}
@@ -45,9 +45,9 @@ def pod_requests(spec: Mapping[str, Any]) -> dict[str, Quantity]:
 
 
 def of_the_pod(spec: Mapping[str, Any], together: Quantities) -> dict[str, Quantity]:
-    """What the containers request together, and what the pod as a whole says about cpu, memory and huge pages.
+    """The requests of the containers, `together`, where those of the whole pod replace cpu, memory and huge pages.
 
-    Its requests win; its limit counts where neither it nor any container requests the resource, as in the API server.
+    As in the API server, a limit of the whole pod counts if neither the pod nor a container requests the resource.
     """
     resources = mapping(spec.get("resources"))
     limits, requests = _of_pods(resources.get("limits")), _of_pods(resources.get("requests"))
@@ -61,10 +61,11 @@ def _of_pods(values: object) -> dict[str, Quantity]:
 
 @dataclass(frozen=True, slots=True)
 class Transformation:
-    """What a requested resource counts as: so much of each output for each unit of it.
+    """How a requested resource, the input, is counted. Source: Kueue's Configuration, resources.transformations.
 
-    With `multiply_by` the amount is multiplied by that of another resource, if the pod requests it. The input itself
-    still counts unless `replace` is set. Source: Kueue's Configuration, resources.transformations.
+    `outputs`: the amount of each output resource for one unit of the input.
+    `multiply_by`: a resource by whose amount the outputs are multiplied, if the pod requests it.
+    `replace`: whether only the outputs count, and not the input.
     """
 
     outputs: Quantities
@@ -73,7 +74,7 @@ class Transformation:
 
 
 def without(requests: Quantities, prefixes: Iterable[str]) -> Quantities:
-    """The requests except for resources whose name starts with one of the prefixes."""
+    """The requests without the resources whose name starts with one of the prefixes."""
     excluded = tuple(prefixes)
     if not excluded:
         return requests
@@ -83,11 +84,12 @@ def without(requests: Quantities, prefixes: Iterable[str]) -> Quantities:
 def transformed(
     requests: Quantities, by_input: Mapping[str, Transformation], excluded: Iterable[str] = ()
 ) -> Quantities:
-    """The requests as transformed, except for inputs whose name starts with one of the prefixes `excluded`.
+    """Apply transformations to the requests.
 
-    An excluded input is transformed all the same: it has its outputs, and multiplies those of others. A negative output
-    is an allowance against other outputs of the same name; what is left of it counts as nothing and never lessens a
-    request.
+    `excluded`: prefixes of resources that do not count. Such an input still has its outputs, and still multiplies those
+    of others.
+    A negative output reduces other outputs of the same resource, but never a request: a negative sum of outputs counts
+    as 0.
     """
     applied = {resource: by_input[resource] for resource in requests if resource in by_input}
     if not applied:
@@ -114,12 +116,13 @@ def counted(requests: Quantities, pods: int) -> dict[str, int]:
 
 
 def template_requests(template: Mapping[str, Any], pods: int) -> dict[str, int]:
-    """What this number of pods of the template request."""
+    """The requests of this number of pods of the template."""
     return counted(pod_requests(mapping(template.get("spec"))), pods)
 
 
 def fewest_pods(workload: WrittenWorkload, pod_set: WrittenPodSet) -> int:
-    """The fewest pods that the set can be admitted with: minCount, if set, less the pods that are done."""
+    """The least number of pods that the pod set can be admitted with: minCount, or else count, without finished
+    pods."""
     done = min(sum(entry.pods for entry in workload.reclaimable if entry.name == pod_set.name), pod_set.count)
     least = pod_set.count if pod_set.min_count is None else min(pod_set.min_count, pod_set.count)
     return max(0, least - done)
@@ -134,7 +137,7 @@ def total(requests: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def readable(values: object) -> dict[str, Quantity]:
-    """The quantities that can be read; of the others the structure says what is wrong."""
+    """The quantities that can be read. The schema check reports the others."""
     found: dict[str, Quantity] = {}
     for resource, value in mapping(values).items():
         try:

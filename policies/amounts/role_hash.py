@@ -1,8 +1,8 @@
-"""Kueue's hash of what a Pod asks for: the role of a Pod in its group.
+"""Computes Kueue's hash of the requests of a Pod, which is the role of the Pod in its group.
 
-Pods that Kueue has marked and Pods that come later must get one role. So this is the text that Go writes of the same
-values, byte for byte: maps by their keys, structs in the order of their fields; what is absent is null in the shape and
-left out further down.
+Pods that Kueue has labelled and Pods that are created later must get the same role. So the hashed text is exactly the
+JSON that Go writes for the same values: maps are sorted by key, and structs have the order of their fields. Absent
+values are null at the top level and are left out below.
 Source: Kueue v0.19, pkg/util/pod and pkg/controller/jobs/pod; Kubernetes v1, core types.
 """
 
@@ -18,15 +18,15 @@ from policies.model.quantity import canonical
 
 _LENGTH = 8
 _HTML = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-"""Characters that Go escapes in JSON and Python does not."""
+"""Characters that Go escapes in JSON, but Python does not."""
 
 Reader: TypeAlias = Callable[[Any], Any]
 Struct: TypeAlias = Mapping[str, Reader]
-"""How the value of each field is written, in Go's order of fields."""
+"""The function that writes the value of each field, in Go's order of fields."""
 
 
 def role_hash(spec: Mapping[str, Any]) -> str:
-    """Eight hexadecimal digits; the same for all pods that ask for the same in the same places."""
+    """The hash as eight hexadecimal digits."""
     text = json.dumps({"spec": _shape(spec)}, separators=(",", ":"), ensure_ascii=False, default=str)
     escaped = "".join(_HTML.get(letter, letter) for letter in text)
     return sha256(escaped.encode(errors="surrogatepass")).hexdigest()[:_LENGTH]
@@ -61,7 +61,7 @@ def _amounts(values: object) -> dict[str, Any]:
 
 
 def _by_key(values: object) -> dict[str, Any]:
-    """A map, in Go's order: by the bytes of its keys."""
+    """A map in Go's order, which is that of the bytes of its keys."""
     return dict(sorted(mapping(values).items(), key=lambda pair: str(pair[0]).encode(errors="surrogatepass")))
 
 

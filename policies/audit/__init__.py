@@ -1,1 +1,1 @@
-"""Everything that is stored, judged again: its findings by the root of their tree, and the reports that say so."""
+"""Judges all stored objects: the findings by tree, and reports of them."""

@@ -1,4 +1,4 @@
-"""The findings of an audit as JSON: the same for `quotree audit -o json` and for /v1/findings."""
+"""Writes the findings of an audit as JSON, in the same form for `quotree audit -o json` and for /v1/findings."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ API_VERSION = "quotree.dev/v1alpha1"
 
 
 def findings_json(audit: Audit, offset: int = 0, limit: int | None = None) -> dict[str, Any]:
-    """The findings of an audit, which has no more than the reader may see, as JSON: the worst first, else
-    by tree.
+    """The findings of an audit as JSON, the worst first, then by tree. The audit must have only findings that the
+    reader may see.
 
-    `roots` counts all findings; `items` are those from `offset` on, at most `limit`. Baselined findings are only
-    counted.
+    `roots` has the counts of all findings. `items` has at most `limit` findings, from `offset` on. Baselined findings
+    are only counted.
     """
     found = sorted(audit.found, key=lambda each: each.judged.severity.rank)
     shown = found[offset:] if limit is None else found[offset : offset + limit]
@@ -49,7 +49,7 @@ def item_json(audited: AuditedFinding) -> dict[str, Any]:
 
 
 def roots_json(found: Iterable[AuditedFinding]) -> list[dict[str, Any]]:
-    """How much is wrong in each tree, in the order of the findings."""
+    """The number of findings in each tree, in the order of the findings."""
     trees: dict[TreeRoot, list[AuditedFinding]] = {}
     for each in found:
         if each.root is not None:

@@ -1,4 +1,4 @@
-"""All findings of what is stored, each with its project and the root of its tree."""
+"""Judges all stored objects, and adds the project and the root of the tree to each finding."""
 
 from __future__ import annotations
 

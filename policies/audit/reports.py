@@ -1,4 +1,4 @@
-"""An audit as reports of OpenReports, or as PolicyReports: one for each tree and namespace, with its violations.
+"""Writes an audit as reports of OpenReports, or as PolicyReports: one report for each tree and namespace.
 
 Findings about cluster-scoped objects are in the cluster-wide report of their tree. Findings about an object in a
 namespace are in a report there, which the users of that namespace may read.
@@ -26,7 +26,7 @@ from policies.model.objects import Ref
 Manifest = dict[str, Any]
 SOURCE = "quotree"
 MANAGED_BY = {"app.kubernetes.io/managed-by": SOURCE}
-"""The label of our reports. Objects without it, or with a name that does not begin with `PREFIX`, are never deleted."""
+"""The label of Quotree's reports. Only objects with this label and a name with the prefix `PREFIX` are deleted."""
 PREFIX = "quotree-"
 LEFT_OUT_ANNOTATION = "quotree.dev/results-left-out"
 """The annotation with the number of results that did not fit. The summary counts them, too."""
@@ -34,13 +34,13 @@ MOST_RESULTS = 100
 """The most results in one report by default."""
 _NO_TREE = f"{PREFIX}in-no-tree"
 _LONGEST_MESSAGE = 2000
-"""Characters. A thousand results with a message of this length fit into one object in etcd."""
+"""The most characters of a message. A thousand results with such messages fit into one object in etcd."""
 _LONGEST_SLUG = 32
-"""Characters of the root's name in the name of a report."""
+"""The most characters of the root's name in the name of a report."""
 _GROUPS = {Dialect.KUEUE: kueue.GROUP, Dialect.VOLCANO: volcano.GROUP}
 _RESULTS = {Severity.ERROR: ("fail", "high"), Severity.WARNING: ("warn", "medium")}
 _CONTENT_FIELDS = ("source", "scope", "scopeSelector", "configuration", "summary", "results")
-"""The fields with the content of a report. We write all but `scopeSelector`."""
+"""The fields with the content of a report. Quotree writes all but `scopeSelector`."""
 _SCOPE_FIELDS = ("apiVersion", "fieldPath", "kind", "name", "namespace", "resourceVersion", "uid")
 
 

@@ -1,4 +1,4 @@
-"""Finds the tree of an object, and its project: by the topmost node of the tree."""
+"""Finds the project of an object, and the root of its tree."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class TreeRoot(NamedTuple):
 
 
 def dialect_of(forest: Forest, ref: Ref, rule: Rule) -> Dialect:
-    """The project whose object it is; of kinds that several read, the one that the rule is about."""
+    """The project of an object. If several projects read its kind, the project of the rule."""
     if (found := _OF_GROUP.get(ref.group)) is not None:
         return found
     package = rule.check.__module__.split(".")[2]
@@ -47,18 +47,18 @@ def dialect_of(forest: Forest, ref: Ref, rule: Rule) -> Dialect:
 
 
 class Roots:
-    """The roots of one forest; each node on the way up is passed once, however many objects lead to it."""
+    """The roots of one forest. Each node is visited once, even if many objects are below it."""
 
     def __init__(self, forest: Forest) -> None:
         self._forest = forest
         self._tops: dict[Ref, Ref] = {}
 
     def of(self, ref: Ref, dialect: Dialect) -> TreeRoot | None:
-        """The root of the tree that the object is part of or names; None where it does neither.
+        """The root of the tree that the object is in or refers to; None if there is none.
 
-        Of a tree that ends in a cycle that is the first by name on the cycle. In Kueue a ClusterQueue without a Cohort
-        is its own root. Volcano's queues have one root. YuniKorn's queues do too, and Namespaces that name a parent
-        queue are a group by its name.
+        If the tree ends in a cycle, the root is the first node by name on the cycle. In Kueue, a ClusterQueue without a
+        Cohort is its own root. All queues of Volcano have the same root, and so have those of YuniKorn. Namespaces with
+        a parent queue are grouped by its name.
         """
         obj = self._forest.get(ref)
         if dialect is Dialect.YUNIKORN:

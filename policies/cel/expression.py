@@ -1,10 +1,11 @@
-"""A rule about one object in CEL, for the time when the webhook is down.
+"""The CEL form of a rule about one object, which counts while the webhook is down.
 
-An expression becomes one ValidatingAdmissionPolicy. Its CEL `wrong` returns the message, or an empty string. An update
-that makes nothing worse passes, as with the webhook: violations that `oldObject` has to the same degree are left out.
-A value that is not a quantity counts as absent, as in the dialects; `bad-quantity` reports it.
+An expression becomes one ValidatingAdmissionPolicy. Its CEL `wrong` returns the message, or an empty string. As in the
+webhook, an update passes if it makes nothing worse: violations that `oldObject` has with at least the same size are
+left out. As in the dialects, a value that is not a quantity counts as absent; `bad-quantity` reports it.
 
-Written for Kubernetes 1.30 and later: quantities, optional fields and list functions, but no two-variable loops.
+Expressions must work in Kubernetes 1.30, which has quantities, optional fields and list functions, but no loops with
+two variables.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Variables: TypeAlias = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A rule for some of its kinds. `wrong` may use `variables`, in their order."""
+    """The CEL form of a rule for some of its kinds. `wrong` may use `variables`, which are evaluated in their order."""
 
     kinds: tuple[GroupKind, ...]
     wrong: str

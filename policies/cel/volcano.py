@@ -15,7 +15,7 @@ def amount_of(amounts: str, resource: str) -> str:
     """A CEL condition: the amount is a quantity of 0 or more, and whole for devices and pods."""
     value = f"{amounts}[{resource}]"
     whole = f"({resource} == 'pods' || ({resource}.contains('/') && !{resource}.contains('kubernetes.io/')))"
-    number = f"{quantity(value)}.asApproximateFloat()"  # isInteger() says no to 2000m
+    number = f"{quantity(value)}.asApproximateFloat()"  # isInteger() is false for 2000m
     integer = f"({number} > 1e15 || double(int({number})) == {number})"
     return f"({amount(value)} && (!{whole} || {integer}))"
 

@@ -1,4 +1,4 @@
-"""Annotations of a Namespace in CEL."""
+"""CEL expressions for the annotations of a Namespace."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def note(key: str) -> str:
 
 
 def each_legacy(condition: str, text: str) -> str:
-    """`text` for each of the two legacy annotations that is there, under the condition."""
+    """A CEL expression that joins `text` for each present legacy annotation if the condition is true."""
     return joined(*(_legacy(key, condition, text) for key in ("max.cpu", "max.memory")))
 
 

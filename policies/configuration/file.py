@@ -1,4 +1,4 @@
-"""Reads the configuration file: apiVersion, kind and the keys of `Configuration`."""
+"""Reads Quotree's configuration file: apiVersion, kind and the keys of `Configuration`."""
 
 from __future__ import annotations
 
@@ -101,9 +101,9 @@ def read_configuration(
 
 
 def _with_gated_dialects(configuration: Configuration) -> Configuration:
-    """The configuration in which the reconciler manages every dialect with scheduling gates.
+    """The configuration, with every dialect that uses scheduling gates managed by the reconciler.
 
-    Else nothing would remove the gates of Pods.
+    Without the reconciler, nothing would remove the gates of Pods.
     """
     reconciler = configuration.reconciler
     dialects = reconciler.dialects | configuration.gates
@@ -141,7 +141,7 @@ def _gates(section: Section, version: KueueVersion) -> dict[str, bool]:
 
 
 def _namespaces(section: Section) -> LabelSelector:
-    """The namespaces in which jobs are managed; all without the key."""
+    """The namespaces in which jobs are managed; all namespaces if the key is absent."""
     key = "managedJobsNamespaceSelector"
     selector = section.mapping(key)
     fault = next(selector_faults(selector, section.at(key)), None)
@@ -161,7 +161,7 @@ def _kueue_version(section: Section, installed: Callable[[], KueueVersion]) -> K
 
 
 def _admitting_users(section: Section) -> tuple[str, ...]:
-    """The users who may admit. The default are the users of Kueue and Quotree, since without any no job could start."""
+    """The users who may admit. The default is the users of Kueue and Quotree, since without any no job could start."""
     users = section.texts("admittingUsers") or list(ADMITTING_USERS)
     if not all(users):
         raise BadConfiguration("expected user names", section.at("admittingUsers"))

@@ -1,4 +1,4 @@
-"""Kinds of jobs as an administrator describes them, under `reconciler.jobs` of the configuration."""
+"""Reads `reconciler.jobs`: kinds of jobs that an administrator describes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _KEYS = (
 )
 _NO_PODS = "none"
 _NOT_WRITTEN = ("apiVersion", "kind", "metadata", "status")
-"""What a patch that starts or stops a job leaves alone."""
+"""The fields that a patch that starts or stops a job never changes."""
 _WORD = re.compile(r"[A-Za-z0-9]+").fullmatch
 
 
@@ -86,7 +86,7 @@ def _pod_set(section: Section) -> PodSetPath:
 
 
 def _count(item: object, at: str) -> Count:
-    """A path, or a path and what the number is limited by."""
+    """Read a path, or a path and the path of its limit."""
     if isinstance(item, str):
         return Count(_checked(item, at))
     section = Section(item, at)
@@ -96,7 +96,7 @@ def _count(item: object, at: str) -> Count:
 
 
 def _switch(section: Section) -> SuspendField:
-    """A path that is true or false, or a path and its two values."""
+    """Read the path of a boolean, or a path and its two values."""
     value = section.value("suspend")
     if value is None:
         raise BadConfiguration("is required: the path of the field that suspends the job", section.at("suspend"))
@@ -135,7 +135,7 @@ def _ready(section: Section) -> ReadyPods | None:
 
 
 def _active(section: Section) -> Active:
-    """Required: who knows of no pods gives quota away while they still run."""
+    """Read how the status shows remaining pods. It is required, else quota would be released while pods still run."""
     if section.value("active") == _NO_PODS:
         return Active()
     part = section.section("active")
@@ -162,7 +162,7 @@ def _reclaimable(section: Section) -> ReclaimableCount | None:
 
 
 def _fields(section: Section, key: str) -> dict[str, tuple[object, ...]]:
-    """Paths, each with a value or a list of values."""
+    """Read paths, each with a value or a list of values."""
     value = section.value(key)
     if value is None:
         return {}

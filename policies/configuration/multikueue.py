@@ -1,4 +1,4 @@
-"""What an administrator may set of MultiKueue beyond Kueue's own Configuration, under `reconciler.multiKueue`."""
+"""Reads `reconciler.multiKueue`: settings of MultiKueue that Kueue's own Configuration does not have."""
 
 from __future__ import annotations
 
@@ -49,8 +49,13 @@ class ConfigRules:
 
 @dataclass(frozen=True, slots=True)
 class MultiKueueOptions:
-    """`kubeconfig_namespace`: where the Secrets with kubeconfigs are, None for the usual place. `without_managed_by`:
-    the handling of a job without `managedBy: kueue.x-k8s.io/multikueue`."""
+    """The settings of MultiKueue.
+
+    `connection`: the settings of the connections to workers.
+    `kubeconfig_namespace`: the namespace of Secrets with kubeconfigs; None for the default.
+    `without_managed_by`: how a job without `managedBy: kueue.x-k8s.io/multikueue` is handled.
+    `configs`: the rules by name of the MultiKueueConfig.
+    """
 
     connection: ConnectionSettings = field(default_factory=ConnectionSettings)
     kubeconfig_namespace: str | None = None
@@ -117,7 +122,7 @@ def _closed(entries: list[Section]) -> list[Section]:
 
 
 def _selector(section: Section) -> Mapping[str, Any] | None:
-    """The selector in Kubernetes' form; an absent or empty one selects all clusters."""
+    """The selector in Kubernetes' form. An absent or empty selector selects all clusters."""
     labels, expressions = section.labels("matchLabels"), section.mappings("matchExpressions")
     section.done()
     return {"matchLabels": labels, "matchExpressions": expressions} if labels or expressions else None

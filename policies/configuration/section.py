@@ -1,4 +1,4 @@
-"""A part of a configuration file, read key by key."""
+"""Reads a mapping of a configuration file key by key."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from policies.model.suggestion import suggest
 
 
 class Section:
-    """A mapping of the file, read key by key. `done` refuses the keys that were not read."""
+    """A mapping of the file. Its methods raise BadConfiguration for a wrong value, and `done` for keys that were not
+    read."""
 
     def __init__(self, value: object, path: str):
         if not isinstance(value, Mapping):
@@ -47,7 +48,7 @@ class Section:
         return self.text(key) if key in self._value else self._take(key)
 
     def day(self, key: str) -> date | None:
-        """A day, as a text or as YAML reads one."""
+        """A day, which is a text or a date of YAML; None if it is absent."""
         value = self._take(key)
         if value is None or (isinstance(value, date) and not isinstance(value, datetime)):
             return value
@@ -112,7 +113,7 @@ class Section:
         return items
 
     def json_object(self, key: str) -> Mapping[str, Any]:
-        """A text that holds a JSON object; empty where it is absent or empty."""
+        """The JSON object in a text; empty if the text is absent or empty."""
         text = self.text(key, "")
         try:
             value = json.loads(text) if text else {}
@@ -123,12 +124,12 @@ class Section:
         return value
 
     def expect(self, *keys: str) -> None:
-        """Look for unknown keys first, where a misspelt one would be reported as a missing one."""
+        """Refuse unknown keys before a key is read. Else a misspelt required key would be reported as missing."""
         self._known.extend(keys)
         self.done()
 
     def rest(self) -> list[str]:
-        """The keys that nobody has asked for."""
+        """The keys that were not read."""
         return [str(key) for key in self._value if key not in self._known]
 
     def done(self) -> None:

@@ -1,4 +1,4 @@
-"""What an administrator may set: the profile, an action per rule and place, and each project's own switches."""
+"""The settings of an administrator: the profile, actions of rules, and the settings for each project."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from policies.model.objects import GroupKind
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """The action for a rule's findings in one place. The last override that fits decides.
+    """The action for findings of a rule in one place. If several overrides fit, the last one decides.
 
     `subtree`: the name of a node; the place is the node and its descendants.
     `namespace`: a name, in which `*` and `?` are wildcards.
@@ -36,11 +36,11 @@ ADMITTING_USERS = (
     "system:serviceaccount:quotree-system:quotree-reconciler",
     "system:serviceaccount:kueue-system:kueue-controller-manager",
 )
-"""The users who admit, as the manifests of both projects install them."""
+"""The users who admit, with the names that the manifests of Quotree and Kueue give them."""
 
 
 class FreeAfter(StrEnum):
-    """When a Pod that is deleted frees its quota: as soon as that is requested, or when it has ended on its node."""
+    """When a deleted Pod frees its quota: when the deletion is requested, or when it has ended on its node."""
 
     REQUESTED = "requested"
     ENDED = "ended"
@@ -48,13 +48,17 @@ class FreeAfter(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KueueSettings:
-    """`version` of Kueue has its feature gates with their defaults; `feature_gates` are those that are set otherwise.
+    """The settings for Kueue's objects.
 
-    `manage_jobs`: the mutating webhook suspends jobs that name a LocalQueue, as Kueue's does. `manage_pods`: it holds
-    back Pods that name one, by a scheduling gate, and Pods of Deployments and the like that do. Both only in namespaces
-    that `namespaces` selects. `without_queue`: jobs that name no LocalQueue are suspended there, too.
-    `admitting_users`: the users that alone may start what waits for quota, as the API server names them. `free_after`:
-    None for the value that the profile gives.
+    `feature_gates`: the feature gates that are set; the others have the defaults of `version`.
+    `manage_jobs`: whether the mutating webhook suspends jobs that name a LocalQueue, as Kueue's webhook does.
+    `manage_pods`: whether it adds a scheduling gate to Pods that name a LocalQueue, also to those of Deployments and
+    similar kinds.
+    `namespaces`: selects the namespaces in which jobs and Pods are managed.
+    `without_queue`: whether jobs that name no LocalQueue are suspended as well.
+    `admitting_users`: the only users who may start jobs and Pods that wait for quota, by their names in the API server.
+    `version`: the version of Kueue.
+    `free_after`: None for the default of the profile.
     """
 
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
@@ -77,14 +81,14 @@ class KueueSettings:
 
 
 class Enforce(StrEnum):
-    """What keeps Pods within quota: the project's own scheduler, or a scheduling gate of Quotree."""
+    """What keeps Pods within quota: off, the project's own scheduler; gates, a scheduling gate of Quotree."""
 
     OFF = "off"
     GATES = "gates"
 
 
 class QuotaReclaim(StrEnum):
-    """How Pods are reclaimed at a gate: never, by eviction, which PodDisruptionBudgets may forbid, or by deletion."""
+    """How Pods are reclaimed with gates: never, by eviction, which a PodDisruptionBudget can forbid, or by deletion."""
 
     OFF = "off"
     EVICT = "evict"
@@ -93,10 +97,13 @@ class QuotaReclaim(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class VolcanoResourceGroup:
-    """Pods that Volcano's admission sends to certain nodes; the fields are those of Volcano's admission configuration.
+    """A group of Pods that Volcano's admission sends to certain nodes, as in Volcano's admission configuration.
 
-    `by` is namespace or annotation, `values` are the namespaces or the annotations as `key: value`; where `by` is empty
-    a pod belongs that names the group in the annotation volcano.sh/resource-group.
+    `by`: how Pods are selected: namespace or annotation; empty for the name of the group in the annotation
+    volcano.sh/resource-group.
+    `values`: the namespaces, or the annotations as `key: value`.
+    `labels`, `affinity`, `tolerations`, `scheduler_name`: what a Pod of the group gets; `labels` are of its
+    nodeSelector.
     """
 
     name: str
@@ -110,13 +117,16 @@ class VolcanoResourceGroup:
 
 @dataclass(frozen=True, slots=True)
 class VolcanoSettings:
-    """Volcano's own flags, by their defaults there. A child of root has depth 1.
+    """The settings for Volcano's objects. The first four are flags of Volcano's webhook, with the defaults of Volcano.
 
-    `queue_allocation_gate` is its feature gate SchedulingGatesQueueAdmission, as its webhook has it. `enforce` is ours:
-    Pods of PodGroups wait at a gate for the quota of their Queue. `checks_sums`: no Pod passes there while the children
-    of a queue are promised more than it has. `reclaim`: how Pods are reclaimed for queues that have less than they
-    deserve. `root_from_nodes`: the reconciler creates `root` and keeps its deserved and capability at what the Nodes
-    have.
+    `max_queue_depth`: the greatest depth of a queue; a child of root has depth 1.
+    `queue_allocation_gate`: Volcano's feature gate SchedulingGatesQueueAdmission.
+    `enforce`: with gates, Pods of PodGroups wait at a scheduling gate for the quota of their Queue.
+    `checks_sums`: whether no Pod is admitted at a gate while the children of a queue are promised more than it has.
+    `reclaim`: how Pods are reclaimed for queues that have less than their deserved amount.
+    `root_from_nodes`: whether the reconciler creates `root`, and sets its deserved and capability to the sum of the
+    Nodes.
+    `resource_groups`: the groups of Pods that are sent to certain nodes.
     """
 
     max_queue_depth: int = 5
@@ -132,9 +142,12 @@ class VolcanoSettings:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionSettings:
-    """What the mutating webhook does for pods in place of YuniKorn's admission controller.
+    """What the mutating webhook does for Pods instead of YuniKorn's admission controller.
 
-    `scheduler_name` is off, default (where the pod has no other scheduler than the default one) or always.
+    `scheduler_name`: when it sets the scheduler: off, default (only for Pods of the default scheduler) or always.
+    `labels`: whether it adds the labels of YuniKorn.
+    `user_info`: whether it writes the user into an annotation.
+    `preemption`: whether it copies from the PriorityClass whether the Pod may be preempted.
     """
 
     scheduler_name: str = "off"
@@ -149,11 +162,14 @@ class AdmissionSettings:
 
 @dataclass(frozen=True, slots=True)
 class YuniKornSettings:
-    """`version` decides whether the legacy quota annotations still count: from 2.0 on they do not.
+    """The settings for YuniKorn's objects.
 
-    `namespace` is where YuniKorn and its ConfigMaps are. `follow`: the webhook watches these and
-    YuniKorn's Pods. `enforce`: Pods of Namespaces with quota wait at a gate. `preempts`: there, Pods are deleted so
-    that queues get what they are guaranteed.
+    `version`: the version of YuniKorn. From 2.0 on, the legacy quota annotations do not count.
+    `translate_legacy_annotations`: whether the mutating webhook replaces legacy annotations by namespace.quota.
+    `namespace`: the namespace of YuniKorn and its ConfigMaps.
+    `follow`: whether the webhook watches these ConfigMaps and YuniKorn's Pods.
+    `enforce`: with gates, Pods of Namespaces with quota wait at a scheduling gate.
+    `preempts`: whether, with gates, Pods are deleted so that queues get their guaranteed amounts.
     """
 
     version: tuple[int, int] = (1, 9)
@@ -166,7 +182,7 @@ class YuniKornSettings:
 
 
 class Dialect(StrEnum):
-    """The projects whose queues there are."""
+    """The projects whose queues Quotree knows."""
 
     KUEUE = "kueue"
     VOLCANO = "volcano"
@@ -175,8 +191,12 @@ class Dialect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReconcilerSettings:
-    """`jobs` are the kinds that the file describes, beside those that are known. `dialects`: whose objects the
-    reconciler looks after. `replaces`: the programs of Volcano that are stopped, so that it may write their fields."""
+    """The settings of the reconciler.
+
+    `jobs`: the kinds of jobs that the file describes, in addition to the built-in kinds.
+    `dialects`: the projects whose objects the reconciler manages.
+    `replaces`: the programs of Volcano that are stopped for good, so that the reconciler writes their fields.
+    """
 
     jobs: Mapping[GroupKind, JobShape] = field(default_factory=dict)
     multikueue: MultiKueueOptions = field(default_factory=MultiKueueOptions)
@@ -186,7 +206,12 @@ class ReconcilerSettings:
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """`ledger`: the webhooks of all replicas order the changes of trees."""
+    """All settings.
+
+    `ledger`: whether all replicas of the webhook order changes of trees with the ledger.
+    `overrides`: the actions of rules that differ from the default.
+    `waivable`: the rules that an exemption can waive.
+    """
 
     profile: Profile = Profile.STRICT
     ledger: bool = True
@@ -199,12 +224,12 @@ class Configuration:
 
     @property
     def counts_ending(self) -> bool:
-        """Whether Pods count until they have ended. Kueue frees their quota when their deletion is requested."""
+        """Whether a deleted Pod counts until it has ended. Kueue frees its quota when its deletion is requested."""
         usual = FreeAfter.REQUESTED if self.profile is Profile.COMPAT else FreeAfter.ENDED
         return (self.kueue.free_after or usual) is FreeAfter.ENDED
 
     @property
     def gates(self) -> frozenset[Dialect]:
-        """The dialects whose quota Pods wait for at a gate."""
+        """The dialects for whose quota Pods wait at a gate."""
         enforced = {Dialect.VOLCANO: self.volcano.enforce, Dialect.YUNIKORN: self.yunikorn.enforce}
         return frozenset(dialect for dialect, enforce in enforced.items() if enforce is Enforce.GATES)

@@ -1,9 +1,9 @@
-"""Objects of kueue.x-k8s.io from v1beta1 to v1beta2 and back, losing nothing.
+"""Converts objects of kueue.x-k8s.io between v1beta1 and v1beta2 without loss.
 
     convert(manifest, "v1beta2")
 
-What the other version cannot express is kept in one annotation, and restored when the object is converted back. It is
-restored only where the object is unchanged since the annotation was written: an edit in the other version wins.
+An annotation keeps the fields that the other version does not have. They are restored when the object is converted
+back, but only in places that were not edited in the other version since then.
 Source of the field names: Kueue v0.19, apis/kueue v1beta1 and v1beta2.
 """
 
@@ -24,15 +24,15 @@ from policies.schema.declarations import Schema
 __all__ = ["DOMAIN", "VERSIONS", "Unconvertible", "convert", "is_convertible", "needs_webhook"]
 
 VERSIONS: Final = ("v1beta2", "v1beta1")
-"""The storage version first."""
+"""The versions, the storage version first."""
 DOMAIN: Final = "kueue.quotree.dev/"
-"""The prefix of annotations, each with a version after it, that keep what only that version can express."""
+"""The prefix of the annotations that keep lost fields. The rest of the key is the version that has these fields."""
 _MOST_ANNOTATIONS = 256 * 1024
-"""Bytes of all annotations of one object together; the API server takes no more."""
+"""The most bytes of all annotations of an object, which is the limit of the API server."""
 
 
 class Unconvertible(ValueError):
-    """The object cannot be converted to the requested version; the message says why."""
+    """The object cannot be converted to the requested version. The message says why."""
 
 
 def is_convertible(kind: str) -> bool:
@@ -41,16 +41,16 @@ def is_convertible(kind: str) -> bool:
 
 
 def needs_webhook(kind: str) -> bool:
-    """Whether the versions of a convertible kind differ by more than their name."""
+    """Whether the versions of a convertible kind differ in more than the apiVersion."""
     one, other = (_schemas(kind)[version]["properties"] for version in VERSIONS)
     return any(one.get(key) != other.get(key) for key in one.keys() | other.keys())
 
 
 def convert(manifest: Manifest, to: str) -> dict[str, Any]:
-    """The object in version `to` (v1beta1 or v1beta2); the manifest itself is left as it is.
+    """A copy of the object in version `to` (v1beta1 or v1beta2).
 
-    Any object is accepted: what does not match the schema of its version is kept as it is. Converting there and back
-    gives the same object. Raises Unconvertible for another kind or version, and where the annotations grow too large.
+    Any object is accepted: values that do not match the schema are kept unchanged. A conversion and its reverse give
+    the same object. Raises Unconvertible for another kind or version, and if the annotations become too large.
     """
     group, _, version = str(manifest.get("apiVersion")).rpartition("/")
     kind = str(manifest.get("kind"))
@@ -73,19 +73,21 @@ def _converted(manifest: Manifest, kind: str, version: str, to: str) -> dict[str
 
 
 def _translated(body: Manifest, kind: str, to: str) -> dict[str, Any]:
-    """What both versions can express, in the form of `to`."""
+    """The fields that both versions have, in the form of `to`."""
     version = next(each for each in VERSIONS if each != to)
     result = kinds.translated(body, kind, to)
     result["apiVersion"] = f"{GROUP}/{to}"
     annotations = mapping(mapping(body.get("metadata")).get("annotations"))
-    if DOMAIN + version in annotations:  # in an object of this version the annotation is not ours
+    if (
+        DOMAIN + version in annotations
+    ):  # an object of this version has no lost fields, so the annotation is not Quotree's
         result["metadata"] = _with_annotations(result, {k: v for k, v in annotations.items() if k != DOMAIN + version})
     declared = _schemas(kind)
     return kinds.without_unsayable(result, declared[version], declared[to])
 
 
 def _opened(manifest: Manifest, key: str) -> tuple[dict[str, Any], list[LostFields]]:
-    """The object without this annotation, and what it kept: nothing if we did not write it."""
+    """The object without this annotation, and the lost fields in it: none if Quotree did not write it."""
     body = dict(manifest)
     annotations = mapping(mapping(body.get("metadata")).get("annotations"))
     if key not in annotations:
@@ -113,7 +115,7 @@ def _closed(body: dict[str, Any], key: str, lost: list[LostFields]) -> dict[str,
 
 
 def _with_annotations(body: Manifest, annotations: Mapping[str, Any]) -> dict[str, Any]:
-    """The metadata of the object with these annotations; none at all rather than an empty mapping."""
+    """The object with these annotations. If there are none, the key `annotations` is left out."""
     metadata = {key: value for key, value in mapping(body.get("metadata")).items() if key != "annotations"}
     return {**metadata, "annotations": dict(annotations)} if annotations else metadata
 

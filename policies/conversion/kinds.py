@@ -1,4 +1,4 @@
-"""What the two versions name differently, kind by kind; fields of only one version are left out here."""
+"""The differences between the two versions, by kind. Fields that only one version has are not handled here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNITS: Final = (
     ("priorityClassName", "priorityClassSource"),
     ("clusterProfileRef", "kubeConfig"),
 )
-"""Fields of a spec that the other version expresses in one field: they are kept and restored together."""
+"""Fields of a spec for which the other version has a single field. They are kept and restored together."""
 
 _SOURCES: Final = {
     "kueue.x-k8s.io/workloadpriorityclass": ("kueue.x-k8s.io", "WorkloadPriorityClass"),
@@ -27,7 +27,7 @@ _Part = dict[str, Any]
 
 
 def translated(body: Manifest, kind: str, to: str) -> dict[str, Any]:
-    """The object in the form of version `to`; fields that `to` does not have are still in it."""
+    """The object in the form of version `to`. Fields that `to` does not have are still in it."""
     result = dict(body)
     for key in ("spec", "status"):
         if isinstance(part := result.get(key), Mapping):
@@ -37,10 +37,8 @@ def translated(body: Manifest, kind: str, to: str) -> dict[str, Any]:
 
 
 def without_unsayable(body: dict[str, Any], source: Schema, target: Schema) -> dict[str, Any]:
-    """The object without the fields of spec and status that only `source` knows.
-
-    What neither knows stays: a newer CRD may know it.
-    """
+    """The object without the fields of spec and status that only `source` has. Fields that neither has stay, since a
+    newer CRD may have them."""
     parts = ((key, source["properties"].get(key), target["properties"].get(key)) for key in body)
     known = {key: (old, new) for key, old, new in parts if key != "metadata" and (old or new)}
     result = {}
@@ -92,16 +90,17 @@ def _cluster_queue_up(spec: _Part) -> _Part:
     listed += [{"name": name} for name in dict.fromkeys(names) if name not in known]
     if listed:
         spec["admissionChecksStrategy"] = {**strategy, "admissionChecks": listed}
-    elif "admissionChecksStrategy" in spec:  # v1beta2 has none without a check in it
+    elif "admissionChecksStrategy" in spec:  # v1beta2 has no strategy without checks
         del spec["admissionChecksStrategy"]
     return spec
 
 
 def _cluster_queue_down(spec: _Part) -> _Part:
-    """Checks for all flavors become the plain list.
+    """Convert checks for all flavors to the plain list.
 
-    Equal content must have one form even without the annotation: server-side apply drops the annotation when a manager
-    switches to the other version, and then removes what it finds in the form that the manager owned before.
+    Equal content must have only one form, even without the annotation. If a field manager switches to the other
+    version, server-side apply drops the annotation, and then removes the fields in the form that the manager owned
+    before.
     """
     _renamed(spec, "cohortName", "cohort")
     strategy = mapping(spec.get("admissionChecksStrategy"))
@@ -142,7 +141,9 @@ def _workload_down(spec: _Part) -> _Part:
     kind = (ref.get("group"), ref.get("kind"))
     source = next((source for source, known in _SOURCES.items() if known == kind), "")
     name = text(ref.get("name")) if source else None
-    spec["priorityClassSource"] = source if name else ""  # its default, which the API server adds in no other version
+    spec["priorityClassSource"] = (
+        source if name else ""
+    )  # the default of v1beta1; the API server adds it only in that version
     if name:
         spec["priorityClassName"] = name
     return spec
@@ -159,7 +160,7 @@ def _workload_status_down(status: _Part) -> _Part:
 
 
 def _with_assignments(status: _Part, old: str, new: str, change: Callable[[object], list[_Part] | None]) -> _Part:
-    """The status with every topologyAssignment rewritten; what cannot be rewritten is left out."""
+    """The status with each topologyAssignment converted. One that cannot be converted is left out."""
     admission = status.get("admission")
     if not isinstance(admission, Mapping) or not isinstance(admission.get("podSetAssignments"), list):
         return status
@@ -206,4 +207,4 @@ _CHANGES: Final[Mapping[tuple[str, str, str], Callable[[_Part], _Part]]] = {
     ("MultiKueueCluster", "spec", "v1beta2"): _multikueue_cluster_up,
     ("MultiKueueCluster", "spec", "v1beta1"): _multikueue_cluster_down,
 }
-"""(kind, part, version to get to) -> the change of that part, which it may do in place."""
+"""The conversion by kind, part of the object and target version. It may change the part in place."""

@@ -1,8 +1,8 @@
-"""What a conversion lost, recorded so that it can be restored.
+"""Records the fields that a conversion loses, and restores them.
 
-It is the difference between an object and its conversion there and back, as a list of places. List entries are found by
-name, since others may be added or removed meanwhile. What is restored must match the schema: otherwise anyone who may
-write annotations could store what the API server would have refused, and what no client can read.
+These are the differences between an object and its conversion to the other version and back. List entries are found by
+name, since entries can be added or removed meanwhile. Restored values must match the schema: otherwise users who may
+write annotations could store values that the API server would have refused, and that no client can read.
 """
 
 from __future__ import annotations
@@ -19,20 +19,23 @@ from policies.schema.compiled import plain
 from policies.schema.declarations import Schema
 
 Step: TypeAlias = str | tuple[str]
-"""A key, or the name of a list's entry."""
+"""A key of a mapping, or the name of a list entry."""
 Steps: TypeAlias = tuple[Step, ...]
 Keys: TypeAlias = tuple[str, ...]
 
 _SHAPE = "shape of slices"
-"""The key under which slices are kept where the domains say the rest."""
+"""The key of the shape of slices, which is kept if the domains have the rest."""
 _ANNOTATIONS: Steps = ("metadata", "annotations")
 
 
 @dataclass(frozen=True, slots=True)
 class LostFields:
-    """The fields `keys` of the mapping at `at` were `value` (those of them that were there at all).
+    """Lost fields of one mapping.
 
-    `seen` is the digest of what the conversion had in their place.
+    `at`: the path of the mapping.
+    `keys`: the fields.
+    `value`: their values, without absent fields.
+    `seen`: the digest of the values of these fields in the converted object, to detect edits.
     """
 
     at: Steps
@@ -50,7 +53,7 @@ class LostFields:
 
     @classmethod
     def read(cls, content: object) -> list[LostFields]:
-        """Read what `write` wrote. Raises ValueError for other text."""
+        """Read the result of `write`. Raises ValueError for other content."""
         if not isinstance(content, list):
             raise ValueError("no list")
         return [cls._entry(entry) for entry in content]
@@ -68,9 +71,10 @@ class LostFields:
 def remainder(
     body: Mapping[str, Any], back: Mapping[str, Any], units: Sequence[Keys], annotation: str
 ) -> list[LostFields]:
-    """What differs in `body` from `back`, in spec, status and so on; of its metadata only this annotation.
+    """The fields of `body` that differ from `back`. Of the metadata only this annotation is compared.
 
-    `units` are keys that are kept together.
+    `back`: `body` converted to the other version and back.
+    `units`: keys that are kept and restored together.
     """
     plain_keys = ("apiVersion", "kind", "metadata")
     one, other = ({key: value for key, value in each.items() if key not in plain_keys} for each in (body, back))
@@ -82,7 +86,7 @@ def remainder(
 
 
 def restored(made: dict[str, Any], kept: Sequence[LostFields], schema: Schema, annotation: str) -> dict[str, Any]:
-    """The object with everything restored that is not outdated."""
+    """The object with the lost fields restored, except in places that were edited since then."""
     for lost in kept:
         made = _put_back(made, lost.at, lost, schema, annotation)
     return made
@@ -101,7 +105,7 @@ def _differences(
 def _deeper(
     one: Mapping[str, Any], other: Mapping[str, Any], at: Steps, keys: Keys, units: Sequence[Keys]
 ) -> Iterator[LostFields]:
-    """The differences inside one field, where both have the same mappings."""
+    """The differences inside one field if both values have mappings or named entries there."""
     if len(keys) > 1 or not (keys[0] in one and keys[0] in other):
         return
     mine, theirs = one[keys[0]], other[keys[0]]
@@ -128,7 +132,7 @@ def _lost(at: Steps, keys: Keys, one: Mapping[str, Any], other: Mapping[str, Any
 
 
 def _put_back(node: Any, way: Steps, lost: LostFields, schema: Schema, annotation: str) -> Any:
-    """The node with the fields restored further down the path `way`; the unchanged node where they may not be."""
+    """The node with the fields restored at the path `way` below it; the unchanged node if they must not be restored."""
     if not way:
         return _with_fields(node, lost, schema, annotation) if isinstance(node, Mapping) else node
     step, rest = way[0], way[1:]
@@ -165,7 +169,7 @@ def _fits(schema: Schema, at: Steps, value: object, annotation: str) -> bool:
             return False
     try:
         return _check(json.dumps(node, sort_keys=True))(value)
-    except ValueError:  # what JSON cannot hold
+    except ValueError:  # a value that JSON does not have
         return False
 
 
@@ -177,7 +181,7 @@ def _check(node: str) -> Callable[[Any], bool]:
 
 
 def _open(schema: Any) -> Any:
-    """Unknown fields are accepted here: a newer CRD may have them."""
+    """The schema without the ban on unknown fields, since a newer CRD may have them."""
     if isinstance(schema, list):
         return [_open(each) for each in schema]
     if not isinstance(schema, dict):
@@ -195,7 +199,7 @@ def _step(step: object) -> Step:
 
 
 def _names(entries: object) -> list[str]:
-    """The names of a list's entries; nothing where names do not identify them."""
+    """The names of the entries of a list; empty if names do not identify them."""
     if not isinstance(entries, list):
         return []
     names = [name for entry in entries if isinstance(entry, Mapping) and isinstance(name := entry.get("name"), str)]

@@ -1,7 +1,8 @@
-"""Where the pods of a Workload are: a list of domains in v1beta1, compressed slices in v1beta2.
+"""Converts topology assignments: v1beta1 has a list of domains, v1beta2 has compressed slices.
 
-For each level a slice holds either one value for all its domains or the value of each, without the prefix and the
-suffix that all share; likewise for the number of pods. Source: Kueue v0.19, TopologyAssignment of v1beta2.
+A slice has for each level either one value for all its domains, or a value for each domain, without the prefix and the
+suffix that all values have in common. The numbers of pods have the same two forms.
+Source: Kueue v0.19, TopologyAssignment of v1beta2.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ from policies.dialects.reading import mapping
 
 Part: TypeAlias = dict[str, Any]
 Shape: TypeAlias = list[list[Any]]
-"""How slices are written, without what the domains say already: for each its length, for each level nothing or the
-lengths of prefix and suffix (None where absent), and whether one value holds for all pod counts."""
+"""The form of slices, without the values, which the domains have. For each slice: its length; for each level None, or
+the lengths of prefix and suffix (None if absent); and whether there is one number of pods for all domains."""
 
 MOST_DOMAINS: Final = 100_000
-"""The most domains of one slice (the schema of v1beta2), and of all expanded ones: a few bytes can claim billions."""
+"""The most domains of one slice, as in the schema of v1beta2, and of all expanded slices. Without the second limit, a
+few bytes could expand to billions of domains."""
 
 
 def compressed(domains: object) -> list[Part] | None:
-    """The slices as Kueue writes them: as few as can be. None for what is not a list of domains."""
+    """The slices for a list of domains, as few as possible, as Kueue writes them. None for another value."""
     if not isinstance(domains, list) or not all(map(_is_domain, domains)):
         return None
     slices = []
@@ -33,7 +35,7 @@ def compressed(domains: object) -> list[Part] | None:
 
 
 def one_slice(domains: list[Part]) -> Part:
-    """The domains, of as many levels each, as one slice."""
+    """The domains, which have equally many levels, as one slice."""
     counts = [domain["count"] for domain in domains]
     return {
         "domainCount": len(domains),
@@ -43,7 +45,7 @@ def one_slice(domains: list[Part]) -> Part:
 
 
 def expanded(slices: object) -> list[Part] | None:
-    """The domains. None for slices that contradict themselves, or that are not slices."""
+    """The domains of the slices. None if the value is not a list of consistent slices."""
     if not isinstance(slices, list):
         return None
     domains: list[Part] = []
@@ -56,7 +58,7 @@ def expanded(slices: object) -> list[Part] | None:
 
 
 def shape(slices: object) -> Shape | None:
-    """What is left to say of slices where the domains are known. None where that does not give the same slices."""
+    """The shape of the slices. None if the shape and the domains do not give the same slices again."""
     domains = expanded(slices)
     if domains is None or not isinstance(slices, list):
         return None
@@ -72,7 +74,7 @@ def shape(slices: object) -> Shape | None:
 
 
 def shaped(shape: object, domains: list[Part]) -> list[Part] | None:
-    """The slices of this shape. None where it does not fit the domains."""
+    """The slices with this shape. None if the shape does not fit the domains."""
     rest = iter(domains)
     try:
         assert isinstance(shape, list)
@@ -90,7 +92,7 @@ def _is_domain(domain: object) -> bool:
 
 
 def _level(values: list[str]) -> Part:
-    """Where prefix and suffix overlap in the shortest value, the suffix keeps what both claim."""
+    """The values of one level. If prefix and suffix overlap in the shortest value, the suffix keeps the overlap."""
     if len(set(values)) == 1:
         return {"universal": values[0]}
     suffix = _common_beginning([value[::-1] for value in values])[::-1]
@@ -102,7 +104,7 @@ def _level(values: list[str]) -> Part:
 
 
 def _common_beginning(values: list[str]) -> str:
-    low, high = min(values), max(values)  # what these two have in common all between them have too
+    low, high = min(values), max(values)  # a prefix of both is also a prefix of all values between them
     differs = (at for at, (one, other) in enumerate(zip(low, high, strict=False)) if one != other)
     return low[: next(differs, len(low))]
 
@@ -149,7 +151,7 @@ def _lengths(level: Part) -> list[int | None] | None:
 
 
 def _written(domains: list[Part], count: object, levels: list[Any], at_once: object) -> Part:
-    """One slice; raises where count or levels do not fit."""
+    """One slice of this shape. Raises an error if count or levels do not fit."""
     if count != len(domains) or any(len(domain["values"]) != len(levels) for domain in domains):
         raise ValueError(count)
     counts = [domain["count"] for domain in domains]

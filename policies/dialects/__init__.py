@@ -1,6 +1,7 @@
 """Readers from manifests to typed objects, for every version that the three projects serve or have served.
 
-The readers of all kinds are loaded when they are first asked for: a process that starts needs few of the dialects.
+`read` and `READERS` load all dialects, so they are imported only when they are first used: a starting process needs
+few dialects.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Addresses of the link itself. No API server has one; clouds give out credentials there (169.254.169.254)."""
+"""Link-local addresses. No API server has one, and clouds serve credentials at one of them (169.254.169.254)."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Iterator
 
 _PART = re.compile(r"0[xX][0-9a-fA-F]{0,16}|[0-9]{1,20}").fullmatch
 _V4_IN_V6 = tuple(map(ipaddress.IPv6Network, ("::/96", "64:ff9b::/96")))
-"""Networks whose last 32 bits are an IPv4 address: the compatible ones, and those that NAT64 translates."""
+"""IPv6 networks whose last 32 bits are an IPv4 address: the IPv4-compatible one, and those of NAT64."""
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def link_local(host: str) -> bool:
-    """Whether a host is an address in 169.254.0.0/16 or fe80::/10, in any spelling that a resolver takes.
+    """Whether a host is an address in 169.254.0.0/16 or fe80::/10, in any spelling that a resolver accepts.
 
-    That is also decimal, octal and hexadecimal, of one to four parts, with a dot at its end, with a zone, and as IPv6
-    that carries an IPv4 address. A name is not an address; what it resolves to is known only where it is connected to.
+    Spellings are decimal, octal and hexadecimal, with one to four parts, a final dot, or a zone, and an IPv4 address
+    within an IPv6 address. A name never counts: its address is only known when a client connects.
     """
     address = _address(host.strip("[]").removesuffix(".").partition("%")[0])
     return address is not None and any(each.is_link_local for each in (address, *_carried(address)))
@@ -38,7 +38,7 @@ def _legacy(text: str) -> ipaddress.IPv4Address | None:
         *octets, last = (_number(part) for part in parts)
         value = sum(octet << (24 - 8 * place) for place, octet in enumerate(octets)) + last
         return ipaddress.IPv4Address(value) if max(octets, default=0) < 256 else None
-    except ValueError:  # an 8 in an octal number, or more than 32 bits
+    except ValueError:  # such as the digit 8 in an octal number, or more than 32 bits
         return None
 
 

@@ -1,4 +1,4 @@
-"""A Node of Kubernetes as rules read it: the domains of topologies that it lies in, and its room."""
+"""A Node of Kubernetes as rules read it: its labels, which name its topology domains, and its allocatable resources."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from policies.model.pools import count
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterNode(KubeObject):
-    """`allocatable` is by resource, in Kueue's units (see `policies.model.pools`)."""
+    """A Node.
+
+    `allocatable`: by resource, in Kueue's units (see `policies.model.pools`).
+    """
 
     labels: Mapping[str, str]
     allocatable: Mapping[str, int]

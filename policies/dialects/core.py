@@ -1,6 +1,6 @@
 """Kubernetes' own kinds that carry queue names and quota: Namespace and Pod.
 
-Volcano and YuniKorn both write into their annotations and labels; each dialect interprets its own here.
+Volcano and YuniKorn both use their annotations and labels. The dialect of each project interprets its own ones.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ YUNIKORN_QUEUE = YUNIKORN + "queue"
 APPLICATION = GroupKind("yunikorn.apache.org", "Application")
 SUBMISSION = GroupKind("yunikorn.apache.org", "Submission")
 UNFINISHED = "-uniqueautogen"
-"""The end of an id that the scheduler completes with the uid of the pod."""
+"""The end of an application id that YuniKorn's scheduler completes with the uid of the Pod."""
 
 _OURS = ("scheduling.volcano.sh/", "scheduling.k8s.io/", "volcano.sh/", "yunikorn.", "kueue.", "quotree.dev/")
 _BARE_LABELS = ("queue", "applicationId", "spark-app-selector", "app")
@@ -36,9 +36,11 @@ _BARE_LABELS = ("queue", "applicationId", "spark-app-selector", "app")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Namespace(KubeObject):
-    """`annotations` are those under the prefixes of the three projects, as written; `labels` are all.
+    """A Namespace.
 
-    `parent_share`: the queue of YuniKorn that it names as its parent, and its share of that.
+    `annotations`: those under the prefixes of the three projects, as written.
+    `labels`: all labels.
+    `parent_share`: the YuniKorn queue that it names as its parent, and its share in that queue.
     """
 
     annotations: Mapping[str, str]
@@ -51,13 +53,16 @@ class Namespace(KubeObject):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pod(Attached):
-    """`queue` is the Volcano queue that the annotation names, for pods of Volcano's scheduler.
+    """A Pod.
 
-    `annotations` and `labels` are those that the three projects read, as written. `asks` is what YuniKorn counts for
-    it, in its units; empty for pods of others, and where only its queue is known. `owner` is the job that it belongs
-    to, if Kueue manages its kind. `marks`, `sized` and `ownership` are the results of `pod_marks`, `sized` and
-    `ownership` in `policies.dialects.kueue_pods`. `gates` are its scheduling gates, `bound` says whether it has a node.
-    `odd` are amounts that are probably mistakes; empty for Pods that a controller made.
+    `queue`: the Volcano queue in its annotation, for a Pod of Volcano's scheduler.
+    `annotations`, `labels`: those that the three projects read, as written.
+    `asks`: its requests as YuniKorn counts them, in YuniKorn's units; empty for a Pod of another scheduler.
+    `owner`: the job that controls it, if Kueue manages jobs of that kind; else empty.
+    `marks`, `sized`, `ownership`: the results of `pod_marks`, `sized`, `ownership` of `policies.dialects.kueue_pods`.
+    `gates`: its scheduling gates.
+    `bound`: whether it has a node.
+    `odd`: amounts that are probably mistakes; empty for a Pod that a controller made.
     """
 
     annotations: Mapping[str, str]
@@ -74,7 +79,7 @@ class Pod(Attached):
 
     @property
     def application(self) -> Ref | None:
-        """The YuniKorn application that the pod names; None where the scheduler generates the id or does not schedule
+        """The YuniKorn application that the pod names; None if the scheduler generates the id or does not schedule
         the pod.
 
         An application is not an API object: it exists as long as pods name it.
@@ -89,7 +94,8 @@ class Pod(Attached):
         return frozenset([self.application]) if self.application else frozenset()
 
     def group_share(self) -> tuple[Ref, SubtreeShare] | None:
-        """Pods that YuniKorn treats alike count together: those of one namespace that request the same queue."""
+        """A share of one Pod. YuniKorn treats the Pods of a namespace that request the same queue alike, so they count
+        together."""
         if self.scheduler_name != "yunikorn":
             return None
         return Ref(*SUBMISSION, self.ref.namespace, self.yunikorn_queue or ""), SubtreeShare(nominal={"pods": 1})

@@ -1,4 +1,4 @@
-"""The kinds that people keep in files: queues, what these refer to, and Namespaces."""
+"""The kinds that people keep in files: queues, the objects that queues refer to, and Namespaces."""
 
 from __future__ import annotations
 
@@ -17,4 +17,4 @@ DECLARED = (
     volcano.QUEUE,
     core.NAMESPACE,
 )
-"""An object of these that is in no file does not exist. Work is not in files."""
+"""If no file has an object of one of these kinds, the object does not exist. Work is not in files."""

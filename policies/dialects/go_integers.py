@@ -10,7 +10,7 @@ _LONGEST = 20  # digits of the largest number of 64 bits
 
 
 def read_integer(written: str, bits: int) -> int | None:
-    """The signed integer of so many bits; None where Go reads none."""
+    """The signed integer with at most `bits` bits; None if Go would return an error."""
     if not _INTEGER.fullmatch(written):
         return None
     digits = written.lstrip("+-").lstrip("0")[:_LONGEST] or "0"

@@ -1,8 +1,9 @@
-"""The description of a kind of job, by paths: its pods, its switch, and what its status says.
+"""Describes a kind of job by the paths of its fields: its pods, its suspend field and its status.
 
-`policies.dialects.frameworks` has the kinds that Kueue knows; an administrator describes others in the configuration.
+`policies.dialects.frameworks` has the kinds that Kueue knows. An administrator can describe others in the
+configuration.
 
-A path is keys between dots. In paths of numbers `*` stands for every entry of a list or a mapping.
+A path is a text of keys with dots between them. In paths of numbers `*` stands for every entry of a list or mapping.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ from policies.dialects.reading import Manifest, integer, listing, mapping, text
 from policies.model.objects import GroupKind
 
 Step: TypeAlias = str | int
-"""A key of a mapping, or the place in a list."""
+"""A key of a mapping, or an index of a list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """A number of pods at a path, 1 where it is absent, and no more than what another path says."""
+    """A number of pods, which a job has at `path`; 1 if it is absent.
+
+    `at_most`: the path of a number that limits it; empty for none.
+    """
 
     path: str
     at_most: str = ""
@@ -33,12 +37,18 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class PodSetPath:
-    """Where a job keeps one pod set, or a list or mapping of them.
+    """Where a job has one pod set, or a list or mapping of pod sets.
 
-    `template` is the path of a pod template; without one there is no such pod set, unless `otherwise` makes one of the
-    job. `counts` are multiplied. With `entries`, the path of a list or a mapping, the other paths start at each entry,
-    and `name` is the path of its name; empty for its key in the mapping, or its number in the list. `order` are the
-    keys of a mapping that come first. `when`: there is such a pod set only where these fields are so.
+    `name`: the name of the pod set; with `entries`, the path of the name, or empty for the key or index of an entry.
+    `template`: the path of a pod template. Without a template there is no such pod set, unless `otherwise` makes one.
+    `counts`: the numbers whose product is the number of pods.
+    `entries`: the path of a list or mapping with an entry for each pod set. The other paths then start at each entry.
+    `index_label`: the label with the number of a pod, for topology-aware scheduling.
+    `sub_group_label`: the label with the number of a group of pods. There is one group for each of the first count.
+    `order`: the keys of a mapping that come first.
+    `when`: the values that fields must have; else there is no such pod set.
+    `otherwise`: makes the template from the job if the job has none.
+    `counted`: returns, from the job and the template, the template with the additions of the job's controller.
     """
 
     name: str
@@ -46,23 +56,22 @@ class PodSetPath:
     counts: tuple[Count, ...] = ()
     entries: str = ""
     index_label: str = ""
-    """The label with the number of a pod, for topology-aware scheduling."""
     sub_group_label: str = ""
-    """The label that numbers the groups that its pods form, one for each of the first of the counts."""
     order: tuple[str, ...] = ()
     when: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     otherwise: Callable[[Manifest], Mapping[str, Any]] | None = None
     counted: Callable[[Manifest, Mapping[str, Any]], Mapping[str, Any]] | None = None
-    """From the job and the template: the template with what the job's controller adds to its pods."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodsAt:
-    """`count` pods of one template, in `sub_groups` of `each`, as the first of the counts says. `path` leads to the
-    template.
+    """One pod set of a job.
 
-    `counted` is the template with what the job's controller adds to the pods: quota counts this one. It is never
-    written to the job.
+    `count`: the number of pods.
+    `each`, `sub_groups`: the pods form this many `sub_groups` of `each` pods; the first of the counts is `sub_groups`.
+    `template`: the pod template in the job, at `path`.
+    `counted`: the template with the additions of the job's controller. Quota counts this one, and it is never written.
+    `index_label`, `sub_group_label`: see PodSetPath.
     """
 
     name: str
@@ -77,7 +86,7 @@ class PodsAt:
 
 
 def pods_at(manifest: Manifest, paths: Iterable[PodSetPath]) -> Iterator[PodsAt]:
-    """The pods of a job, in the order of `paths`. Names are in lower case, as Kueue writes them."""
+    """The pod sets of a job, in the order of `paths`. Names are in lower case, as Kueue writes them."""
     for path in paths:
         if not all(at(manifest, each) in values for each, values in path.when.items()):
             continue
@@ -94,7 +103,7 @@ def pods_at(manifest: Manifest, paths: Iterable[PodSetPath]) -> Iterator[PodsAt]
 
 
 def _entries(manifest: Manifest, path: PodSetPath) -> Iterator[tuple[str, tuple[Step, ...], Manifest]]:
-    """Name, steps and content of what holds a template."""
+    """The name, the path and the content of each entry that has a template."""
     if not path.entries:
         yield path.name, (), manifest
         return
@@ -112,9 +121,11 @@ def _entries(manifest: Manifest, path: PodSetPath) -> Iterator[tuple[str, tuple[
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """What a status must show: one of these conditions is True, and each of these fields has one of its values.
+    """What a status must show for a job to be in some state.
 
-    `message` is the path of its message; empty for the message of the condition.
+    `conditions`: one of these must be True.
+    `fields`: each of these paths must have one of its values.
+    `message`: the path of the message; empty for the message of the condition.
     """
 
     conditions: tuple[str, ...] = ()
@@ -122,7 +133,7 @@ class Sign:
     message: str = ""
 
     def message_in(self, manifest: Manifest) -> str | None:
-        """The message in the status, or None."""
+        """The message if the status shows the sign, else None."""
         message = ""
         if self.conditions:
             found = next((each for each in conditions(manifest, "True") if each.get("type") in self.conditions), None)
@@ -136,7 +147,10 @@ class Sign:
 
 @dataclass(frozen=True, slots=True)
 class SuspendField:
-    """The field that keeps a job from having pods, what it says then, and what it says while the job runs."""
+    """The field that keeps a job from having pods.
+
+    `on`, `off`: its value while the job is suspended, and while the job runs.
+    """
 
     path: str
     on: object = True
@@ -149,7 +163,11 @@ class SuspendField:
 
 @dataclass(frozen=True, slots=True)
 class ReadyPods:
-    """All pods are ready: `sign`, or else the sum of `counts` is that of `of`; empty: of all its pods."""
+    """How a status shows that all pods are ready: by `sign`, or by numbers.
+
+    `counts`: the paths of the numbers of ready pods.
+    `of`: the paths of the numbers whose sum must be reached; empty for the number of all pods of the job.
+    """
 
     sign: Sign | None = None
     counts: tuple[str, ...] = ()
@@ -158,9 +176,12 @@ class ReadyPods:
 
 @dataclass(frozen=True, slots=True)
 class Active:
-    """A job may have pods while a number at `counts` is not 0, the status shows `sign`, or a field is not `idle`.
+    """How a status shows that a job may have pods. One of these is enough:
 
-    `resumed` is a condition that is False while the job runs: its controller has not stopped it yet.
+    `counts`: a number at one of these paths is not 0.
+    `idle`: a field has none of its values here.
+    `sign`: the status shows it.
+    `resumed`: this condition is False, so the controller has not stopped the job yet.
     """
 
     counts: tuple[str, ...] = ()
@@ -171,7 +192,10 @@ class Active:
 
 @dataclass(frozen=True, slots=True)
 class ReclaimableCount:
-    """Where the status tells how many of a pod set's first count are done for good: in entries with a name."""
+    """Where the status has the number of finished pods of a pod set, in units of its first count.
+
+    `entries`: the path of a list; `name` and `count` are paths in each entry.
+    """
 
     entries: str
     name: str
@@ -180,21 +204,27 @@ class ReclaimableCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Framework:
-    """A kind of job that Kueue queues, by a name in `integrations.frameworks`.
+    """A kind of job that Kueue queues.
 
-    `managed_by` is the path of the field that says whose controller runs it, `controller` what it says of the kind's
-    own, empty where it has no name. `makes` are the kinds
-    that its controller makes, POD for Pods; None for any. `prebuilt`: a job may name a Workload that was made before
-    it. `elastic`: it may grow by slices of a Workload. `suspend` is None where it cannot be suspended.
+    `alias`: its name in `integrations.frameworks`; empty for group/kind in lower case.
+    `default`: whether it is queued if `integrations.frameworks` is not set.
+    `suspend`: its suspend field; None if jobs of the kind cannot be suspended.
+    `managed_by`: the path of the field that names the controller that runs the job.
+    `controller`: the value of that field for the kind's own controller; empty if that has no name.
+    `makes`: the kinds of objects that its controller creates, POD for Pods; None if they can be of any kind.
+    `prebuilt`: whether a job may name an existing Workload.
+    `elastic`: whether a job may grow by slices of a Workload.
+    `dispatched`: whether MultiKueue sends jobs to other clusters.
+    `own_webhook`: whether its mutating webhook is written by hand, because the match conditions read its fields.
+    `by_pods`: whether its Pods are queued one by one, each with a Workload. `templates`: the paths of their templates.
+    `pods`: returns the pods of a job, for rules, if no paths can describe their number.
     """
 
     kind: GroupKind
     version: str
     plural: str
     alias: str = ""
-    """Its name in `integrations.frameworks`; empty for group/kind in lower case."""
     default: bool = False
-    """Whether the kind is queued if `integrations.frameworks` is not set."""
     suspend: SuspendField | None = None
     managed_by: str = ""
     controller: str = ""
@@ -202,35 +232,39 @@ class Framework:
     prebuilt: bool = True
     elastic: bool = False
     dispatched: bool = True
-    """MultiKueue sends it to other clusters."""
     own_webhook: bool = False
-    """Its mutating webhook is written by hand, since the match conditions read fields of this kind."""
     by_pods: bool = False
-    """Its Pods are queued one by one, and have the Workloads. `templates` are the paths of their templates."""
     templates: tuple[str, ...] = ()
     pods: Callable[[Manifest], Iterator[PodsAt]] | None = None
-    """Its pods, where the rules judge them and no path can say how many there are."""
 
     @property
     def name(self) -> str:
         return self.alias or f"{self.kind.group}/{self.kind.kind.lower()}"
 
     def may_make(self, kind: GroupKind) -> bool:
-        """Whether an object of this kind can be a child of such a job. Anybody can write an owner reference."""
+        """Whether the controller of such a job creates objects of this kind. An owner reference does not prove it,
+        since anybody can write one."""
         return self.makes is None or kind in self.makes
 
     def pods_of(self, manifest: Manifest) -> Iterator[PodsAt]:
-        """The pods that such a job describes; none where what they ask for depends on other objects."""
+        """The pods that such a job describes; none if their requests depend on other objects."""
         if self.pods is not None:
             yield from self.pods(manifest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobShape(Framework):
-    """A kind of job that the reconciler runs. `succeeded` and `failed` are None where it never ends.
+    """A kind of job that the reconciler runs.
 
-    `unless` is a path: where it has a value, the job is not queued. `late`: its templates may change only when it
-    has no pods any more, and not together with the switch.
+    `pod_sets`: where a job has its pod sets.
+    `succeeded`, `failed`: what the status shows then; both are None for a kind that never ends.
+    `ready`, `active`, `reclaimable`: how the status shows ready pods, remaining pods and finished pods.
+    `priority_class`: the path of the name of a PriorityClass.
+    `unless`: a path. A job that has a value there is not queued.
+    `late`: whether templates may change only after all pods are gone, and not in the same write as the suspend field.
+    `own_sets`: the pod sets whose Pods the job's controller creates, if children run the other pod sets.
+    `generations`: how many times the job's request its children may use in all, while one replaces another.
+    `on_hold`: what the status shows while the job needs no quota, although it is neither finished nor suspended.
     """
 
     suspend: SuspendField
@@ -244,11 +278,8 @@ class JobShape(Framework):
     unless: str = ""
     late: bool = False
     own_sets: tuple[str, ...] = ()
-    """The pod sets whose Pods its controller makes itself, where children run the others: not for children."""
     generations: int = 1
-    """How many times its own request its children may take in all, while it replaces one by the next."""
     on_hold: Sign | None = None
-    """What its status shows while it needs no quota, although it has neither ended nor is suspended."""
 
     def ended(self, manifest: Manifest) -> bool:
         """Whether such a job has succeeded or failed."""
@@ -260,7 +291,7 @@ class JobShape(Framework):
 
 
 def at(holder: object, path: str) -> object:
-    """The value at a path of keys between dots; None where there is none."""
+    """The value at a path; None if it is absent."""
     for key in path.split("."):
         holder = mapping(holder).get(key)
     return holder
@@ -289,7 +320,7 @@ def _all(holder: object, steps: list[str]) -> Iterator[object]:
 
 
 def _or_empty(value: object) -> object:
-    """An absent field counts as an empty one."""
+    """The value, or an empty text for an absent field."""
     return "" if value is None else value
 
 

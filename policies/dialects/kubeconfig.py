@@ -1,8 +1,8 @@
-"""Whether a kubeconfig may lead MultiKueue to a worker cluster, and from where it may be read.
+"""Checks whether a kubeconfig is safe to use for a worker cluster of MultiKueue, and from where it may be read.
 
-A kubeconfig comes from a Secret or a file that others may write. Its author must not make the manager run a program,
-read its files, or talk to a server without a verified certificate.
-Source: Kueue v0.19, pkg/controller/admissionchecks/multikueue: the same refusals under the same words.
+A kubeconfig comes from a Secret or a file that others can write. Its author must not be able to make the manager run a
+program, read the manager's files, or connect to a server without a verified certificate.
+Source: Kueue v0.19, pkg/controller/admissionchecks/multikueue, which refuses the same with the same messages.
 """
 
 from __future__ import annotations
@@ -19,27 +19,29 @@ from policies.dialects.addresses import link_local
 from policies.dialects.reading import Manifest, listing, mapping, text
 
 BAD, INSECURE = "BadKubeConfig", "InsecureKubeConfig"
-"""Why a kubeconfig is refused: it cannot be read, or it is not safe."""
+"""The reasons in a condition: the kubeconfig cannot be read, or is not safe."""
 PREFIX = "/etc/multikueue/kubeconfigs"
 """The folder below which files may be named."""
 KEY = "kubeconfig"
 """The key of a Secret's data."""
 MAX_COPIED = 10_000
-"""Values that the aliases of a kubeconfig may repeat; those that tools write have no alias at all."""
+"""The most values that YAML aliases in a kubeconfig may repeat. Kubeconfigs that tools write have no aliases."""
 _OUTSIDE = "kubeconfig path is not under the allowed prefix"
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LONGEST_NAME = 253
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9._~%:\[\]/-]+").fullmatch
-"""Without parts that two URL parsers may read in two ways: no user, no backslash, no blank, no query."""
+"""A URL without the parts that URL parsers read differently: no user, no backslash, no blank, no query."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """What a kubeconfig may have only if it is asked for.
+    """What a kubeconfig may have only if the settings allow it.
 
-    `insecure_tls`: no verification of the server's certificate; `plain_http`: no TLS at all; `link_local`: a server at
-    an address of the link itself, where clouds hand out credentials; `proxy`: requests by way of a server that the
-    kubeconfig names; `exec`: a program that provides credentials.
+    `insecure_tls`: no verification of the server's certificate.
+    `plain_http`: no TLS at all.
+    `link_local`: a server at a link-local address, where clouds serve credentials.
+    `proxy`: a proxy that the kubeconfig names.
+    `exec`: a program that provides credentials.
     """
 
     insecure_tls: bool = False
@@ -53,7 +55,7 @@ NO_TRUST = Trust()
 
 
 def path_fault(location: str, prefix: str = PREFIX) -> str | None:
-    """What is wrong with the text of the path; symbolic links are resolved only where it is read."""
+    """The fault in the text of a path, or None. Symbolic links are resolved only when the file is read."""
     if not location:
         return "kubeconfig path must not be empty"
     cleaned = posixpath.normpath(location)
@@ -65,12 +67,12 @@ def path_fault(location: str, prefix: str = PREFIX) -> str | None:
 
 
 def below(path: str, prefix: str) -> bool:
-    """Whether the path is in the folder, which `/etc/kueue-other` is not in `/etc/kueue`; both are resolved."""
+    """Whether a resolved path is in the folder `prefix`. `/etc/kueue-other` is not in `/etc/kueue`."""
     return path.startswith(f"{prefix.rstrip('/')}/")
 
 
 def content_fault(config: Manifest, trust: Trust = NO_TRUST) -> str | None:
-    """The first fault that makes a kubeconfig unsafe or useless; None where it may be used."""
+    """The first fault that makes a kubeconfig unsafe or useless; None if it may be used."""
     return next(_faults(config, trust), None)
 
 
@@ -118,7 +120,7 @@ def _user_faults(user: Mapping[str, Any], trust: Trust) -> Iterator[str]:
 
 
 def _named(config: Manifest, many: str, one: str) -> dict[str, Mapping[str, Any]]:
-    """The entries of a list by their names; of several with one name the first counts, as for kubectl."""
+    """The entries of a list by their names. Of several with the same name the first counts, as in kubectl."""
     found: dict[str, Mapping[str, Any]] = {}
     for entry in map(mapping, listing(config.get(many))):
         found.setdefault(text(entry.get("name")) or "", mapping(entry.get(one)))
@@ -126,7 +128,7 @@ def _named(config: Manifest, many: str, one: str) -> dict[str, Mapping[str, Any]
 
 
 def _server_faults(server: str, trust: Trust) -> Iterator[str]:
-    url = _split(server if "://" in server else f"http://{server}")  # which is what clients make of it
+    url = _split(server if "://" in server else f"http://{server}")  # clients add http:// as well
     if url is None or not _valid_host((url.hostname or "").lower()):
         yield "untrusted server endpoint"
     elif link_local(url.hostname or "") and not trust.link_local:
@@ -138,7 +140,7 @@ def _server_faults(server: str, trust: Trust) -> Iterator[str]:
 def _split(server: str) -> SplitResult | None:
     try:
         return urlsplit(server) if _URL(server) else None
-    except ValueError:  # brackets without an address in them
+    except ValueError:  # brackets that have no address in them
         return None
 
 

@@ -64,20 +64,22 @@ __all__ = [
 _OLD_COHORT_PARENT = ("v1alpha1",)
 _OLD_CLUSTER_QUEUE_PARENT = ("v1alpha1", "v1alpha2", "v1beta1")
 _SMALLEST_WEIGHT = Quantity.of_nano(2)
-"""Kueue divides by the weight in units of 1e-9 and refuses 1n as too small; 0 has a meaning of its own."""
+"""The smallest weight above 0: Kueue divides by the weight in units of 1e-9, and refuses 1n as too small."""
 _MOST_FLAVORS = _MOST_RESOURCES = 256
 _MOST_PAIRS = 512
-"""The most that Kueue's webhook allows a ClusterQueue in all groups together, and of flavors times resources in one
+"""The limits of Kueue's webhook: flavors and resources in all groups of a ClusterQueue, and pairs of both in one
 group."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KueueNode(Node):
-    """What Cohort and ClusterQueue have in common.
+    """The common fields of Cohort and ClusterQueue.
 
-    `parent` is the Cohort above, which may have no object: naming it is enough. `parent_field` is the path under which
-    this version has it. `weight` is fairSharing.weight, None where absent. `groups` are those of spec, `effective`
-    those of status.effectiveQuotas, None where spec applies.
+    `parent`: the parent Cohort, which need not exist as an object.
+    `parent_field`: the path of its name, which depends on the version.
+    `groups`: the resource groups in spec.
+    `effective`: those in status.effectiveQuotas, which an orchestrator writes; None if spec applies.
+    `weight`: fairSharing.weight; None if it is absent.
     """
 
     groups: tuple[ResourceGroup, ...] = ()
@@ -87,7 +89,7 @@ class KueueNode(Node):
     _first: Mapping[str, Terms] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Rules ask for the terms often."""
+        """Compute the terms once, since rules use them often."""
         listed = [(flavor_resource(flavor.name, quota.name), quota.terms()) for flavor, quota in _quotas(self.in_force)]
         terms = dict(listed)
         object.__setattr__(self, "_terms", terms)
@@ -99,22 +101,22 @@ class KueueNode(Node):
 
     @property
     def in_force(self) -> tuple[ResourceGroup, ...]:
-        """The resource groups that quota is counted by: those of an orchestrator if it wrote any, else those of
-        spec."""
+        """The resource groups whose quota counts: those of an orchestrator if it wrote any, else those of spec."""
         return self.groups if self.effective is None else self.effective
 
     def quotas(self) -> Iterator[tuple[FlavorQuotas, ResourceQuota]]:
-        """Every quota of spec with its flavor, in the order of the manifest."""
+        """All quotas of spec, each with its flavor, in the order of the manifest."""
         return _quotas(self.groups)
 
     def quotas_in_force(self) -> Iterator[tuple[FlavorQuotas, ResourceQuota]]:
-        """Every quota that counts with its flavor: as an orchestrator wrote it, or else as spec has it."""
+        """All quotas that count, each with its flavor; see `in_force`."""
         return _quotas(self.in_force)
 
     def share(self, below: SubtreeShare) -> SubtreeShare:
-        """Per flavor and resource the nominal quota listed here, else the sum of what is listed next below.
+        """The share of this subtree: for each FlavorResource the nominal quota of this node, or if it has none, the sum
+        over its children.
 
-        Top-down planning reads it this way. Kueue itself adds a Cohort's nominal quota to its children's.
+        This is for planning from the root down. Kueue itself adds a Cohort's nominal quota to that of its children.
         """
         quotas = _quotas(self.in_force)
         own = {flavor_resource(f.name, r.name): r.nominal.nano for f, r in quotas if r.nominal is not None}
@@ -124,15 +126,15 @@ class KueueNode(Node):
         return frozenset(resource_flavor_ref(flavor.name) for group in self.groups for flavor in group.flavors)
 
     def terms(self) -> Mapping[str, Terms]:
-        """The node's own numbers by flavor and resource, as Kueue counts them."""
+        """The quota and limits of this node by FlavorResource, as Kueue counts them."""
         return self._terms
 
     def terms_of(self, pair: str) -> Terms:
-        """The terms of one pair; the first where it is listed twice, which a rule refuses."""
+        """The terms of one FlavorResource. If it is listed twice, which a rule refuses, the first ones."""
         return self._first.get(pair, NO_TERMS)
 
     def pools(self, below: Mapping[str, Pool]) -> dict[str, Pool]:
-        """What the subtree offers to the tree above, from the total over the children."""
+        """The quota that this subtree offers to its parent. `below`: the total over the children."""
         terms = self.terms()
         return {
             pair: upward_share(terms.get(pair, NO_TERMS), pool, pool.taken, pool.queues)
@@ -142,14 +144,15 @@ class KueueNode(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cohort(KueueNode):
-    """An inner node; its nominal quota is shared by everything below it."""
+    """An inner node. All its descendants share its nominal quota."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdmissionCheckUse:
-    """An AdmissionCheck that a ClusterQueue uses; only on these flavors, if any are named.
+    """An AdmissionCheck that a ClusterQueue uses.
 
-    `field` is the path of its onFlavors.
+    `on_flavors`: the flavors that it applies to; empty for all.
+    `field`: the path of its onFlavors.
     """
 
     name: str
@@ -158,14 +161,18 @@ class AdmissionCheckUse:
 
     @property
     def name_field(self) -> str:
-        """The path of its name; in the plain list of v1beta1 that is the whole entry."""
+        """The path of its name. In the plain list of v1beta1 the whole entry is the name."""
         return f"{self.field.removesuffix('.onFlavors')}.name" if self.field.endswith(".onFlavors") else self.field
 
 
 @dataclass(frozen=True, slots=True)
 class ConcurrentAdmission:
-    """spec.concurrentAdmissionPolicy: whether a workload waits for a better flavor, and which is the last acceptable
-    one."""
+    """spec.concurrentAdmissionPolicy.
+
+    `mode`: whether a workload still tries better flavors.
+    `last_flavor`: lastAcceptableFlavorName, or None.
+    `constrained`: whether the policy has constraints.
+    """
 
     mode: str
     last_flavor: str | None
@@ -174,10 +181,13 @@ class ConcurrentAdmission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterQueue(KueueNode):
-    """A leaf, which LocalQueues point to. `selector` is its namespaceSelector, None where it has none and so serves no
-    namespace; `selector_faults` are the faults of that.
+    """A leaf, to which LocalQueues point.
 
-    `reserved` is what workloads hold by flavor and resource, from status, as Kueue counts it.
+    `selector`: its namespaceSelector; None if it has none, and so serves no namespace.
+    `selector_faults`: the faults of the namespaceSelector.
+    `checks`: the AdmissionChecks that it uses.
+    `concurrent`: spec.concurrentAdmissionPolicy; None if it is absent.
+    `reserved`: the reserved quota in status by FlavorResource, in Kueue's units.
     """
 
     queueing_strategy: str = ""
@@ -193,7 +203,7 @@ class ClusterQueue(KueueNode):
         return KueueNode.uses(self) | {admission_check_ref(check.name) for check in self.checks}
 
     def pools(self, below: Mapping[str, Pool]) -> dict[str, Pool]:  # noqa: ARG002, a leaf has nothing below
-        """Reserved quota still counts after its flavor was removed from the list."""
+        """See KueueNode.pools. Reserved quota still counts after its flavor was removed from the list."""
         terms = self.terms()
         left = {
             pair: upward_share(NO_TERMS, NO_POOL, held, 0) for pair, held in self.reserved.items() if pair not in terms
@@ -203,7 +213,7 @@ class ClusterQueue(KueueNode):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalQueue(Attached):
-    """A name in a namespace that leads to a ClusterQueue, its `queue`."""
+    """A namespaced object that points to a ClusterQueue, its `queue`."""
 
     @property
     def is_work(self) -> bool:
@@ -215,9 +225,10 @@ def _quotas(groups: tuple[ResourceGroup, ...]) -> Iterator[tuple[FlavorQuotas, R
 
 
 def read_cohort(manifest: Manifest, *, checked: bool = True, orchestrated: bool = False) -> Cohort:
-    """`checked` False: without the defects of its structure and names, which take as long to find as all the rest.
+    """Read a Cohort.
 
-    `orchestrated`: status.effectiveQuotas applies (Kueue's gate DynamicQuotaOrchestration).
+    `checked`: whether to find defects of structure and names, which takes as long as all the rest.
+    `orchestrated`: whether status.effectiveQuotas applies (Kueue's gate DynamicQuotaOrchestration).
     """
     judged, spec = manifest if checked else {}, mapping(manifest.get("spec"))
     reader = ManifestReader(judged)
@@ -235,7 +246,8 @@ def read_cohort(manifest: Manifest, *, checked: bool = True, orchestrated: bool 
 
 
 def read_cluster_queue(manifest: Manifest, *, checked: bool = True, orchestrated: bool = False) -> ClusterQueue:
-    """Both flags as for a Cohort; without `checked` it has no `selector_faults`, `concurrent` and `reserved` either."""
+    """Read a ClusterQueue. The flags are as for a Cohort. Without `checked`, `selector_faults`, `concurrent` and
+    `reserved` are not read either."""
     judged, spec = manifest if checked else {}, mapping(manifest.get("spec"))
     reader, of_rules = ManifestReader(judged), mapping(judged.get("spec"))
     key = "cohort" if _version(manifest) in _OLD_CLUSTER_QUEUE_PARENT else "cohortName"
@@ -294,7 +306,8 @@ def _groups(reader: ManifestReader, spec: Mapping[str, object]) -> tuple[Resourc
 
 
 def _effective(manifest: Manifest) -> tuple[ResourceGroup, ...] | None:
-    """An empty list gives no quota at all. What an orchestrator wrote wrong is not the user's defect."""
+    """The groups in status.effectiveQuotas. An empty list means no quota at all. Faults in it are ignored, since an
+    orchestrator writes it, not the user."""
     quotas = mapping(manifest.get("status")).get("effectiveQuotas")
     return None if quotas is None else _groups(ManifestReader({}), mapping(quotas))
 
@@ -343,7 +356,7 @@ def _bad_names(spec: Mapping[str, object]) -> Iterator[Defect]:
 
 
 def _too_many(groups: tuple[ResourceGroup, ...]) -> Iterator[Defect]:
-    """The totals that Kueue's webhook limits; the schema limits each list alone."""
+    """Totals that exceed the limits of Kueue's webhook. The schema limits each list alone."""
     flavors = sum(len(group.flavors) for group in groups)
     if flavors > _MOST_FLAVORS:
         yield Defect("spec.resourceGroups", f"{flavors} flavors in all groups; at most {_MOST_FLAVORS} are allowed")

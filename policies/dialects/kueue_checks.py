@@ -1,7 +1,7 @@
 """Kueue's kinds that decide how workloads are checked, placed and ordered.
 
-An AdmissionCheck is read for its controller and its parameters, MultiKueue's kinds for the objects that they name, a
-Topology for its levels; of the others only the structure is judged.
+An AdmissionCheck is read for its controller and parameters, MultiKueue's kinds for the objects that they name, and a
+Topology for its levels. For the other kinds only the structure is checked.
 """
 
 from __future__ import annotations
@@ -30,12 +30,16 @@ class CheckSetting(KubeObject):
 
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 PROVISIONING = "kueue.x-k8s.io/provisioning-request"
-"""The controllers of Kueue itself that run AdmissionChecks."""
+"""The controllers of AdmissionChecks that are part of Kueue."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionCheck(KubeObject):
-    """`controller` runs it; empty where that cannot be read. `parameters` is the object that configures it."""
+    """An AdmissionCheck.
+
+    `controller`: the name of the controller that runs it; empty if that cannot be read.
+    `parameters`: the object that configures it.
+    """
 
     controller: str = ""
     parameters: Ref | None = None
@@ -43,7 +47,7 @@ class AdmissionCheck(KubeObject):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MultiKueueConfigObject(KubeObject):
-    """`clusters` are in the order of the manifest."""
+    """A MultiKueueConfig with its `clusters` in the order of the manifest."""
 
     clusters: tuple[str, ...] = ()
 
@@ -53,8 +57,12 @@ class MultiKueueConfigObject(KubeObject):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MultiKueueClusterObject(KubeObject):
-    """`kind` of its source: Secret, Path or ClusterProfile; empty where that cannot be read. `field` is the path of
-    `location`, the source's name or file."""
+    """A MultiKueueCluster.
+
+    `kind`: the kind of its source: Secret, Path or ClusterProfile; empty if it cannot be read.
+    `location`: the name or the file of the source.
+    `field`: the path of `location`.
+    """
 
     kind: str = ""
     location: str = ""
@@ -62,13 +70,14 @@ class MultiKueueClusterObject(KubeObject):
 
     @property
     def place(self) -> tuple[str, str]:
-        """Equal for two clusters that are reached in the same way, however their paths are written."""
+        """The source in normal form: equal for two clusters with the same source, even if their paths are written
+        differently."""
         return self.kind, posixpath.normpath(self.location) if self.kind == PATH else self.location
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenTopology(KubeObject):
-    """`levels` are labels of nodes, the widest first; empty where they cannot be read."""
+    """A Topology. `levels`: labels of Nodes, the widest level first; empty if they cannot be read."""
 
     levels: tuple[str, ...] = ()
 
@@ -112,7 +121,7 @@ def _read_topology(manifest: Manifest) -> WrittenTopology:
 
 
 def _read_cluster(manifest: Manifest) -> MultiKueueClusterObject:
-    """v1beta1 has the source in spec itself."""
+    """Read a MultiKueueCluster. In v1beta1 the source is directly in spec."""
     spec, at = mapping(manifest.get("spec")), "spec"
     if "clusterSource" in spec:
         spec, at = mapping(spec.get("clusterSource")), "spec.clusterSource"

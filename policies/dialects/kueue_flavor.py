@@ -15,9 +15,11 @@ from policies.model.objects import KubeObject
 
 @dataclass(frozen=True, slots=True)
 class Flavor:
-    """A ResourceFlavor as decisions need it: labels and taints of the nodes that its quota stands for.
+    """A ResourceFlavor as decisions need it.
 
-    `topology` is spec.topologyName.
+    `labels`, `taints`: those of its nodes.
+    `tolerations`: those that Kueue adds to the pods.
+    `topology`: spec.topologyName.
     """
 
     name: str
@@ -29,7 +31,7 @@ class Flavor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceFlavor(KubeObject):
-    """A kind of node that quota is counted for. `label_faults`: labels and taints that no node can have."""
+    """A ResourceFlavor as an object. `label_faults`: labels and taints that no node can have."""
 
     flavor: Flavor
     label_faults: tuple[Defect, ...] = ()

@@ -1,4 +1,4 @@
-"""The kinds of jobs that Kueue queues: what their labels and annotations ask of it, and whether they are suspended.
+"""The kinds of jobs that Kueue queues: their labels and annotations for Kueue, their pods, and whether they run.
 
 Source: Kueue v0.19, pkg/controller/jobframework and pkg/controller/jobs.
 """
@@ -28,7 +28,7 @@ QUEUE_NAME = f"{PREFIX}queue-name"
 PRIORITY_CLASS = f"{PREFIX}priority-class"
 PREBUILT = f"{PREFIX}prebuilt-workload-name"
 IDENTIFIERS = "WorkloadIdentifierAnnotations"
-"""Kueue's gate: annotations name Workloads and groups before labels do."""
+"""Kueue's gate: the name of a Workload or pod group in an annotation takes precedence over the one in a label."""
 _LONGEST_LABEL = 63
 MAX_SECONDS = f"{PREFIX}max-exec-time-seconds"
 MIN_PARALLELISM = f"{PREFIX}job-min-parallelism"
@@ -39,29 +39,35 @@ POD_GROUP_SIZE = f"{PREFIX}pod-group-total-count"
 RETRIABLE = f"{PREFIX}retriable-in-group"
 SUSPENDED_BY = f"{PREFIX}pod-suspending-parent"
 POD_SET = f"{PREFIX}podset"
-"""A label of Pods that were started on quota: their pod set."""
+"""The label of Pods that were started with quota. Its value is their pod set."""
 STARTED_FOR = f"{PREFIX}workload"
-"""An annotation of these: their Workload."""
+"""The annotation of such Pods with their Workload."""
 
 BATCH_JOB = batch.JOB.kind
 STATEFUL_SET = replicated.STATEFUL_SET.kind
 LEADER_WORKER_SET = replicated.LEADER_WORKER_SET.kind
 RAY = tuple(each.kind for each in ray.FRAMEWORKS)
 KINDS: Mapping[GroupKind, Framework] = {each.kind: each for each in FRAMEWORKS.values() if each.kind != POD}
-"""All but the Pod, which is read as one."""
+"""All kinds but the Pod, which has a reader of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedJob(KubeObject):
-    """A job of one of these kinds. `labels` and `annotations` are those of Kueue, as written.
+    """A job of one of these kinds.
 
-    `running`: it is not suspended, or has pods that are ready where it cannot be. `ended`: it succeeded or failed, or
-    is being deleted. The numbers are of a batch Job, None where they are absent, and so is `replacement`, its
-    podReplacementPolicy. `template` is for YuniKorn.
-    `pod_sets` are the pods of any kind of job whose templates can be read. `owner` is the job of one of these kinds
-    that it says it belongs to, which Kueue manages instead; `controller` is its controller reference, whatever that
-    names, and `uid` its own. `selector` selects the Pods that its controller counts, None where it has none. `replicas`
-    are spec.replicas, `present` status.replicas. `odd`: see `odd_jobs`.
+    `labels`, `annotations`: those for Kueue, as written.
+    `running`: it is not suspended; for a kind that cannot be suspended, it has ready pods.
+    `ended`: it succeeded or failed, or is being deleted.
+    `parallelism`, `completions`, `indexed`: fields of a batch Job.
+    `replacement`: its podReplacementPolicy.
+    `template`: the pod template as YuniKorn reads it.
+    `pod_sets`: the pods of the job, if the templates of its kind can be read.
+    `owner`: the kind and name of its controller, if Kueue queues that kind; Kueue then queues the controller instead.
+    `controller`: its controller reference, of any kind.
+    `uid`: its own UID.
+    `selector`: selects the Pods that its controller counts; None if it has none.
+    `replicas`, `present`: spec.replicas and status.replicas.
+    `odd`: amounts that are probably mistakes; see `odd_jobs`.
     """
 
     framework: Framework
@@ -90,12 +96,12 @@ class QueuedJob(KubeObject):
 
     @property
     def queue(self) -> str:
-        """The LocalQueue that it names, empty if none."""
+        """The name of the LocalQueue in its label; empty if it has none."""
         return self.labels.get(QUEUE_NAME, "")
 
 
 def job_reader(framework: Framework) -> Callable[[Manifest], QueuedJob]:
-    """What reads a job of this kind."""
+    """The function that reads jobs of this kind."""
     kind = framework.kind
 
     def read(manifest: Manifest) -> QueuedJob:
@@ -128,16 +134,16 @@ def job_reader(framework: Framework) -> Callable[[Manifest], QueuedJob]:
 
 
 def managed_owner(meta: Mapping[str, Any]) -> str:
-    """Kind and name of the controller that it belongs to, if that is a job of these kinds; else empty."""
+    """The kind and name of an object's controller if that is a job of these kinds; else empty."""
     found = controller_of(meta)
     return f"{found.kind.kind} {found.name}".strip() if found and found.kind in KINDS else ""
 
 
 def identifier(labels: Mapping[str, str], annotations: Mapping[str, str], key: str, *, annotated: bool = True) -> str:
-    """The group of a Pod, or the Workload that was made beforehand: the annotation, else the label of that name.
+    """The pod group of a Pod, or the prebuilt Workload of a job: the annotation `key`, or else the label `key`.
 
-    `annotated`: the gate `IDENTIFIERS`. Without it the label names the group, and the Workload
-    where its name fits a label. Source: Kueue v0.19.
+    `annotated`: whether the gate `IDENTIFIERS` is on. If it is off, only the label counts, except for the name of a
+    Workload that is too long for a label. Source: Kueue v0.19.
     """
     note, label = annotations.get(key, ""), labels.get(key, "")
     if annotated:
@@ -146,7 +152,7 @@ def identifier(labels: Mapping[str, str], annotations: Mapping[str, str], key: s
 
 
 def prebuilt_of(meta: Mapping[str, Any], *, annotated: bool = True) -> str:
-    """The Workload that was made for a job beforehand; empty for none. `annotated`: see `identifier`."""
+    """The name of the prebuilt Workload of a job; empty for none. `annotated`: see `identifier`."""
     return identifier(texts(meta.get("labels")), texts(meta.get("annotations")), PREBUILT, annotated=annotated)
 
 
@@ -164,5 +170,5 @@ def _ended(manifest: Manifest, framework: Framework) -> bool:
 
 
 def _ours(pairs: object) -> dict[str, str]:
-    """The keys under Kueue's prefix, and under prefixes that begin like it, so that a misspelt prefix is found."""
+    """The pairs whose keys begin like Kueue's prefix, so that rules also find keys with a misspelt prefix."""
     return {key: value for key, value in texts(pairs).items() if key.startswith("kueue.")}

@@ -1,4 +1,4 @@
-"""The kinds of kueue.x-k8s.io, and how they are referred to."""
+"""The kinds of kueue.x-k8s.io, and references to objects of these kinds."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ TOPOLOGY = GroupKind(GROUP, "Topology")
 PROVISIONING_REQUEST_CONFIG = GroupKind(GROUP, "ProvisioningRequestConfig")
 
 LABEL = "quotree.dev/installed-by"
-"""A label of our CustomResourceDefinitions; Kueue's lack it."""
+"""The label of Quotree's CustomResourceDefinitions. Those of Kueue do not have it."""
 CONVERSION_PATH = "/v1/convert/kueue"
-"""Where our webhook converts the kinds of this group; a CustomResourceDefinition that names it is converted by us."""
+"""The path of the webhook that converts the kinds of this group. A CustomResourceDefinition with this path is converted
+by Quotree."""
 PREFIX = f"{GROUP}/"
 """The prefix of Kueue's labels and annotations."""
 IN_USE = f"{PREFIX}resource-in-use"
@@ -56,5 +57,5 @@ def local_queue_ref(namespace: str, name: str) -> Ref:
 
 
 def flavor_resource(flavor: str, resource: str) -> str:
-    """The FlavorResource as one text; it is split at the first slash, since a flavor's name has none."""
+    """The FlavorResource as one text. The first slash separates the parts, since the name of a flavor has none."""
     return f"{flavor}/{resource}"

@@ -1,4 +1,4 @@
-"""The controller reference of an object: whose child it says it is. Only the UID proves it."""
+"""Reads the controller reference of an object. Only the UID in it proves which object is the owner."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ControllerReference(NamedTuple):
 
 
 def controller_of(meta: Mapping[str, Any]) -> ControllerReference | None:
-    """The one owner that controls it, an API server lets no second one in; None where none does."""
+    """The owner reference with `controller: true`; None if there is none. An API server refuses a second one."""
     for owner in map(mapping, listing(meta.get("ownerReferences"))):
         if owner.get("controller") is True:
             return ControllerReference(group_kind(owner), text(owner.get("name")) or "", text(owner.get("uid")) or "")

@@ -1,4 +1,4 @@
-"""What holds a managed Pod: label, gates and finalizer, and what it asks for."""
+"""The label, gates and finalizer of a Pod that Kueue manages, its requests, and the job that it belongs to."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ POD_INDEX = f"{PREFIX}pod-group-pod-index"
 """The label with the number of a Pod in its group."""
 JOB_NAME = "batch.kubernetes.io/job-name"
 JOB_LABELS = ("job-name", "controller-uid", JOB_NAME, "batch.kubernetes.io/controller-uid")
-"""The labels of Kubernetes' Job controller. It lets go of a Pod that loses them, and makes another one."""
+"""The labels of Kubernetes' Job controller. It releases a Pod that loses them, and creates another one."""
 OWNERS = "metadata.ownerReferences"
 _SIZED = ("containers", "initContainers", "resources", "overhead")
 
 
 def pod_marks(manifest: Manifest) -> dict[str, str]:
-    """The label, scheduling gates and finalizer that mark a managed Pod, each with its field."""
+    """The label, scheduling gates and finalizer of a managed Pod, each with its field."""
     meta, spec = metadata(manifest), mapping(manifest.get("spec"))
     found = {}
     if texts(meta.get("labels")).get(MANAGED) == "true":
@@ -39,14 +39,14 @@ def pod_marks(manifest: Manifest) -> dict[str, str]:
 
 
 def sized(manifest: Manifest) -> Mapping[str, Any]:
-    """The parts of its spec that say what it asks for; none for a Pod that nobody counts."""
+    """The parts of the spec that decide the requests; empty for a Pod whose quota is not counted."""
     spec, labels = mapping(manifest.get("spec")), texts(metadata(manifest).get("labels"))
     counts = labels.get(MANAGED) == "true" or POD_SET in labels or project_of(manifest) != ""
     return {key: spec[key] for key in _SIZED if key in spec} if counts else {}
 
 
 def ownership(manifest: Manifest) -> Mapping[str, str]:
-    """The fields that say which job a Pod that runs on quota belongs to; empty for other Pods."""
+    """The fields that name the job of a Pod that was started with quota, with their values; empty for other Pods."""
     meta = metadata(manifest)
     labels, controller = texts(meta.get("labels")), controller_of(meta)
     if POD_SET not in labels:

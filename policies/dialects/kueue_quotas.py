@@ -1,4 +1,4 @@
-"""The resource groups of Kueue's Cohorts and ClusterQueues, with where each part stands in the manifest."""
+"""The resource groups of Kueue's Cohorts and ClusterQueues, with the indexes of each part in the manifest."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from policies.model.quantity import Quantity
 
 
 def steps(*at: int) -> Iterator[str | int]:
-    """The keys under spec that lead to the resource group, flavor or resource of these indexes."""
+    """The keys below spec that lead to the resource group, flavor or resource with these indexes."""
     for key, index in zip(("resourceGroups", "flavors", "resources"), at, strict=False):
         yield key
         yield index
 
 
-@lru_cache(maxsize=1024)  # the same few in all queues
+@lru_cache(maxsize=1024)  # all queues have the same few paths
 def quota_field(at: tuple[int, ...], *keys: str | int) -> str:
-    """The path of what these keys lead to from a group, a flavor or a quota; no key is the user's."""
+    """The path of a field of a group, a flavor or a quota. `keys` lead to it, and must not be chosen by a user."""
     return fields.join("spec", *steps(*at), *keys)
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceQuota:
-    """A node's quota of one resource in one flavor. An amount that is None is absent or was unusable.
+    """The quota of a node for one resource of one flavor. An amount is None if it is absent or unusable.
 
-    `name` is empty where it cannot be read. `at` are the indexes of its group, its flavor and its own in the manifest.
+    `name`: the name of the resource; empty if it cannot be read.
+    `at`: the indexes of the group, the flavor and the resource in the manifest.
     """
 
     name: str
@@ -39,7 +40,7 @@ class ResourceQuota:
     _terms: Terms = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Rules ask for the terms often."""
+        """Compute the terms once, since rules use them often."""
         nominal = 0 if self.nominal is None else count(self.name, self.nominal)
         borrowing = None if self.borrowing_limit is None else count(self.name, self.borrowing_limit)
         lending = None if self.lending_limit is None else count(self.name, self.lending_limit)
@@ -52,13 +53,13 @@ class ResourceQuota:
         return fields.pointer("spec", *steps(*self.at), key)
 
     def terms(self) -> Terms:
-        """The amounts as Kueue counts them; one that was unusable counts as absent."""
+        """The amounts as Kueue counts them. An unusable one counts as absent."""
         return self._terms
 
 
 @dataclass(frozen=True, slots=True)
 class FlavorQuotas:
-    """A node's quota in one flavor. `at` are the indexes of its group and its own."""
+    """The quota of a node in one flavor. `at`: the indexes of the group and the flavor."""
 
     name: str
     resources: tuple[ResourceQuota, ...]
@@ -73,7 +74,7 @@ class FlavorQuotas:
 
 @dataclass(frozen=True, slots=True)
 class ResourceGroup:
-    """Resources that are assigned together, and the flavors that have them. `at` is its index."""
+    """Resources that get the same flavor, and the flavors to try. `at`: the index of the group."""
 
     covered_resources: tuple[str, ...]
     flavors: tuple[FlavorQuotas, ...]

@@ -1,4 +1,4 @@
-"""What a RayJob, RayCluster or RayService says of the cluster that it makes."""
+"""Reads the Ray cluster that a RayJob, RayCluster or RayService describes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,14 @@ from policies.model import fields
 
 @dataclass(frozen=True, slots=True)
 class Ray:
-    """`at` is the path of the cluster, `groups` are the names of its worker groups.
+    """The description of a Ray cluster.
 
-    `selects`: a RayJob runs in a cluster that exists. `shuts_down`: it deletes the cluster afterwards.
+    `at`: the path of the cluster's spec.
+    `described`: whether the object has such a spec.
+    `groups`: the names of its worker groups.
+    `autoscaled`: whether Ray's autoscaler is on.
+    `selects`: whether a RayJob runs in an existing cluster.
+    `shuts_down`: whether the cluster is deleted after the job has finished.
     """
 
     at: str
@@ -43,7 +48,7 @@ def read_ray(kind: str, manifest: Manifest) -> Ray | None:
 
 
 def ray_cluster(kind: str, manifest: Manifest) -> tuple[tuple[str, ...], Mapping[str, Any]]:
-    """Path and content of the cluster that an object of ray.io describes."""
+    """The path and the content of the cluster's spec in an object of ray.io."""
     found: Mapping[str, Any] = manifest
     for step in CLUSTERS[kind]:
         found = mapping(found.get(step))

@@ -1,4 +1,4 @@
-"""How a ClusterQueue may reclaim quota, and what workloads hold in it."""
+"""Reads how a ClusterQueue may reclaim quota, and the quota that is reserved in it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NEVER = "Never"
 
 @dataclass(frozen=True, slots=True)
 class Preemption:
-    """spec.preemption, as far as it reaches into other queues."""
+    """The parts of spec.preemption that concern other queues."""
 
     reclaim_within_cohort: str = NEVER
     borrow_within_cohort: str = NEVER
@@ -27,7 +27,7 @@ def read_preemption(spec: Mapping[str, object]) -> Preemption:
 
 
 def read_reserved(status: Mapping[str, object]) -> dict[str, int]:
-    """status.flavorsReservation; what cannot be read there counts as nothing, since a controller writes it."""
+    """status.flavorsReservation by FlavorResource. Unreadable parts count as 0, since a controller writes them."""
     reserved: dict[str, int] = {}
     for flavor in map(mapping, listing(status.get("flavorsReservation"))):
         for resource in map(mapping, listing(flavor.get("resources"))):

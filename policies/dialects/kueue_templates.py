@@ -1,4 +1,4 @@
-"""The pods that a job will make, where they are described in its manifest: what Kueue will make pod sets of.
+"""The pods that a job describes in its manifest. Kueue will make pod sets of them.
 
 Source: Kueue v0.19, pkg/controller/jobs.
 """
@@ -17,10 +17,11 @@ from policies.model import fields
 
 @dataclass(frozen=True, slots=True)
 class JobPods:
-    """`count` pods of one template that come together; `template` is its manifest, `at` the path of it.
+    """Pods of a job that share a template.
 
-    `counted` is the template with what the job's controller adds to the pods.
-    `annotations` are those of Kueue.
+    `template`: the pod template in the job, at the path `at`.
+    `counted`: the template with the additions of the job's controller.
+    `annotations`: those for Kueue.
     """
 
     name: str
@@ -32,7 +33,7 @@ class JobPods:
 
 
 def job_pods(framework: Framework, manifest: Manifest) -> tuple[JobPods, ...]:
-    """Nothing for kinds that are not read, nor for parts that are missing."""
+    """The pods of a job; empty for kinds that are not read, and without missing parts."""
     return tuple(_found(pods) for pods in framework.pods_of(manifest))
 
 

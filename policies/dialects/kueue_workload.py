@@ -1,6 +1,6 @@
-"""Kueue's Workload: sets of pods that are admitted together, and the state of that admission.
+"""Kueue's Workload: pod sets that are admitted together, and the state of their admission.
 
-Source: Kueue v0.19, apis/kueue v1beta2 and v1beta1; there priorityClassName and priorityClassSource stood for
+Source: Kueue v0.19, apis/kueue v1beta2 and v1beta1. v1beta1 has priorityClassName and priorityClassSource instead of
 priorityClassRef.
 """
 
@@ -32,7 +32,7 @@ from policies.model.quantity import BadQuantity, Quantity
 ELASTIC = f"{PREFIX}elastic-job"
 REPLACES = f"{PREFIX}workload-slice-replacement-for"
 SLICE_CHAIN = f"{PREFIX}workload-slice-name"
-"""An annotation of slices and their Pods: the first slice, by whose name Pods are found as long as the job runs."""
+"""The annotation of slices and their Pods with the name of the first slice. Pods of a job are found by it."""
 PRIORITY_BOOST = f"{PREFIX}priority-boost"
 GATED_BY = f"{PREFIX}admission-gated-by"
 
@@ -50,7 +50,7 @@ class PriorityClassReference(NamedTuple):
 
 
 class PodAmount(NamedTuple):
-    """What a container or a pod requests, or is limited to, of one resource; it may be negative."""
+    """A request or limit of a container or pod for one resource. It may be negative."""
 
     field: str
     resource: str
@@ -59,7 +59,12 @@ class PodAmount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TopologySlices:
-    """The slices of a topologyRequest. A size is 0 where it is missing."""
+    """The slices of a topologyRequest.
+
+    `topology`: the level whose domains each have whole slices.
+    `size`: the number of pods of a slice.
+    `layers`: the level and size of further slices; a missing size is 0.
+    """
 
     topology: str
     size: int | None
@@ -69,7 +74,15 @@ class TopologySlices:
 
 @dataclass(frozen=True, slots=True)
 class WrittenPodSet:
-    """Pods of one template. `content` is its manifest, to be compared as a whole; `at` is its index."""
+    """A pod set.
+
+    `min_count`: minCount; None without partial admission.
+    `amounts`: the requests and limits in its template.
+    `metadata_faults`: the faults in labels and annotations of the template.
+    `slices`, `sub_groups`: the slices and the number of sub-groups in its topologyRequest.
+    `content`: its manifest, for comparisons.
+    `at`: its index.
+    """
 
     name: str
     count: int
@@ -92,7 +105,7 @@ class WrittenPodSet:
 
 @dataclass(frozen=True, slots=True)
 class WrittenAssignment:
-    """What one pod set was assigned. `count` is None where it is absent."""
+    """The podSetAssignment of one pod set. `count`: None if it is absent."""
 
     name: str
     count: int | None
@@ -106,7 +119,7 @@ class WrittenAssignment:
 
 @dataclass(frozen=True, slots=True)
 class WrittenAdmission:
-    """`fixed` is the manifest of all but the topology of the pods; `content` is all of it."""
+    """status.admission. `content`: its manifest. `fixed`: the manifest without topology assignments."""
 
     assignments: tuple[WrittenAssignment, ...]
     fixed: Mapping[str, Any]
@@ -115,7 +128,12 @@ class WrittenAdmission:
 
 @dataclass(frozen=True, slots=True)
 class WrittenCheckState:
-    """One of status.admissionChecks. `content` is its podSetUpdates, to be compared as a whole."""
+    """One of status.admissionChecks.
+
+    `updated`: the names in its podSetUpdates.
+    `faults`: the faults in podSetUpdates.
+    `content`: its podSetUpdates, for comparisons.
+    """
 
     name: str
     state: str
@@ -130,7 +148,7 @@ class WrittenCheckState:
 
 
 class ReclaimablePods(NamedTuple):
-    """Pods of a set that are done, so that their quota can go to others."""
+    """The number of finished pods of a pod set, whose quota others can use."""
 
     name: str
     pods: int
@@ -139,9 +157,14 @@ class ReclaimablePods(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenWorkload(Attached):
-    """One unit of admission; `queue` is the LocalQueue of its namespace.
+    """A Workload.
 
-    `reserved`: quota is reserved for it. `annotations` are those of Kueue, as written. `controller`: its job.
+    `queue`: the LocalQueue, in the same namespace.
+    `annotations`: those of Kueue, as written.
+    `reserved`: whether quota is reserved for it.
+    `checks`, `reclaimable`: status.admissionChecks and status.reclaimablePods.
+    `cluster`, `nominated`: the worker that runs it, and the nominated workers, with MultiKueue.
+    `controller`: the controller reference to its job.
     """
 
     priority_class: PriorityClassReference | None = None
@@ -189,11 +212,11 @@ def read_workload(manifest: Manifest) -> WrittenWorkload:
     )
 
 
-# --- what `scheduling.objects.reading` reads in the same way
+# --- shared with `scheduling.objects.reading`
 
 
 def priority_class(spec: Mapping[str, object]) -> PriorityClassReference | None:
-    """The class that priorityClassRef names; None where it names none."""
+    """The class that priorityClassRef names; None if it names none."""
     reference = mapping(spec.get("priorityClassRef"))
     name = text(reference.get("name"))
     if not name:
@@ -202,12 +225,12 @@ def priority_class(spec: Mapping[str, object]) -> PriorityClassReference | None:
 
 
 def of_kueue(values: object) -> dict[str, str]:
-    """The labels or annotations that are Kueue's own."""
+    """The labels or annotations with Kueue's prefix."""
     return {key: value for key, value in texts(values).items() if key.startswith(PREFIX)}
 
 
 def name_or_main(entry: object) -> str:
-    """The name of a pod set; Kueue calls one without a name `main`."""
+    """The name of a pod set. Kueue calls a pod set without a name `main`."""
     return text(mapping(entry).get("name")) or _MAIN
 
 
@@ -224,7 +247,7 @@ def _holds(status: Mapping[str, Any], condition: str) -> bool:
 
 
 def _priority_class(spec: Mapping[str, object]) -> PriorityClassReference | None:
-    """priorityClassRef, or what stood for it in v1beta1."""
+    """priorityClassRef, or the two fields of v1beta1."""
     if (reference := priority_class(spec)) is not None:
         return reference
     name = text(spec.get("priorityClassName"))

@@ -1,4 +1,4 @@
-"""What Kubernetes accepts as labels, label selectors, taints and tolerations; the CRDs accept any text there."""
+"""Checks labels, label selectors, taints and tolerations as Kubernetes does. The CRDs accept any text there."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _MOST_ANNOTATION_BYTES = 256 * 1024
 
 
 def is_domain(name: str) -> bool:
-    """A DNS subdomain, which is what the names of most objects are."""
+    """Whether the name is a DNS subdomain, as the names of most objects must be."""
     return len(name) <= _LONGEST_DOMAIN and _DOMAIN(name) is not None
 
 
 def is_qualified_name(name: str) -> bool:
-    """Up to 63 letters, digits, `-_.`, with an optional DNS domain and a slash before them."""
+    """Whether the name has up to 63 letters, digits and `-_.`, with an optional DNS domain and a slash before them."""
     domain, slash, bare = name.rpartition("/")
     if slash and not is_domain(domain):
         return False
@@ -33,7 +33,7 @@ def is_qualified_name(name: str) -> bool:
 
 
 def is_domain_prefixed_path(name: str) -> bool:
-    """A DNS domain, a slash, and a path after it, such as `example.com/gate`."""
+    """Whether the name is a DNS domain, a slash and a path, such as `example.com/gate`."""
     domain, _, path = name.partition("/")
     return is_domain(domain) and _PATH(path) is not None
 
@@ -43,7 +43,7 @@ def is_label_value(value: str) -> bool:
 
 
 def label_faults(labels: object, field: str) -> Iterator[Defect]:
-    """Keys and values of a mapping of labels that Kubernetes refuses."""
+    """The keys and values of labels that Kubernetes refuses."""
     for key, value in mapping(labels).items():
         at = fields.join(field, key)
         if not is_qualified_name(key):
@@ -53,7 +53,7 @@ def label_faults(labels: object, field: str) -> Iterator[Defect]:
 
 
 def annotation_faults(annotations: object, field: str) -> Iterator[Defect]:
-    """Keys that Kubernetes refuses, in any case of letters; and more text than an object may carry."""
+    """The keys of annotations that Kubernetes refuses, and too much text in all. Keys may have capital letters."""
     size = 0
     for key, value in mapping(annotations).items():
         size += len(key.encode()) + (len(value.encode()) if isinstance(value, str) else 0)
@@ -87,7 +87,7 @@ def _expression_faults(entry: Mapping[str, Any], at: str) -> Iterator[Defect]:
 
 
 def taint_faults(taints: object, field: str) -> Iterator[Defect]:
-    """The faults of the taints of nodes; the schema checks the effect."""
+    """The faults of the taints of nodes. Effects are left to the schema."""
     seen: set[tuple[str, object]] = set()
     for index, entry in enumerate(listing(taints)):
         at, taint = fields.join(field, index), mapping(entry)

@@ -1,7 +1,7 @@
-"""Manifests whose kind or group is nearly one that Quotree judges: no API server knows them.
+"""Finds manifests with a misspelt kind or API group, which no API server serves.
 
-Other projects have a Queue, a Job or a Workload too. So a kind alone is not enough: it is compared in our groups only,
-and a group that differs by more than a slip counts as somebody else's.
+Other projects have kinds such as Queue, Job and Workload, too. So kinds are compared only within the groups that
+Quotree judges. A group that is not similar to one of these counts as a group of another project.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from policies.model.suggestion import certain, close, only
 from policies.schema.structure import versions_of
 
 OTHER = GroupKind("", "any other kind")
-"""Stands for every kind that no reader has, where rules say which kinds they judge."""
+"""Stands for all kinds without a reader in the kinds that a rule judges."""
 
 _SERVED = {
     KUEUE: (
@@ -41,7 +41,7 @@ _SERVED = {
     "batch.volcano.sh": ("CronJob", "Job"),
     "bus.volcano.sh": ("Command",),
 }
-"""Group -> its kinds, those that Quotree does not read among them. Source: Kueue v0.20, Volcano v1.15."""
+"""The kinds of each group, with those that Quotree does not read. Source: Kueue v0.20, Volcano v1.15."""
 _OF_KUBERNETES = {
     "": (
         ("ConfigMap", "Namespace", "Pod"),
@@ -67,7 +67,7 @@ _OF_KUBERNETES = {
     "apps": (("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"), ("ControllerRevision",)),
     "batch": (("CronJob", "Job"), ()),
 }
-"""Group of Kubernetes itself -> the kinds that are judged, and those that are not. Source: Kubernetes 1.36."""
+"""The judged kinds, and the other kinds, of each group of Kubernetes itself. Source: Kubernetes 1.36."""
 _MORE_GROUPS = (
     f"config.{KUEUE}",
     f"visibility.{KUEUE}",
@@ -81,20 +81,22 @@ _MORE_GROUPS = (
 """Groups of the two projects whose kinds are not compared."""
 _OF_NOBODY_ELSE = ("ClusterQueue", "LocalQueue", "ResourceFlavor", "WorkloadPriorityClass", "ProvisioningRequestConfig")
 _WITHOUT_NAME = ("", "x-k8s.io", "k8s.io", "kueue")
-"""The parts of Kueue's group that remain if one part is missing."""
+"""What remains of the name of Kueue's group if a user leaves a part out."""
 _KUBERNETES = ("k8s.io", "x-k8s.io", "kubernetes.io")
 _NAMES = {"kueue": (KUEUE,), "volcano": ("scheduling.volcano.sh", "batch.volcano.sh")}
 _NEAR_GROUP = 0.85
-"""`scheduling.volcano.io` is as near to `.sh` as 0.9; the nearest group of anybody else, `jobset.x-k8s.io`, is 0.7."""
+"""The least similarity of a misspelt group. `scheduling.volcano.io` has 0.9 to `scheduling.volcano.sh`. The most
+similar group of another project is `jobset.x-k8s.io`, with 0.7."""
 _NEAR_KIND = 0.75
 
 
 @dataclass(frozen=True, slots=True)
 class Slip:
-    """A fault in the group or the kind of a manifest.
+    """A misspelt group or kind of a manifest.
 
+    `at_group`: whether the group is misspelt, not the kind.
     `meant`: the kind that is meant; None if no kind of the group has a similar name.
-    `certain`: whether one of the two is right, and the other can only mean `meant`.
+    `certain`: whether nothing but `meant` can be meant.
     """
 
     at_group: bool
@@ -104,7 +106,7 @@ class Slip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Misnamed(KubeObject):
-    """An object of a kind that nobody serves."""
+    """An object with a misspelt group or kind."""
 
     slip: Slip
 
@@ -114,7 +116,7 @@ class Misnamed(KubeObject):
 
 
 def read_misnamed(manifest: Manifest, kind: GroupKind) -> Misnamed | None:
-    """The object; None for the kinds of others."""
+    """The object if its group or kind is misspelt; None for kinds that exist, and for those of other projects."""
     api_version = text(manifest.get("apiVersion"))
     slip = _slip(kind) if api_version else None
     if api_version is None or slip is None:
@@ -128,7 +130,8 @@ def kinds_of(group: str) -> tuple[str, ...]:
 
 
 def version_of(kind: GroupKind, written: str) -> str:
-    """`kueue.x-k8s.io/v1beta1`: the version that is written if the kind has it, else the newest."""
+    """The apiVersion for a kind, such as `kueue.x-k8s.io/v1beta1`: with the written version if the kind has it, else
+    with the newest one."""
     version = written.rpartition("/")[2]
     return f"{kind.group}/{version}" if version in versions_of(*kind) else newest_version(Ref(*kind, "", ""))
 
@@ -152,7 +155,7 @@ def _slip(written: GroupKind) -> Slip | None:
 
 
 def _slip_of_kubernetes(group: str, kind: str) -> Slip | None:
-    """The likely kind of Kubernetes, for certain slips only: a newer Kubernetes may have more kinds."""
+    """A misspelt kind of Kubernetes. Only certain ones, since a newer Kubernetes may have more kinds."""
     judged, others = _OF_KUBERNETES[group]
     every = (*judged, *others)
     if kind in every or kind.removesuffix("List") in every:
@@ -162,7 +165,7 @@ def _slip_of_kubernetes(group: str, kind: str) -> Slip | None:
 
 
 def _named(group: str, kind: str) -> str | None:
-    """The group that has the kind, where the project's name is all that is right in the group, or all that lacks."""
+    """The group that has the kind, if the written group has only the project's name right, or lacks only this name."""
     if group in _WITHOUT_NAME:
         return KUEUE if kind in _OF_NOBODY_ELSE else None
     labels = group.split(".")
@@ -176,7 +179,8 @@ def _named(group: str, kind: str) -> str | None:
 
 
 def _is_of_others(domain: Sequence[str]) -> bool:
-    """Whether what follows a project's name is a domain with an owner: `openshift.io`, not `io` or `k8s.io`."""
+    """Whether the labels after a project's name are a domain that another project owns: `openshift.io`, not `io` or
+    `k8s.io`."""
     return len(domain) > 1 and ".".join(domain[-2:]) not in _KUBERNETES
 
 

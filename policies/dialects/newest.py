@@ -1,4 +1,4 @@
-"""The version to name of a kind where no object says its own."""
+"""The newest version of each API group, for objects that have no manifest."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ _NEWEST = {
 
 
 def newest_version(ref: Ref) -> str:
-    """Its apiVersion, such as that of an implicit Cohort; without a version for groups that are not known here."""
+    """The newest apiVersion for an object, such as an implicit Cohort. The version is empty for an unknown group."""
     version = _NEWEST.get(ref.group, "")
     return f"{ref.group}/{version}" if ref.group else version

@@ -1,7 +1,7 @@
-"""Whether a pod may run on a flavor's nodes, by the flavor's labels and taints.
+"""Decides whether a pod may run on the nodes of a flavor, by the labels and taints of the flavor.
 
-A flavor has some labels of its nodes, not all. So a condition on another label may hold on its nodes and does not
-exclude it; only a contradiction of the flavor's labels does (docs/adr/2026-11-21-labels-of-a-flavor.md).
+A flavor has only some labels of its nodes. A condition on another label may hold there, so it does not exclude the
+flavor. Only a condition that contradicts the flavor's labels does (docs/adr/2026-11-21-labels-of-a-flavor.md).
 Source: Kubernetes, core/v1 NodeAffinity and taints; Kueue v0.19, pkg/scheduler/flavorassigner.
 """
 
@@ -20,9 +20,10 @@ SELECTOR, AFFINITY = "nodeSelector", "affinity"
 
 
 class Clash(NamedTuple):
-    """What pods require and a flavor's labels contradict.
+    """A requirement of pods that contradicts the labels of a flavor.
 
-    `source` is the field of the pod's spec. `requirement` is None where no node meets what it says.
+    `source`: the field of the pod's spec.
+    `requirement`: the requirement; None if no node can meet the field.
     """
 
     source: str
@@ -31,7 +32,12 @@ class Clash(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NodeAffinity:
-    """What pods require of nodes. `terms`: one of them must hold; None: any node will do."""
+    """The requirements of pods for nodes.
+
+    `selector`: the labels of nodeSelector.
+    `terms`: the terms of the required node affinity, of which one must hold; None if it is absent.
+    `tolerations`: the tolerations of the pods.
+    """
 
     selector: tuple[tuple[str, str], ...]
     terms: tuple[tuple[Requirement, ...], ...] | None
@@ -39,15 +45,15 @@ class NodeAffinity:
 
     @property
     def size(self) -> int:
-        """How many conditions and tolerations there are: each flavor is compared with all of them."""
+        """The number of conditions and tolerations, which is the work to compare the pods with one flavor."""
         return len(self.selector) + len(self.tolerations) + sum(map(len, self.terms or ()))
 
     def may_run_on(self, labels: Mapping[str, str]) -> bool:
-        """Whether nodes with these labels, and unknown others, may be chosen."""
+        """Whether the pods may run on nodes with these labels and further unknown ones."""
         return self.clash(labels) is None
 
     def clash(self, labels: Mapping[str, str]) -> Clash | None:
-        """The first requirement that excludes such nodes; of several terms, the first of the first term."""
+        """The first requirement that excludes such nodes; if all terms are excluded, that of the first term."""
         for key, value in self.selector:
             if labels.get(key, value) != value:
                 return Clash(SELECTOR, Requirement(key, "In", frozenset((value,))))
@@ -80,9 +86,10 @@ def node_affinity(spec: Mapping[str, Any]) -> NodeAffinity:
 
 
 def required_terms(spec: Mapping[str, Any]) -> tuple[tuple[Requirement, ...], ...] | None:
-    """What one Node has to meet: one of the terms. Fields are requirements on metadata.name. None: any Node will do.
+    """The terms of the required node affinity, of which a Node must meet one. None if any Node will do.
 
-    Unlike `node_affinity`, this is for a Node whose labels are all known.
+    matchFields become requirements on metadata.name. Unlike `node_affinity`, this is for a Node whose labels are all
+    known.
     """
     required = mapping(_affinity(spec).get("requiredDuringSchedulingIgnoredDuringExecution"))
     terms = [mapping(term) for term in listing(required.get("nodeSelectorTerms"))]
@@ -90,7 +97,7 @@ def required_terms(spec: Mapping[str, Any]) -> tuple[tuple[Requirement, ...], ..
 
 
 def preferred_terms(spec: Mapping[str, Any]) -> tuple[tuple[int, tuple[Requirement, ...]], ...]:
-    """The weights of the terms that a Node had better meet; an empty term is met by none."""
+    """The terms of the preferred node affinity with their weights. No Node meets an empty term."""
     entries = map(mapping, listing(_affinity(spec).get("preferredDuringSchedulingIgnoredDuringExecution")))
     weighed = [(integer(entry.get("weight")) or 0, mapping(entry.get("preference"))) for entry in entries]
     return tuple((weight, _whole_term(term)) for weight, term in weighed if _says_something(term))
@@ -106,17 +113,17 @@ def _whole_term(term: Mapping[str, object]) -> tuple[Requirement, ...]:
 
 
 def _says_something(term: Mapping[str, object]) -> bool:
-    """An empty term matches no node."""
+    """Whether the term is not empty. An empty term matches no node."""
     return bool(listing(term.get("matchExpressions")) or listing(term.get("matchFields")))
 
 
 def _term(term: Mapping[str, object]) -> tuple[Requirement, ...]:
-    """A flavor has no fields of its nodes, so matchFields may always hold."""
+    """The requirements of matchExpressions. matchFields are left out: a flavor has no fields, so they may hold."""
     return tuple(map(read_requirement, listing(term.get("matchExpressions"))))
 
 
 def _unmet(term: Iterable[Requirement], labels: Mapping[str, str]) -> Requirement | None:
-    """A requirement on a label that is not known may hold."""
+    """The first requirement that does not hold. A requirement on an unknown label may hold."""
     known = (requirement for requirement in term if requirement.key in labels)
     return next((requirement for requirement in known if not requirement.holds(labels)), None)
 

@@ -1,4 +1,4 @@
-"""The one reading of a Node of Kubernetes. A room that needs less of it makes a view of this reading."""
+"""Reads a Node of Kubernetes. All packages use this reading, and keep the fields that they need."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from policies.model.quantity import Quantity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeReading:
-    """A Node as it is read.
+    """A Node.
 
-    allocatable: what pods may request there, by resource.
-    ready: its condition Ready is True; False where it has none.
-    ready_condition: it has such a condition. ready_since: its lastTransitionTime as written, empty where it has none.
-    unschedulable: it is cordoned.
+    allocatable: the amounts that pods may request there, by resource.
+    ready: whether its condition Ready is True.
+    ready_condition: whether it has a condition Ready.
+    ready_since: the lastTransitionTime of the condition as written; empty without a condition.
+    unschedulable: whether it is cordoned.
     """
 
     name: str

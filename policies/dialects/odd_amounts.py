@@ -1,4 +1,4 @@
-"""Amounts that are quantities, and almost surely not those that were meant."""
+"""Finds amounts that are valid quantities, but are most likely mistakes."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ _FEW = 1024  # bytes; nothing runs in less
 _SMALL = 1024**2  # bytes; the API server writes 1.1Gi as 1181116006400m
 _FRACTIONS = "mun"
 _LARGE = ("i", "M", "G", "T", "P", "E")
-"""How suffixes end that no number of cores has."""
+"""The ends of suffixes that are not used for numbers of cores."""
 _UNIT = 10**9
 _meant = lru_cache(maxsize=1024)(likely_name)  # a cluster has many Pods, and few names of resources
 
 
 class OddAmount(NamedTuple):
-    """An implausible amount or a misspelt resource name: its field, the message and the fix.
+    """An implausible amount or a misspelt resource name.
 
-    `refused`: the API server refuses Pods that request it. `likely_name`: the name that was probably meant.
-    `first` is the field where the same slip is reported; empty if that is this one.
+    `refused`: whether the API server refuses Pods that request it.
+    `likely_name`: the resource name that was probably meant; empty if the name is right.
+    `first`: the field where the same mistake is reported; empty if it is reported here.
     """
 
     field: str
@@ -39,7 +40,7 @@ class OddAmount(NamedTuple):
 
 
 def odd_in_pod(at: str, spec: Mapping[str, Any]) -> Iterator[OddAmount]:
-    """Odd amounts that a pod requests, as a whole and in its containers; `at` is the path of its spec."""
+    """The odd amounts that a pod requests, as a whole and in its containers. `at`: the path of its spec."""
     yield from odd_in_resources(fields.join(at, "resources"), spec.get("resources"))
     for part in ("initContainers", "containers"):
         for index, container in enumerate(listing(spec.get(part))):
@@ -48,7 +49,7 @@ def odd_in_pod(at: str, spec: Mapping[str, Any]) -> Iterator[OddAmount]:
 
 
 def odd_in_resources(at: str, resources: object) -> Iterator[OddAmount]:
-    """Odd amounts among requests and limits; `at` is the path of both."""
+    """The odd amounts among requests and limits. `at`: the path of the mapping that has both."""
     for key in ("requests", "limits"):
         for resource, value in mapping(mapping(resources).get(key)).items():
             field = fields.join(at, key, resource)
@@ -58,7 +59,7 @@ def odd_in_resources(at: str, resources: object) -> Iterator[OddAmount]:
 
 
 def misspelt(field: str, resource: str, *, of_pod: bool = False) -> OddAmount | None:
-    """The resource where its name is nearly a known one; `field` is where the name stands."""
+    """The fault of a resource name that is nearly a known one, or None. `field`: the path with the name."""
     means = _meant(resource)
     if means in ("", resource):
         return None
@@ -72,19 +73,19 @@ def misspelt(field: str, resource: str, *, of_pod: bool = False) -> OddAmount | 
 
 
 def odd_value(field: str, resource: object, value: object, *, of_pod: bool = True) -> Iterator[OddAmount]:
-    """The odd amount in a value as written, if it is odd."""
+    """The odd amount in a value as written; none if it is plausible."""
     if not isinstance(resource, str) or value is None or _is_common(resource, value):
         return
     try:
         found = odd(field, resource, Quantity.parse(value), of_pod=of_pod)
     except BadQuantity:
-        return  # the API server rejects it
+        return  # not a quantity, so the API server rejects it
     if found:
         yield found
 
 
 def _is_common(resource: str, value: object) -> bool:
-    """Whether it is seen without parsing that nothing is odd: a cluster has many Pods."""
+    """Whether the amount is plausible without parsing it. This saves time, since a cluster has many Pods."""
     written = str(value)
     if resource == "cpu":
         return written.isdigit() or (written.endswith("m") and written[:-1].isdigit())
@@ -94,7 +95,7 @@ def _is_common(resource: str, value: object) -> bool:
 def odd(
     field: str, resource: str, quantity: Quantity, *, of_pod: bool = False, rounded_by: str = ""
 ) -> OddAmount | None:
-    """The fault of an implausible amount, or None. `rounded_by` counts the part of a device as a whole one."""
+    """The fault of an implausible amount, or None. `rounded_by`: the project that counts a part of a device as one."""
     outcome = "the API server refuses such Pods" if of_pod else ""
     if rounded_by:
         outcome = f"{rounded_by} counts {-(-quantity.nano // _UNIT)}"
@@ -105,19 +106,16 @@ def odd(
 
 
 def odd_in_yunikorn(field: str, resource: str, text: str) -> OddAmount | None:
-    """The odd amount in a quota of YuniKorn.
-
-    One unit is not odd: it closes a queue, while zeros alone mean no quota.
-    """
+    """The odd amount in a quota of YuniKorn. One unit is not odd: it closes a queue, while 0 alone means no quota."""
     try:
         quantity = Quantity.parse(text)
     except BadQuantity:
-        return None  # other rules say so
+        return None  # other rules report it
     return None if quantity.nano == _UNIT else odd(field, resource, quantity)
 
 
 def _doubt(resource: str, quantity: Quantity, outcome: str) -> tuple[str, str] | None:
-    """What is wrong and the cure. `outcome`: the effect of a fraction of a device."""
+    """The message and the fix, or None. `outcome`: the effect of a fraction of a device."""
     text, nano = quantity.text, quantity.nano
     if resource in _BYTES or resource.startswith("hugepages-"):
         if nano % _UNIT and text[-1] in _FRACTIONS and 0 < nano < _SMALL * _UNIT:

@@ -1,4 +1,4 @@
-"""Odd amounts that a job states elsewhere than in the pod templates that are read as its pod sets.
+"""Finds odd amounts that a job has outside of the pod templates of its pod sets.
 
 Source: spark-operator v1beta2; Kubeflow Trainer v1alpha1; AppWrapper v1beta2.
 """
@@ -22,14 +22,14 @@ _BY_KIND = {each.kind: each for each in FRAMEWORKS.values()}
 
 
 def odd_in_job(kind: GroupKind, manifest: Manifest, above: str = "") -> Iterator[OddAmount]:
-    """`above` is the path of the manifest."""
+    """The odd amounts of a job of this kind. `above`: the path of the manifest."""
     find = _ELSEWHERE.get(kind)
     if find is not None:
         yield from find(manifest, above)
 
 
 def _of_spark(manifest: Manifest, above: str) -> Iterator[OddAmount]:
-    """Memory is left out: it is written as for Java, where 512m is 512 MiB."""
+    """The odd amounts of a Spark application. Memory is skipped: it is written as for Java, where 512m is 512 MiB."""
     spec = mapping(manifest.get("spec"))
     for resource, value in mapping(at(spec, "batchSchedulerOptions.resources")).items():
         path = fields.join(above, "spec", "batchSchedulerOptions", "resources", resource)
@@ -52,7 +52,7 @@ def _of_app_wrapper(manifest: Manifest, above: str) -> Iterator[OddAmount]:
 
 
 def _of_component(component: Mapping[str, Any], path: str) -> Iterator[OddAmount]:
-    """The pods of a kind that is known, else those that the component points to."""
+    """The odd amounts of a component: in the pods of its kind if that is known, else in those that its podSets name."""
     template, wrapped = mapping(component.get("template")), fields.join(path, "template")
     kind = group_kind(template)
     if kind == POD:
@@ -60,7 +60,7 @@ def _of_component(component: Mapping[str, Any], path: str) -> Iterator[OddAmount
     elif kind in _BY_KIND:
         for pods in _BY_KIND[kind].pods_of(template):
             yield from odd_in_pod(fields.join(wrapped, *pods.path, "spec"), mapping(pods.template.get("spec")))
-        if kind != APP_WRAPPER:  # none is wrapped in another
+        if kind != APP_WRAPPER:  # an AppWrapper in an AppWrapper is not supported
             yield from odd_in_job(kind, template, wrapped)
     else:
         for pod_set in map(mapping, listing(component.get("podSets"))):

@@ -1,7 +1,7 @@
-"""The one reading of a Pod: its identity, its phase, and its labels and annotations.
+"""Reads a Pod: its identity, its phase, and its labels and annotations.
 
-A room that needs more of a Pod, or keeps less of it, makes a view of this reading. Its life is read nowhere else, and
-each view has the same words for it.
+A package that needs other fields derives its own class from this reading. Only this module reads the phase, gates and
+deletion of a Pod, so all classes use the same names for them.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 
 SUCCEEDED, FAILED = "Succeeded", "Failed"
 _USUAL_GRACE = 30
-"""Seconds, the default of Kubernetes."""
+"""Kubernetes' default of terminationGracePeriodSeconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodLife:
-    """Where a Pod is in its life.
+    """The stage of a Pod's life.
 
-    uid: of this Pod; another one of the same name has another.
-    phase: as its node says it; empty where nobody has said anything.
+    uid: its UID; a later Pod of the same name has another one.
+    phase: status.phase; empty before it is set.
     gates: the names of its scheduling gates, in their order.
-    deleting: somebody has asked for its deletion.
-    bound: it has a node.
+    deleting: whether its deletion was requested.
+    bound: whether it has a node.
     """
 
     uid: str
@@ -46,12 +46,12 @@ class PodLife:
 
     @property
     def ended(self) -> bool:
-        """Whether all its containers have ended for good."""
+        """Whether it has succeeded or failed, so that no container starts again."""
         return self.phase in (SUCCEEDED, FAILED)
 
     @property
     def may_run(self) -> bool:
-        """Whether it runs, or might still start to. One that is deleted before it has a node never gets one."""
+        """Whether it runs, or may still start. A Pod that is deleted before it has a node never gets one."""
         return not self.ended and (self.bound or not self.deleting)
 
     def waits_at(self, gate: str) -> bool:
@@ -60,9 +60,9 @@ class PodLife:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodReading(PodLife):
-    """A Pod as it is read. It refers to the manifest, so a view keeps what it needs of it, and not the reading.
+    """A Pod. It refers to its whole manifest, so caches must not keep it: they copy the fields that they need.
 
-    meta, spec, status: parts of the manifest; empty where they are absent.
+    meta, spec, status: parts of the manifest; empty if they are absent.
     """
 
     manifest: Manifest
@@ -86,17 +86,17 @@ class PodReading(PodLife):
 
     @property
     def version(self) -> str:
-        """Its resourceVersion, empty where it has none."""
+        """Its resourceVersion; empty if it has none."""
         return text(self.meta.get("resourceVersion")) or ""
 
     @property
     def created(self) -> str:
-        """Its creationTimestamp as written, empty where it has none."""
+        """Its creationTimestamp as written; empty if it has none."""
         return text(self.meta.get("creationTimestamp")) or ""
 
     @property
     def node(self) -> str:
-        """The node that it is bound to, empty for none."""
+        """The node that it is bound to; empty for none."""
         return node_in(self.spec)
 
     @property
@@ -109,19 +109,19 @@ class PodReading(PodLife):
 
     @property
     def grace(self) -> int:
-        """The seconds that it has, or would have, to terminate."""
+        """The seconds that it has to terminate, or would have if it were deleted now."""
         given = self.meta.get("deletionGracePeriodSeconds"), self.spec.get("terminationGracePeriodSeconds")
         return next((seconds for seconds in given if isinstance(seconds, int)), _USUAL_GRACE)
 
     def condition(self, kind: str) -> Mapping[str, Any]:
-        """Its condition of this type; empty where there is none."""
+        """Its condition of this type; empty if there is none."""
         for entry in listing(self.status.get("conditions")):
             if mapping(entry).get("type") == kind:
                 return mapping(entry)
         return {}
 
     def says(self, kind: str) -> bool:
-        """Whether its condition of this type holds."""
+        """Whether its condition of this type is True."""
         return self.condition(kind).get("status") == "True"
 
 
@@ -153,5 +153,5 @@ def gates_in(spec: Mapping[str, Any]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def _kept_once(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Thousands of Pods have the same few gates."""
+    """The same names as one shared tuple, since thousands of Pods have the same few gates."""
     return names

@@ -1,4 +1,4 @@
-"""Kubernetes' PriorityClass, for what YuniKorn reads there: whether pods of the class may be preempted."""
+"""Kubernetes' PriorityClass, with the annotation by which YuniKorn decides whether its pods may be preempted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ALLOW_PREEMPTION = YUNIKORN + "allow-preemption"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriorityClass(KubeObject):
-    """`annotations` are those of the three projects, as written."""
+    """A PriorityClass. `annotations`: those of the three projects, as written."""
 
     annotations: Mapping[str, str]
 
@@ -33,5 +33,5 @@ def read_priority_class(manifest: Manifest) -> PriorityClass:
 
 
 def says_true(annotations: Mapping[str, str], key: str) -> bool:
-    """How YuniKorn reads a switch that is on by default: only `false` turns it off."""
+    """Whether a switch that is on by default is on. As in YuniKorn, only the value `false` turns it off."""
     return annotations.get(key) != "false"

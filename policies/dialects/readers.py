@@ -63,7 +63,7 @@ READERS: Mapping[GroupKind, Callable[[Manifest], KubeObject | None]] = {
 
 
 BESIDE: Mapping[GroupKind, Callable[[Manifest], KubeObject | None]] = {core.NODE: read_node}
-"""Kinds that rules read but never judge, so no webhook is called for them."""
+"""Kinds that rules read but do not judge. No webhook is called for them."""
 
 ORCHESTRATED: Mapping[GroupKind, Callable[[Manifest], KubeObject | None]] = {
     kueue.COHORT: partial(kueue.read_cohort, orchestrated=True),
@@ -72,10 +72,10 @@ ORCHESTRATED: Mapping[GroupKind, Callable[[Manifest], KubeObject | None]] = {
 
 
 def read(manifest: Manifest, *, orchestrated: bool = False) -> KubeObject | None:
-    """The typed object, with the defects of its manifest; None for kinds that carry no quota.
+    """The typed object, with the defects of its manifest; None for kinds without quota.
 
-    A kind that is nearly one of these is a Misnamed. `orchestrated`: status.effectiveQuotas of Kueue's queues and
-    Cohorts applies.
+    A manifest with a misspelt group or kind becomes a Misnamed. `orchestrated`: whether status.effectiveQuotas of
+    Kueue's ClusterQueues and Cohorts applies.
     """
     kind = group_kind(manifest)
     reader = (orchestrated and ORCHESTRATED.get(kind)) or READERS.get(kind) or BESIDE.get(kind)

@@ -1,7 +1,7 @@
-"""Shared by all dialects: lenient look-ups in a manifest whose structure may be wrong.
+"""Lenient look-ups in manifests whose structure may be wrong, for all dialects.
 
-`policies.schema.structure` lists what the schema refuses; here such a value counts as absent, so that the rest of the
-object can still be judged.
+A value that the schema refuses counts as absent here, so that the rest of the object can still be judged.
+`policies.schema.structure` reports these values.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Manifest: TypeAlias = Mapping[str, Any]
 
 
 class Parsed(NamedTuple):
-    """An object as its dialect read it, with its manifest where that is at hand."""
+    """An object as its dialect read it, with its manifest if that is known."""
 
     object: KubeObject
     manifest: Manifest | None = None
 
 
 def mapping(value: object) -> Mapping[str, Any]:
-    if isinstance(value, dict) or value is None:  # first: to ask an abstract class takes long
+    if isinstance(value, dict) or value is None:  # first, since checks against an abstract class are slow
         return value or {}
     return value if isinstance(value, Mapping) else {}
 
@@ -39,26 +39,26 @@ def listing(value: object) -> list[Any]:
 
 
 def text(value: object) -> str | None:
-    """A text that is not empty; an empty one means absent throughout Kubernetes."""
+    """The value if it is a text that is not empty, else None. In Kubernetes an empty text means absent."""
     return value if isinstance(value, str) and value else None
 
 
 def integer(value: object) -> int | None:
-    """The number; None where it is absent or not a whole number, which the schema refuses."""
+    """The value if it is a whole number, else None."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def texts(value: object) -> dict[str, str]:
-    """A mapping of texts, such as labels; other values are left out."""
+    """The texts of a mapping such as labels. Other values are left out."""
     return {key: item for key, item in mapping(value).items() if isinstance(item, str)}
 
 
 def not_texts(value: object, field: str) -> Iterator[Defect]:
-    """The values of such a mapping that are not texts. To the API server, null is an empty text."""
+    """Defects for values of such a mapping that are not texts. To the API server, null is an empty text."""
     for key, item in mapping(value).items():
         if item is not None and not isinstance(item, str):
             written = json.dumps(item, default=str)
-            meant = written if isinstance(item, int) else None  # a boolean is one too
+            meant = written if isinstance(item, int) else None  # also for booleans
             yield Defect(fields.join(field, key), f"{written} is not a string; write it in quotes", write=meant)
 
 
@@ -73,12 +73,12 @@ def metadata(manifest: Manifest) -> Mapping[str, Any]:
 
 
 def group_kind(manifest: Manifest) -> GroupKind:
-    """The kind of the object, or that an owner reference names."""
+    """The kind of an object or of an owner reference."""
     return GroupKind.of(str(manifest.get("apiVersion", "")), str(manifest.get("kind", "")))
 
 
 def identity(manifest: Manifest, kind: GroupKind, namespaced: bool) -> Ref:
-    """The object's Ref; an object made by generateName has that prefix and a `*` as its name."""
+    """The Ref of the object. With generateName, the name is the prefix and a `*`."""
     meta = metadata(manifest)
     name = text(meta.get("name")) or (text(meta.get("generateName")) or "") + "*"
     namespace = (text(meta.get("namespace")) or "default") if namespaced else ""
@@ -86,12 +86,12 @@ def identity(manifest: Manifest, kind: GroupKind, namespaced: bool) -> Ref:
 
 
 def exemptions(manifest: Manifest) -> tuple[Exemption, ...]:
-    """The exemptions that the object asks for, whatever its kind."""
+    """The exemptions in the annotations of an object of any kind."""
     return read_exemptions(mapping(metadata(manifest).get("annotations")))
 
 
 class ManifestReader:
-    """Reads quantities and texts out of one manifest and gathers its defects."""
+    """Reads quantities and texts of one manifest, and collects its defects."""
 
     def __init__(self, manifest: Manifest):
         self._defects = list(defects(manifest)) if manifest else []
@@ -101,15 +101,16 @@ class ManifestReader:
         return tuple(self._defects)
 
     def bad(self, field: str, message: str, write: str | None = None) -> None:
-        """Note that the field holds no usable quantity, unless the schema has said something about it already.
+        """Add a defect for a field without a usable quantity, unless the schema has reported the field.
 
-        `write` is the quantity that was meant, where that is certain.
+        `write`: the quantity that was certainly meant, or None.
         """
         if field not in self._faulty:
             self._note(Defect(field, message, quantity=True, write=write))
 
     def texts(self, value: object, field: str) -> dict[str, str]:
-        """A mapping of texts, such as annotations. The API server refuses the whole object over any other value."""
+        """The texts of a mapping such as annotations. Other values are defects, since the API server refuses the object
+        because of them."""
         for defect in not_texts(value, field):
             self._note(defect)
         return texts(value)
@@ -119,7 +120,7 @@ class ManifestReader:
         self._faulty.add(defect.field)
 
     def quantity(self, value: object, field: str, *keys: str) -> Quantity | None:
-        """The quantity, not negative; None where absent or unusable. `keys` lead on from the field to it."""
+        """The quantity; None if it is absent, unusable or negative. `keys` lead from the field to the quantity."""
         if value is None:
             return None
         try:
@@ -134,7 +135,7 @@ class ManifestReader:
         return quantity
 
     def amounts(self, value: object, field: str, whole: Callable[[str], bool] | None = None) -> dict[str, Quantity]:
-        """Quantities by resource name; resources for which `whole` is true come in whole units only."""
+        """The quantities by resource name. `whole`: returns whether a resource may only have whole units."""
         found: dict[str, Quantity] = {}
         for resource, item in mapping(value).items():
             quantity = self.quantity(item, field, resource)

@@ -1,13 +1,13 @@
-"""Names of resources that pods request, and what a misspelt one means."""
+"""Names of resources that pods request, and corrections of misspelt ones."""
 
 from __future__ import annotations
 
 from policies.model.suggestion import is_slip, only
 
 _OF_KUBERNETES = ("cpu", "memory", "ephemeral-storage", "pods")
-"""The names without a domain that pods request, apart from those with a prefix."""
+"""The names without a domain that pods request. Those with a prefix, such as hugepages-, are not among them."""
 _LONG_NAMES = ("memory", "ephemeral-storage", "pods")
-"""Names that are long enough for a misspelt letter: `gpu` is not a slip of `cpu`."""
+"""The names that are long enough to find misspelt letters. Short ones are not: `gpu` is not a misspelt `cpu`."""
 _PREFIXES = ("hugepages-", "attachable-volumes-")
 _MEANT = {"vcore": "cpu", "vcores": "cpu", "cpus": "cpu", "cores": "cpu", "mem": "memory", "ram": "memory"}
 _DEVICES = (
@@ -29,8 +29,8 @@ def is_requested(resource: str) -> bool:
 def likely_name(resource: str) -> str:
     """The name that was probably meant; empty if this one may be right, or has no similar name.
 
-    Of a device's own name only the plural, the case of letters and their order count as slips: `nvidia.com/vgpu` is
-    another device.
+    In the name of a device, only a plural, letters in the wrong case, and swapped letters count as mistakes:
+    `nvidia.com/vgpu` is another device than `nvidia.com/gpu`.
     """
     lower = resource.strip().casefold().removeprefix("requests.").removeprefix("limits.")
     if "/" in lower:

@@ -1,4 +1,5 @@
-"""Finds what an API server would reject in objects without a schema here: jobs, Pods, LimitRanges, RuntimeClasses."""
+"""Finds faults that an API server would reject in kinds that have no schema in `policies.schema`: jobs, Pods,
+LimitRanges and RuntimeClasses."""
 
 from __future__ import annotations
 
@@ -36,13 +37,11 @@ def faults(manifest: Manifest) -> Iterator[Defect]:
     if manifest.get("kind") == "LimitRange":
         for index, item in enumerate(listing(mapping(manifest.get("spec")).get("limits"))):
             for key in _OF_LIMIT_RANGE:
-                yield from _quantities(
-                    mapping(item).get(key), fields.join("spec.limits", index, key), by_go=by_go
-                )
+                yield from _quantities(mapping(item).get(key), fields.join("spec.limits", index, key), by_go=by_go)
 
 
 def pod_faults(manifest: Manifest) -> Iterator[Defect]:
-    """What Kubernetes does not take in pods: restart policies, and labels or node selectors that are not strings."""
+    """Faults of pod templates: restart policies, and labels or node selectors that are not strings."""
     for value, at in _mappings(manifest):
         if at[-1] == "metadata":
             yield from _labels(value, fields.join("", *at))
@@ -104,7 +103,7 @@ def _is_count(value: object) -> bool:
 
 
 def _quantities(values: object, at: str, *, by_go: bool) -> Iterator[Defect]:
-    """`by_go`: see `_DECODED_BY_GO`."""
+    """Faults of a mapping of quantities. `by_go`: whether its group is one of `_DECODED_BY_GO`."""
     if values is not None and not isinstance(values, dict):
         yield Defect(at, "is not a mapping of quantities")
     for resource, value in mapping(values).items():

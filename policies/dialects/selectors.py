@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 from policies.dialects.reading import listing, mapping, text
 
 NAME_OF_NAMESPACE = "kubernetes.io/metadata.name"
-"""The label that the API server gives every Namespace."""
+"""The label with its name that the API server adds to every Namespace."""
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One condition on a label. The operator is In, NotIn, Exists or DoesNotExist; on nodes also Gt or Lt.
+    """One condition on a label.
 
-    `exact`: of `matchLabels`.
+    `operator`: In, NotIn, Exists or DoesNotExist; for nodes also Gt or Lt.
+    `exact`: whether it comes from `matchLabels`.
     """
 
     key: str
@@ -24,7 +25,7 @@ class Requirement:
     exact: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
-        """The requirement as kubectl writes selectors; a set of one value is written as that value."""
+        """The requirement as kubectl writes it. A set with one value is written as `key=value`."""
         values = sorted(self.values)
         if self.operator in ("Gt", "Lt"):
             return f"{self.key}{'>' if self.operator == 'Gt' else '<'}{','.join(values)}"
@@ -55,7 +56,7 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class LabelSelector:
-    """Selects what meets all requirements; without any it selects everything."""
+    """Selects the labels that meet all requirements. Without requirements it selects everything."""
 
     requirements: tuple[Requirement, ...] = ()
 
@@ -64,7 +65,7 @@ class LabelSelector:
 
 
 def read_label_selector(value: object) -> LabelSelector | None:
-    """Read a label selector; None if there is none, which selects nothing."""
+    """Read a label selector. None if it is absent, which selects nothing."""
     if value is None:
         return None
     selector = mapping(value)
@@ -83,7 +84,7 @@ def read_requirement(value: object) -> Requirement:
 
 
 def _whole(value: str) -> int | None:
-    """Kubernetes accepts a sign and ASCII digits, up to 64 bits."""
+    """The integer, as Kubernetes reads it for Gt and Lt: a sign and ASCII digits, up to 64 bits."""
     digits = value[1:] if value[:1] in ("+", "-") else value
     if not (digits.isascii() and digits.isdecimal() and len(digits) < 20):
         return None

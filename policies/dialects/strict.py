@@ -1,8 +1,8 @@
-"""What strict decoding refuses in Kubernetes' own kinds and in pod templates: unknown fields and wrong types.
+"""Finds unknown fields and wrong types in Kubernetes' own kinds and in pod templates, as strict decoding does.
 
-For manifests from files only: of others, the API server has refused or dropped such a field before anybody sees it.
-A newer API server may have more fields than are known here. So it is certain that a field is wrong only where its name
-is nearly that of a known field that is missing.
+Only manifests from files need this: in a request, the API server has already refused or dropped such a field.
+A newer API server may know more fields. So an unknown field is certainly wrong only if its name is similar to a known
+field that is absent.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from policies.schema.field_names import POD_TEMPLATE, Unknown, WrongType, field_
 from policies.schema.values import of_type, wrong_type
 
 _ENTRIES = {volcano.JOB: "tasks", WORKLOAD: "podSets"}
-"""The lists in the spec whose entries each have a `template`."""
+"""The lists in the spec of a kind whose entries each have a `template`."""
 
 
 def strict(found: Parsed) -> Parsed:
-    """The object with a defect for each unknown field and each value that no API server takes; else the same object."""
+    """The object with a defect for each unknown field, and for each value that an API server refuses."""
     if found.manifest is None:
         return found
     every = {defect.field: defect for defect in found.object.defects}
@@ -40,7 +40,7 @@ def strict(found: Parsed) -> Parsed:
 
 
 def _values(obj: KubeObject, manifest: Manifest) -> Iterator[Defect]:
-    """A file of a Pod may be the template of a program that names its Pods, so the name is not asked for."""
+    """Defects of values. A Pod in a file may lack a name, since a program may use the file as a template."""
     if obj.ref.group_kind in FILES:
         return pod_faults(manifest)
     return (defect for defect in faults(manifest) if defect.field != "metadata.name")
@@ -48,7 +48,7 @@ def _values(obj: KubeObject, manifest: Manifest) -> Iterator[Defect]:
 
 def _defects(obj: KubeObject, manifest: Manifest) -> Iterator[Defect]:
     kind = obj.ref.group_kind
-    if kind in FILES and kind not in _ENTRIES:  # it has a schema of its own, and no pods
+    if kind in FILES and kind not in _ENTRIES:  # these kinds have a schema in `policies.schema`, and no pods
         return
     names = field_names()
     type = names.type_of(manifest)
@@ -64,7 +64,7 @@ def _defects(obj: KubeObject, manifest: Manifest) -> Iterator[Defect]:
 
 
 def _templates(obj: KubeObject, manifest: Manifest) -> Iterator[tuple[str, object]]:
-    """The pod templates of other kinds, each with its path."""
+    """The pod templates of the object, each with its path."""
     if isinstance(obj, QueuedJob):
         yield from ((pods.at, pods.template) for pods in obj.pod_sets)
     elif (entries := _ENTRIES.get(obj.ref.group_kind)) is not None:

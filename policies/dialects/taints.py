@@ -15,7 +15,7 @@ class Taint:
 
     @property
     def repels(self) -> bool:
-        """Whether it keeps pods without a toleration off the node; PreferNoSchedule does not."""
+        """Whether it keeps pods without a toleration off the node. PreferNoSchedule does not."""
         return self.effect in ("NoSchedule", "NoExecute")
 
     def __str__(self) -> str:
@@ -25,9 +25,11 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class Toleration:
-    """An empty `key` with operator Exists tolerates everything; an empty `effect` means every effect.
+    """A toleration.
 
-    `seconds` limits how long, None: no limit. It matters only to running pods.
+    `key`: empty with the operator Exists, it tolerates every taint.
+    `effect`: empty means every effect.
+    `seconds`: for how long a running pod tolerates the taint; None means without limit.
     """
 
     key: str = ""

@@ -19,20 +19,21 @@ QUEUE = GroupKind(GROUP, "Queue")
 POD_GROUP = GroupKind(GROUP, "PodGroup")
 JOB = GroupKind("batch.volcano.sh", "Job")
 
-_FAR = 200  # levels that are searched; a deeper tree is refused anyway
+_FAR = 200  # the most levels that are searched; a rule refuses deeper trees
 BUILT_IN = ("root", "default")
-"""Queues that Volcano's scheduler creates itself; they exist even where no file or cache shows them."""
+"""The queues that Volcano's scheduler creates itself. They exist even if no file or cache has them."""
 
 HIERARCHY = "volcano.sh/hierarchy"
 HIERARCHY_WEIGHTS = "volcano.sh/hierarchy-weights"
 IN_USE = "quotree.dev/queue-in-use"
 """The finalizer that the reconciler puts on queues."""
 DELETE_CHILDREN = "quotree.dev/delete-children"
-"""The annotation that asks, with `true`, that all descendants are deleted with the queue."""
+"""The annotation that makes the reconciler delete all descendants with the queue, if its value is `true`."""
 AMOUNTS_FROM_NODES = "quotree.dev/amounts-from-nodes"
-"""The annotation of root that names the fields of its spec that the reconciler keeps, with commas."""
+"""The annotation of root that names the fields of its spec that the reconciler maintains, separated by commas."""
 BROKEN_SUMS = "quotree.dev/broken-sums"
-"""The annotation of each queue of a stopped tree: the queue whose children are promised too much, and the amounts."""
+"""The annotation of each queue of a tree that is stopped because a queue promises its children too much. The value has
+this queue and the amounts."""
 _FINISHED_JOB = ("Completed", "Failed", "Terminated")
 
 
@@ -44,32 +45,35 @@ ROOT = queue_ref("root")
 
 
 _INDEXED = 16
-"""Levels of a path of hierarchical DRF that queues are indexed by; deeper paths have to be compared."""
+"""How many levels of their path in hierarchical DRF queues are indexed by. Deeper paths have to be compared."""
 
 
 def shortened(path: str) -> list[str]:
-    """The path cut off after its first level, its second and so on, at most _INDEXED of them; `a`, `a/b`, `a/b/c`."""
+    """All prefixes of a path, such as `a`, `a/b` and `a/b/c`; at most _INDEXED of them."""
     return list(accumulate(path.split("/", _INDEXED)[:_INDEXED], "{}/{}".format))
 
 
 def path_end(path: str) -> Ref:
-    """The key of queues with this path, or with a longer one that continues beyond the index."""
+    """The index key of queues with this path, and of queues with a longer path if this one has _INDEXED levels."""
     return Ref(GROUP, "PathEnd", "", path)
 
 
 def path_way(path: str) -> Ref:
-    """The key of queues whose path continues below this one."""
+    """The index key of queues whose path continues below this one."""
     return Ref(GROUP, "PathWay", "", path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queue(Node):
-    """A Volcano queue. A resource that one of the three amounts does not name is unset there.
+    """A Volcano queue.
 
-    Unset means: no limit (capability), nothing (deserved, guarantee). `allocated_pods` is status.allocated.pods, the
-    only live figure of a queue. `written_parent` is spec.parent as it stands, None where it is absent.
-    `node_group_limits` and `overcommit_factor` are annotations as written, None where they are absent.
-    `takes_children`: if the queue is deleted, the reconciler deletes its descendants first.
+    `guarantee`, `deserved`: by resource; a missing resource counts as 0.
+    `capability`: by resource; a missing resource has no limit.
+    `state`: status.state.
+    `allocated_pods`: status.allocated.pods, the only part of the status that shows use by pods.
+    `written_parent`: spec.parent as written; None if it is absent.
+    `hierarchy`, `hierarchy_weights`, `node_group_limits`, `overcommit_factor`: annotations as written; None if absent.
+    `takes_children`: whether the reconciler deletes the descendants of the queue before it lets the queue go.
     """
 
     guarantee: Mapping[str, Quantity]
@@ -90,11 +94,11 @@ class Queue(Node):
 
     @property
     def is_open(self) -> bool:
-        """A queue without a state counts as open."""
+        """Whether the queue takes work. A queue without a state counts as open."""
         return self.state in ("", "Open")
 
     def uses(self) -> frozenset[Ref]:
-        """Where its path in the tree of hierarchical DRF ends, and what that leads through."""
+        """The index keys of its path in the tree of hierarchical DRF: of the end, and of each level on the way."""
         if not self.hierarchy:
             return frozenset()
         *inner, last = shortened(self.hierarchy)
@@ -102,12 +106,12 @@ class Queue(Node):
         return frozenset([ends, *map(path_way, inner if last == self.hierarchy else (*inner, last))])
 
     def limits(self) -> Iterator[tuple[str, Quantity]]:
-        """The capabilities that limit anything: Volcano treats a capability of 0 as none, and looks one level
-        higher."""
+        """The capabilities that are limits. Volcano treats a capability of 0 as absent, and looks at the parent."""
         return ((resource, limit) for resource, limit in self.capability.items() if limit.nano)
 
     def share(self, below: SubtreeShare) -> SubtreeShare:
-        """Own guarantee and deserved; per resource the capability set here, else the highest set below."""
+        """The share of this subtree: the queue's guarantee and deserved, and for each resource its capability, or if it
+        has none, the highest one of the children."""
         return SubtreeShare(
             nominal={resource: amount.nano for resource, amount in self.deserved.items()},
             kept={resource: amount.nano for resource, amount in self.guarantee.items()},
@@ -118,10 +122,12 @@ class Queue(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenPodGroup(Attached):
-    """`written_queue` is spec.queue as it stands, None where it is absent and the CRD's `default` applies.
+    """A PodGroup.
 
-    `minimum` is spec.minResources. `two_tiers` are the network topologies that name their highest tier twice.
-    `made`: a controller made it of something else.
+    `written_queue`: spec.queue as written; None if it is absent, so that the CRD's default, `default`, applies.
+    `minimum`: spec.minResources.
+    `made`: whether a controller made it.
+    `two_tiers`: the fields of network topologies that name the highest tier both by number and by name.
     """
 
     written_queue: str | None
@@ -133,7 +139,7 @@ class WrittenPodGroup(Attached):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VolcanoJob(Attached):
-    """`written_queue` and `two_tiers` as for a PodGroup."""
+    """A Volcano Job. `written_queue` and `two_tiers` are as for a PodGroup."""
 
     written_queue: str | None
     phase: str
@@ -165,14 +171,14 @@ def read_queue(manifest: Manifest) -> Queue:
         hierarchy_weights=notes.get(HIERARCHY_WEIGHTS),
         node_group_limits=notes.get(LIMITS),
         overcommit_factor=notes.get(OVERCOMMIT),
-        # Without the finalizer it would be gone at once.
+        # Without the finalizer it would be deleted before its descendants.
         takes_children=notes.get(DELETE_CHILDREN) == "true" and IN_USE in listing(meta.get("finalizers")),
         defects=reader.defects(),
     )
 
 
 def _is_counted_whole(resource: str) -> bool:
-    """Whether it comes in whole units: pods do, and extended resources, which have a domain of their own."""
+    """Whether the resource only has whole units: pods, and extended resources, whose names have a domain."""
     return resource == "pods" or ("/" in resource and "kubernetes.io/" not in resource)
 
 
@@ -217,8 +223,7 @@ def exists(forest: Forest, ref: Ref) -> bool:
 def work_in(forest: Forest, queue: Ref) -> list[Attached]:
     """The PodGroups in any phase and the unfinished Jobs that name the queue, by name.
 
-    A Completed PodGroup counts: Volcano's session still looks at its queue, and refuses all work because of one in a
-    parent.
+    Even a Completed PodGroup counts: a session still checks its queue, and refuses all work if that is a parent.
     """
     work = [
         item
@@ -229,7 +234,7 @@ def work_in(forest: Forest, queue: Ref) -> list[Attached]:
 
 
 def nearest_capability(forest: Forest, queue: Queue, resource: str) -> tuple[Queue, Quantity] | None:
-    """The nearest ancestor that limits the resource, and its limit; root is not considered. Walks up the tree."""
+    """The nearest ancestor that limits the resource, and its limit. root is not considered."""
     for ref in islice(forest.ancestors(queue.ref), _FAR):
         ancestor = forest.node(ref)
         if not isinstance(ancestor, Queue):
@@ -241,7 +246,7 @@ def nearest_capability(forest: Forest, queue: Queue, resource: str) -> tuple[Que
 
 
 def moved(before: Queue | None, after: Queue) -> bool:
-    """Whether the queue is new or has another parent. Only then does Volcano's webhook check its place in the tree."""
+    """Whether the queue is new or gets another parent. Only then does Volcano's webhook check its place in the tree."""
     return before is None or before.parent != after.parent
 
 

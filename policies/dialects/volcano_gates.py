@@ -1,4 +1,4 @@
-"""How a Pod waits for the quota of Volcano's queues without its scheduler: its labels and annotations."""
+"""The labels and annotations of a Pod that waits for the quota of a Volcano queue without Volcano's scheduler."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from policies.dialects.quota_gates import ADMITTED, QUOTA_KEY
 from policies.dialects.reading import Manifest, metadata, text, texts
 
 VOLCANO = "volcano"
-"""The value of the label."""
+"""The value of the label QUOTA_KEY."""
 GROUP_NAME = "scheduling.k8s.io/group-name"
 GROUP_NAMES = (GROUP_NAME, "scheduling.volcano.sh/group-name")
 """The annotations that name the PodGroup of a Pod."""
 TASK_NAME = "volcano.sh/task-spec"
 TOGETHER = "quotree.dev/quota-gang"
-"""The annotation that says how many Pods of its PodGroup passed together with it, and when the youngest was created."""
+"""The annotation with the number of Pods of its PodGroup that were admitted together with it, and the creation time of
+the youngest one."""
 
 LABELS = (QUOTA_KEY,)
 ANNOTATIONS = (ADMITTED, TOGETHER, *GROUP_NAMES, TASK_NAME)
-"""The annotations by which a Pod is counted: only the admitter of the Pod may change them."""
+"""The annotations by which a Pod is counted. Only the controller that admits the Pod may change them."""
 WHILE_GATED = (ADMITTED, TOGETHER)
-"""The protected annotations of a waiting Pod: Volcano's controller, or a user, may still name its PodGroup."""
+"""The annotations that are protected while a Pod waits. Its PodGroup may still be named, by Volcano's controller or a
+user."""
 
 
 def group_of(pod: Manifest) -> str | None:

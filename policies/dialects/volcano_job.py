@@ -12,20 +12,25 @@ from policies.model.quantity import BadQuantity, Quantity
 
 SCHEDULER = "volcano"
 MAX_RETRY = 3
-"""The default that Volcano writes into a Job or a task."""
+"""The maxRetry that Volcano writes into a Job or task without one."""
 
 NEEDS = {"tensorflow": ("svc",), "mpi": ("svc", "ssh"), "pytorch": ("svc",)}
-"""Plugin -> the plugins that it needs; Volcano adds them."""
+"""The plugins that a plugin needs. Volcano adds them."""
 
 _AMOUNTS = ("requests", "limits")
-_DEEPEST = 50  # levels; a pod template has a dozen, and no document may exhaust the stack
+_DEEPEST = 50  # the most levels that are read, so that no document exhausts the stack; a pod template has a dozen
 _MAY_CHANGE = ("minAvailable", "priorityClassName", "tasks")
 _MAY_CHANGE_IN_TASK = ("replicas", "minAvailable")
 
 
 @dataclass(frozen=True, slots=True)
 class Partitions:
-    """The partitions of a task: `total` of `size` pods each. At least `minimum` of them start together."""
+    """The partitions of a task.
+
+    `total`: the number of partitions.
+    `size`: the pods of each partition.
+    `minimum`: how many partitions start together at least.
+    """
 
     total: int
     size: int
@@ -34,9 +39,11 @@ class Partitions:
 
 @dataclass(frozen=True, slots=True)
 class WrittenTask:
-    """One task. `name` is the one that Volcano gives where none is written; `replicas` counts 0 where it is absent.
+    """A task.
 
-    `pod` is what its pod template says of resources, and nothing else of it.
+    `name`: its name, or the one that Volcano gives it.
+    `replicas`: the number of its pods; 0 if it is absent.
+    `pod`: the parts of its pod template that decide the requests.
     """
 
     field: str
@@ -49,7 +56,7 @@ class WrittenTask:
 
     @property
     def needed(self) -> int:
-        """The pods that start together: as it says, else its least partitions, else all."""
+        """The number of pods that must start together: its minAvailable, else its least partitions, else all pods."""
         if self.min_available is not None:
             return self.min_available
         parts = self.partitions
@@ -68,7 +75,11 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """`has_claim`: a claim is created for it; `claim_name` names one that exists."""
+    """A volume of a Job.
+
+    `claim_name`: the name of an existing PersistentVolumeClaim.
+    `has_claim`: whether a claim is created for it.
+    """
 
     field: str
     mount_path: str
@@ -78,11 +89,13 @@ class Volume:
 
 @dataclass(frozen=True, slots=True)
 class JobSpec:
-    """`policies` are lists that are each judged by themselves: the Job's own, then each task's.
+    """The spec of a Volcano Job.
 
-    `mpi` are the names of the master and the worker task that the plugin of this name looks for; empty without it.
-    `scheduler` is the one that is written, empty if none.
-    `fixed` holds, for each field that may not change once the Job is stored, a hash of its value.
+    `policies`: the list of the Job, then those of its tasks. Each list is judged alone.
+    `plugins`: the names of the plugins.
+    `mpi`: the names of the master and the worker task for the plugin `mpi`; empty without this plugin.
+    `scheduler`: spec.schedulerName; empty if it is absent.
+    `fixed`: each immutable field, with a hash of its value.
     """
 
     min_available: int | None = None
@@ -114,7 +127,8 @@ def read_spec(spec: Mapping[str, Any]) -> JobSpec:
 
 
 def _mpi(plugins: Mapping[str, Any]) -> tuple[str, ...]:
-    """Written as flags, `--master=lead` or `--master lead`; the last of a name counts."""
+    """The names from flags of the plugin, such as `--master=lead` or `--master lead`. Of equal flags the last
+    counts."""
     if "mpi" not in plugins:
         return ()
     named = {"master": "master", "worker": "worker"}
@@ -129,18 +143,18 @@ def _mpi(plugins: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def task_name(task: Mapping[str, Any], index: int) -> str:
-    """The name of the task at this place, or the one that Volcano gives it."""
+    """The name of the task at this index, or the one that Volcano gives it."""
     return text(task.get("name")) or f"default{index}"
 
 
 def with_dependencies(plugins: Mapping[str, Any]) -> dict[str, Any]:
-    """The plugins, and those that they need."""
+    """The plugins, with those that they need."""
     needed: dict[str, Any] = {other: [] for name in plugins for other in NEEDS.get(name, ()) if other not in plugins}
     return {**plugins, **needed}
 
 
 def contradictory_tiers(spec: Mapping[str, Any]) -> tuple[str, ...]:
-    """The fields of the network topologies that name a highest tier twice: by its number and by its name."""
+    """The fields of network topologies that name the highest tier both by number and by name."""
     parts = [("spec", spec)]
     for key in ("subGroupPolicy", "tasks"):
         for i, item in enumerate(listing(spec.get(key))):
@@ -206,7 +220,7 @@ def _volumes(spec: Mapping[str, Any]) -> Iterator[Volume]:
 
 
 def _fixed(spec: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Every immutable field, with Volcano's defaults: what Volcano fills in is not a change."""
+    """Each immutable field with a hash. Volcano's defaults are filled in first, since they are not a change."""
     whole_spec = {
         **spec,
         "queue": text(spec.get("queue")) or "default",
@@ -226,7 +240,7 @@ def _fixed(spec: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
 
 
 def _without_made_name(volume: Manifest) -> Manifest:
-    """Volcano's controller writes the name of a claim that it has created."""
+    """The volume without the name of a claim that Volcano's controller has created and written."""
     made = volume.get("volumeClaim") is not None
     return {key: value for key, value in volume.items() if not (made and key == "volumeClaimName")}
 

@@ -1,4 +1,4 @@
-"""The annotations of a Queue about groups of Nodes, and which groups it may use.
+"""Reads which node groups a Queue may use, and its limits in each of them.
 
 Source: Volcano, pkg/scheduler/plugins/nodegroup; docs/design/queue-scoped-overcommit.md, which has no code.
 """
@@ -25,7 +25,11 @@ class BadNodeGroupLimits(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class NodeGroupAffinity:
-    """spec.affinity of a Queue, by the names of node groups. `preferred` are in their order."""
+    """spec.affinity of a Queue, as names of node groups.
+
+    `required`, `preferred`: the hard and the soft affinity; `preferred` has the order of the manifest.
+    `avoided`, `disliked`: the hard and the soft anti-affinity.
+    """
 
     required: frozenset[str] = frozenset()
     preferred: tuple[str, ...] = ()
@@ -33,7 +37,7 @@ class NodeGroupAffinity:
     disliked: frozenset[str] = frozenset()
 
     def allows(self, group: str) -> bool:
-        """Whether the queue may use the group: a group with only a soft anti-affinity may always be used."""
+        """Whether the queue may use the group. A group with a soft anti-affinity may be used."""
         chosen = group in self.required or group in self.preferred
         return group in self.disliked or (chosen and group not in self.avoided)
 
@@ -42,7 +46,7 @@ class NodeGroupAffinity:
 
 
 def node_group_affinity(affinity: object) -> NodeGroupAffinity | None:
-    """None where spec.affinity is absent: only then does a queue inherit that of an ancestor."""
+    """Read spec.affinity. None if it is absent: only then does a queue inherit that of an ancestor."""
     if affinity is None:
         return None
 

@@ -1,4 +1,4 @@
-"""Volcano's programs, and the Pods that run them."""
+"""Finds the Pods that run Volcano's programs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from policies.dialects.reading import Manifest, listing, mapping, text
 
 VC_CONTROLLER, VC_SCHEDULER = "vc-controller-manager", "vc-scheduler"
-"""The names of the programs. They are also the field managers of what these write."""
+"""The names of the programs. They are also the field managers of their writes."""
 QUEUE_CONTROLLER = "queue-controller"
 
 
 def program_of(pod: Manifest) -> str | None:
-    """The program that a Pod runs; None for another one, or for a controller without the queue controller."""
+    """The program that a Pod runs; None for other Pods, and for vc-controller-manager without its queue controller."""
     for container in map(mapping, listing(mapping(pod.get("spec")).get("containers"))):
         words = [text(word) or "" for key in ("command", "args") for word in listing(container.get(key))]
         names = ((text(container.get("image")) or "").partition("@")[0], *words[:1])
@@ -39,5 +39,5 @@ def _values(words: list[str], option: str) -> Iterator[str]:
 
 
 def _base(name: str) -> str:
-    """The last part of a path or of the name of an image, without its tag."""
+    """The last part of a path or of an image name, without the tag."""
     return name.rpartition("/")[2].partition(":")[0]

@@ -1,6 +1,6 @@
-"""Whether two values differ for a client that knows their types: what it reads and writes back is the same value.
+"""Decides whether two values differ for a typed client, which may write a value that it has read in another form.
 
-Such a client leaves out what is empty, adds empty parts, and writes quantities in Kubernetes' canonical form.
+Such a client leaves out empty parts, adds empty parts, and writes quantities in Kubernetes' canonical form.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """YuniKorn's annotations on Namespaces and its labels and annotations on Pods, read as YuniKorn reads them.
 
-YuniKorn refuses nothing: an annotation that it cannot read is logged and then counts as "no quota". `quota` and
-`guaranteed` give exactly its answers; `yunikorn_flaws` lists what it silently ignores.
+YuniKorn refuses nothing. It logs an annotation that it cannot read, and continues without quota. `quota` and
+`guaranteed` return the same as YuniKorn; `yunikorn_flaws` lists the faults that YuniKorn ignores.
 Source: YuniKorn 1.9, k8shim `pkg/common/utils`, `pkg/common/resource.go`; core `pkg/common/resources`.
 """
 
@@ -27,7 +27,7 @@ PARENT_QUEUE = YUNIKORN + "parentqueue"
 ENABLE = YUNIKORN + "namespace.enableYuniKorn"
 GENERATE_APP_ID = YUNIKORN + "namespace.generateAppId"
 QUOTA_KEYS = (QUOTA, GUARANTEED, MAX_CPU, MAX_MEMORY, MAX_APPS, PARENT_QUEUE)
-"""Each of them gives the namespace a queue with a quota, or says below which queue it is."""
+"""The annotations that give the queue of a Namespace a quota or a parent."""
 NAMESPACE_KEYS = (*QUOTA_KEYS, ENABLE, GENERATE_APP_ID)
 LEGACY: Mapping[str, str] = {MAX_CPU: "cpu", MAX_MEMORY: "memory"}
 
@@ -39,7 +39,7 @@ NOBODY = "nobody"
 VCORE = "vcore"
 
 Resource: TypeAlias = dict[str, int]
-"""YuniKorn's own amounts: `vcore` in thousandths, memory in bytes, every other type in whole units."""
+"""Amounts in YuniKorn's units: `vcore` in thousandths, memory in bytes, all others in whole units."""
 
 
 def reads_legacy(version: tuple[int, int]) -> bool:
@@ -78,7 +78,7 @@ def amount(resource: str, quantity: Quantity) -> int:
 
 
 def readable_amounts(values: object) -> Resource:
-    """The quantities of a resource list in YuniKorn's units; one that is not a quantity is left out."""
+    """The quantities of a resource list in YuniKorn's units. Values that are not quantities are left out."""
     found: Resource = {}
     for name, value in mapping(values).items():
         try:
@@ -93,10 +93,10 @@ def fits(number: int) -> bool:
 
 
 def resource(texts: Mapping[str, str]) -> Resource | None:
-    """Kubernetes quantities by resource name, as the shim reads them; None where one of them is not a quantity.
+    """Read Kubernetes quantities by resource name as the shim does. None if one of them is not a quantity.
 
-    An amount beyond int64 is undefined there and counts as unreadable here. Where both `cpu` and `vcore` are named,
-    chance decides in YuniKorn; here `cpu` wins.
+    An amount beyond int64 has an undefined effect in YuniKorn, and counts as unreadable here. If `cpu` and `vcore` are
+    both present, it is undefined which one YuniKorn uses; here it is `cpu`.
     """
     amounts: Resource = {}
     for name in _cpu_last(texts):
@@ -111,7 +111,7 @@ def resource(texts: Mapping[str, str]) -> Resource | None:
 
 
 def written(texts: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """The resource and its quantity as the user wrote them, by YuniKorn's type."""
+    """The name and the quantity as the user wrote them, by YuniKorn's name of the resource."""
     return {type_of(name): (name, texts[name]) for name in _cpu_last(texts)}
 
 
@@ -120,7 +120,7 @@ def _cpu_last(texts: Mapping[str, str]) -> list[str]:
 
 
 def effective(amounts: Resource | None) -> Resource | None:
-    """The amounts that the scheduler core uses: None unless none is negative and one is above zero."""
+    """The amounts as the scheduler core uses them: None if one is negative, or none is above zero."""
     if amounts is None or min(amounts.values(), default=0) < 0 or max(amounts.values(), default=0) <= 0:
         return None
     return amounts
@@ -133,9 +133,9 @@ _CONF_SUFFIXES |= {suffix + "i": 1024**power for power, suffix in enumerate("KMG
 
 
 def conf_quantity(resource: str, text: str) -> int:
-    """An amount of queues.yaml in YuniKorn's units: a whole number and a suffix; `m` only for `vcore`.
+    """Read an amount of queues.yaml: a whole number and a suffix. The suffix `m` is only for `vcore`.
 
-    Raises BadQuantity, for signs, fractions and amounts beyond int64 too.
+    The result is in YuniKorn's units. Raises BadQuantity, also for signs, fractions and amounts beyond int64.
     """
     match = _CONF_QUANTITY(text.strip())
     if match is None:
@@ -153,11 +153,11 @@ def conf_quantity(resource: str, text: str) -> int:
     return int(number[-19:]) * factor
 
 
-# -- the Namespace, as YuniKorn reads it -------------------------------------------------------------------------------
+# -- Namespaces --------------------------------------------------------------------------------------------------------
 
 
 def strings(text: str) -> dict[str, str] | None:
-    """A JSON object of strings as Go reads it; None where it is not one.
+    """Read a JSON object of strings as Go does. None if the text is not such an object.
 
     The last of equal keys wins, null for a value is an empty text, and null for the object is an empty object.
     """
@@ -170,9 +170,9 @@ def strings(text: str) -> dict[str, str] | None:
 
 
 def quota_texts(namespace: Namespace, legacy: bool = True) -> dict[str, str] | None:
-    """The quantities by resource name that are the quota, as written; None where there is none or it cannot be read.
+    """The quota as texts by resource name; None if there is none, or it cannot be read.
 
-    Once namespace.quota is there it decides alone, even where it cannot be read; an empty text counts as absent.
+    If namespace.quota is set, it alone counts, even if it cannot be read. An empty text counts as absent.
     """
     notes = namespace.annotations
     if notes.get(QUOTA):
@@ -181,7 +181,7 @@ def quota_texts(namespace: Namespace, legacy: bool = True) -> dict[str, str] | N
 
 
 def legacy_texts(namespace: Namespace) -> dict[str, str]:
-    """What the legacy pair says, by resource name; an empty text counts as absent."""
+    """The quota of the two legacy annotations as texts by resource name. An empty text counts as absent."""
     return {name: namespace.annotations[key] for key, name in LEGACY.items() if namespace.annotations.get(key)}
 
 
@@ -191,7 +191,7 @@ def guaranteed_texts(namespace: Namespace) -> dict[str, str] | None:
 
 
 def read_quota(namespace: Namespace, legacy: bool = True) -> Resource | None:
-    """What the shim reads; negative and all-zero amounts are still in it."""
+    """The quota as the shim reads it, which does not reject negative amounts or zeros."""
     texts = quota_texts(namespace, legacy)
     return None if texts is None else resource(texts)
 
@@ -202,18 +202,18 @@ def read_guaranteed(namespace: Namespace) -> Resource | None:
 
 
 def read_max_apps(namespace: Namespace) -> str:
-    """The text that the shim hands over; empty where it is not a number of 0 or more."""
+    """The maximum of applications as the shim passes it to the core; empty if it is not a number of 0 or more."""
     text = namespace.annotations.get(MAX_APPS, "")
     return text if is_count(text) else ""
 
 
 def is_count(text: str) -> bool:
-    """Whether the shim reads the text as a number of 0 or more: digits, with a sign if need be, within int64."""
+    """Whether the shim reads the text as a number of 0 or more: digits with an optional sign, within int64."""
     return re.fullmatch(r"[+-]?[0-9]+", text) is not None and 0 <= _integer(text) <= INT64_MAX
 
 
 def quota(namespace: Namespace, legacy: bool = True) -> Resource | None:
-    """The quota that YuniKorn enforces; None means no limit (a live queue keeps its earlier one)."""
+    """The quota that YuniKorn enforces. None means no limit, but an existing queue keeps its earlier quota."""
     return effective(read_quota(namespace, legacy))
 
 
@@ -222,18 +222,18 @@ def guaranteed(namespace: Namespace) -> Resource | None:
 
 
 def core_max_apps(text: str) -> int:
-    """The core's reading of the tag: only digits, up to 64 bits; 0 for everything else."""
+    """The maximum of applications as the core reads it from the tag: only digits, up to 64 bits, else 0."""
     number = _integer(text) if re.fullmatch(r"[0-9]+", text) else 0
     return number if number < 2**64 else 0
 
 
 def parent_queue(namespace: Namespace) -> str | None:
-    """The queue below which placement rules may put the namespace's own; never validated by YuniKorn."""
+    """The queue that placement rules may use as the parent of the Namespace's queue. YuniKorn does not validate it."""
     return namespace.annotations.get(PARENT_QUEUE) or None
 
 
 def enabled(namespace: Namespace) -> bool | None:
-    """Whether the admission controller processes pods here; None leaves it to its lists of namespaces."""
+    """Whether the admission controller processes the Pods of the Namespace. None: its lists of namespaces decide."""
     return _flag(namespace, ENABLE)
 
 
@@ -247,7 +247,7 @@ def _flag(namespace: Namespace, key: str) -> bool | None:
 
 
 def application_tags(namespace: Namespace) -> dict[str, str]:
-    """The tags that the shim gives an application of this namespace, once, when it first sees the application."""
+    """The tags that the shim gives an application of this Namespace when it first sees the application."""
     tags = {
         "namespace.resourcequota": _resource_tag(read_quota(namespace)),
         "namespace.resourceguaranteed": _resource_tag(read_guaranteed(namespace)),
@@ -258,7 +258,7 @@ def application_tags(namespace: Namespace) -> dict[str, str]:
 
 
 def _resource_tag(amounts: Resource | None) -> str:
-    """Amounts that are all zero give no tag; in the JSON a zero has no value."""
+    """The tag for amounts as JSON; empty if all amounts are zero. A zero is an object without a value."""
     if not amounts or not any(amounts.values()):
         return ""
     return _json({"resources": {name: {"value": number} if number else {} for name, number in amounts.items()}})
@@ -269,19 +269,18 @@ def _json(value: object) -> str:
 
 
 def _integer(text: str) -> int:
-    """The number, cut where it is beyond 64 bits anyway; Python takes at most 4300 digits at a time."""
+    """The number. Digits beyond 64 bits are cut, since Python refuses to convert more than 4300 digits."""
     sign, digits = ("-", text[1:]) if text[:1] == "-" else ("", text.lstrip("+"))
     return int(sign + (digits.lstrip("0")[:30] or "0"))
 
 
-# -- the legacy pair in today's form -----------------------------------------------------------------------------------
+# -- translation of the legacy annotations -----------------------------------------------------------------------------
 
 
 def translated(namespace: Namespace) -> list[dict[str, Any]]:
-    """JSON Patch that turns the legacy pair into namespace.quota and removes it; to YuniKorn 1.x the same quota.
+    """A JSON Patch that replaces the legacy annotations by namespace.quota, with the same quota for YuniKorn 1.x.
 
-    Empty where there is nothing to translate, where one of the pair is not an amount of 0 or more, and where
-    namespace.quota is set.
+    Empty if there are none, if one is not an amount of 0 or more, or if namespace.quota is set.
     """
     value = None if namespace.annotations.get(QUOTA) else translation(namespace)
     if value is None:
@@ -290,12 +289,12 @@ def translated(namespace: Namespace) -> list[dict[str, Any]]:
 
 
 def removed(namespace: Namespace) -> list[dict[str, Any]]:
-    """JSON Patch that removes the legacy pair."""
+    """A JSON Patch that removes the legacy annotations."""
     return [{"op": "remove", "path": pointer(key)} for key in LEGACY if key in namespace.annotations]
 
 
 def translation(namespace: Namespace) -> str | None:
-    """The legacy pair as the text of namespace.quota, amounts as written; None where there is no valid one."""
+    """The text of namespace.quota for the legacy annotations, with amounts as written; None if they are not valid."""
     texts = legacy_texts(namespace)
     amounts = resource(texts)
     if not amounts or min(amounts.values()) < 0:
@@ -303,13 +302,14 @@ def translation(namespace: Namespace) -> str | None:
     return _json(texts)
 
 
-# -- the Pod -----------------------------------------------------------------------------------------------------------
+# -- Pods --------------------------------------------------------------------------------------------------------------
 
 
 def application_id(pod: Pod, *, unique: bool = False, uid: str = "") -> str:
-    """The application that the pod belongs to; empty for pods of other schedulers.
+    """The id of the application that the Pod belongs to; empty for Pods of other schedulers.
 
-    `unique` is the setting `generateUniqueAppId`.
+    `unique`: the setting `generateUniqueAppId`.
+    `uid`: the uid of the Pod; empty before it is stored.
     """
     if pod.scheduler_name != SCHEDULER:
         return ""
@@ -327,9 +327,9 @@ def application_id(pod: Pod, *, unique: bool = False, uid: str = "") -> str:
 
 
 def generated_application_id(namespace: str, *, unique: bool = False, uid: str = "") -> str:
-    """The generated application id, of at most 63 characters, as for a label value.
+    """The generated application id, cut to 63 characters, which is the limit of a label value.
 
-    Before the pod has a uid, a unique id ends in a mark, which the shim replaces by the uid later.
+    Without a `uid`, a unique id ends in `uniqueautogen`, which the shim replaces by the uid later.
     """
     if not unique:
         return f"yunikorn-{namespace}-autogen"[:63]
@@ -337,18 +337,18 @@ def generated_application_id(namespace: str, *, unique: bool = False, uid: str =
 
 
 def queue_of(pod: Pod) -> str | None:
-    """The queue that the pod requests; None leaves it to the placement rules."""
+    """The queue that the Pod requests. None: the placement rules choose it."""
     return pod.yunikorn_queue
 
 
 def user_of(pod: Pod) -> tuple[str, list[str] | None]:
-    """The user and the groups that the admission controller wrote; `nobody` where it wrote none that can be read."""
+    """The user and groups that the admission controller wrote; `nobody` if the annotation is missing or unreadable."""
     user, groups = read_user_info(pod.annotations.get(USER_INFO, "")) or ("", None)
     return user or NOBODY, groups
 
 
 def read_user_info(text: str) -> tuple[str, list[str] | None] | None:
-    """The user and the groups that the annotation names; None where it cannot be read."""
+    """The user and the groups in the annotation; None if it cannot be read."""
     if text.strip(" \t\n\r") == "null":
         return "", None
     found = scan(text)

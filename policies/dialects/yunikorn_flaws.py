@@ -1,6 +1,6 @@
-"""The faults in the text of YuniKorn's quota annotations: all at once, each with its place.
+"""Finds all faults in the text of YuniKorn's quota annotations, with their positions.
 
-YuniKorn itself accepts all of them and continues without a quota. What can be read but has no effect is not a flaw
+YuniKorn itself accepts all of them and continues without a quota. A readable annotation without effect is not a flaw
 here.
 """
 
@@ -22,23 +22,25 @@ _IN_JSON = 'write a quantity in double quotes, such as "4", "500m" or "64Gi"'
 _PLAIN = "write a quantity, such as 4, 500m or 64Gi"
 _SHOWN = 40
 _WHOLE = 400
-"""Characters of an object that a fix may write out."""
+"""The most characters of an object that a fix shows."""
 _NAME = r"""["'\s]*([A-Za-z][\w./-]*)["'\s]*"""
 _AMOUNT = r"""["'\s]*([0-9][\w.]*)["'\s]*"""
 _PAIR = re.compile(f"{_NAME}:{_AMOUNT}")
 _PAIRS = re.compile(rf"\s*\{{?{_NAME}:{_AMOUNT}(?:,{_NAME}:{_AMOUNT})*,?\s*\}}?\s*").fullmatch
 _LISTED = 100
-"""Flaws of one annotation that are listed; it has room for 40 000."""
+"""The most flaws of one annotation that are listed. An annotation could have 40 000."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
     """One fault of an annotation.
 
-    `subject` distinguishes the flaws of one annotation: the key in the JSON, or empty for the text as a whole. `where`
-    is the place in a JSON text. `outcome` is what YuniKorn does with it; empty means that it drops the whole
-    annotation. `follows` says that the cure of another flaw of the annotation mends this one too. `write` is the text
-    that the annotation certainly means, if that mends this flaw; it mends all others of the annotation that have one.
+    `subject`: the key in the JSON, or empty for the whole text. It distinguishes the flaws of one annotation.
+    `where`: the position in a JSON text.
+    `outcome`: how YuniKorn treats it; empty means that YuniKorn ignores the whole annotation.
+    `follows`: whether the fix of another flaw of the annotation fixes this one, too.
+    `write`: the text that the annotation certainly means, if it fixes this flaw. All flaws that it fixes have the same
+    text.
     """
 
     annotation: str
@@ -52,10 +54,7 @@ class Flaw:
 
 
 def flaws(namespace: Namespace) -> Iterator[Flaw]:
-    """The flaws of the quota annotations, up to 100 of each.
-
-    An empty text counts as absent, as in YuniKorn.
-    """
+    """The flaws of the quota annotations, up to 100 of each. As in YuniKorn, an empty text counts as absent."""
     notes = namespace.annotations
     for key in (yunikorn.QUOTA, yunikorn.GUARANTEED):
         if notes.get(key):
@@ -78,7 +77,7 @@ def _with_cure(annotation: str, text: str, found: list[Flaw]) -> Iterator[Flaw]:
 
 
 def _meant(text: str) -> str:
-    """The annotation with every amount that is certain, as a JSON object where that is clear."""
+    """The annotation with all amounts corrected that are certain, and as a JSON object if that is clear."""
     found = scan(text)
     meant = (_object(found, text) or text) if found.error else text
     for member in reversed(scan(meant).members):
@@ -99,7 +98,7 @@ def _is_quantity(text: str) -> bool:
 
 
 def deciding(namespace: Namespace) -> Iterator[Flaw]:
-    """The flaws of annotations that have an effect: the legacy pair has none if namespace.quota is set."""
+    """The flaws of the annotations that count. The legacy annotations do not count if namespace.quota is set."""
     overruled = yunikorn.LEGACY if namespace.annotations.get(yunikorn.QUOTA) else ()
     return (flaw for flaw in flaws(namespace) if flaw.annotation not in overruled)
 
@@ -139,7 +138,7 @@ def _of_members(annotation: str, text: str, found: Scan) -> Iterator[Flaw]:
 
 
 def _of_member(member: JsonMember, flaw: Flaw) -> Iterator[Flaw]:
-    """`flaw` is the one to yield; its message only names the key so far."""
+    """The flaw of one member of the JSON object. `flaw`: the template, whose message only names the key so far."""
     if member.kind == "text":
         yield from _of_quantity(member.key, member.value, flaw)
     elif member.kind == "number":
@@ -173,7 +172,7 @@ def _but(flaw: Flaw, message: str, fix: str = "", outcome: str = "") -> Flaw:
 
 
 def _of_max_apps(text: str) -> Iterator[Flaw]:
-    """A sign, which only the core cannot read, and 0 are not flaws of the text: they have no effect."""
+    """The flaw of namespace.max.apps. A sign and 0 are not flaws: they have no effect, but the shim can read them."""
     if yunikorn.is_count(text):
         return
     problem = "is not a whole number of 0 or more in digits"
@@ -185,20 +184,20 @@ def _of_max_apps(text: str) -> Iterator[Flaw]:
 
 
 def _as_object(found: Scan, text: str) -> str:
-    """The fix for a text that is not a JSON object: the object that it was meant to be, where that is clear."""
+    """The fix for a text that is not a JSON object. It has the object that was meant, if that is clear."""
     if meant := _object(found, text):
         return f"write {meant}"
     return 'write one JSON object of quantities in double quotes, such as {"cpu":"4","memory":"64Gi"}'
 
 
 def _object(found: Scan, text: str) -> str:
-    """The JSON object that another text was meant to be; empty where that is not clear."""
+    """The JSON object that a text was meant to be; empty if that is not clear."""
     meant = _decoded(text) if found.kind == "text" else text.replace("'", '"')
     return meant if len(meant) <= _WHOLE and scan(meant).error is None else _requoted(text)
 
 
 def _requoted(text: str) -> str:
-    """The same names and amounts in double quotes; empty where the text holds anything else."""
+    """The names and amounts of the text in double quotes; empty if the text has anything else."""
     if len(text) > _WHOLE or not _PAIRS(text):
         return ""
     meant = "{" + ", ".join(f'"{name}": "{amount}"' for name, amount in _PAIR.findall(text)) + "}"
@@ -206,7 +205,7 @@ def _requoted(text: str) -> str:
 
 
 def _decoded(text: str) -> str:
-    """The content of a JSON string; empty where it is not one."""
+    """The content of a JSON string; empty if the text is not one."""
     try:
         return str(json.loads(text))
     except ValueError:
@@ -214,13 +213,13 @@ def _decoded(text: str) -> str:
 
 
 def quoted(name: str) -> str:
-    """A JSON key for a message, cut where it would flood it."""
+    """A JSON key for a message. A long key is cut."""
     text = json.dumps(name[:_SHOWN])
     return text if len(name) <= _SHOWN and len(text) <= 2 * _SHOWN else text[:_SHOWN] + '..."'
 
 
 def shortened(text: str) -> str:
-    """A text as the user wrote it, shortened and quoted where needed."""
+    """A text for a message, shortened and quoted if needed."""
     if len(text) <= _SHOWN and text.isprintable() and text and text.strip() == text:
         return text
     safe = repr(text[:_SHOWN])

@@ -1,4 +1,4 @@
-"""Gangs of YuniKorn: the task groups that a Pod names, and the placeholders that hold their room.
+"""Gangs of YuniKorn: the task groups that a Pod defines, and the placeholders that reserve room for them.
 
 Source: YuniKorn after 1.9, k8shim `pkg/cache/metadata.go`, `pkg/common/utils/utils.go`.
 """
@@ -24,19 +24,23 @@ POLICY = YUNIKORN + "schedulingPolicyParameters"
 PLACEHOLDER = "internal." + YUNIKORN + "placeholder"
 
 DEFAULT_TIMEOUT = 900
-"""Seconds that placeholders hold their room where the Pod does not say how long."""
+"""The timeout of placeholders in seconds, if the Pod sets none."""
 
 _INT32_MAX = 2**31 - 1
 _TIMEOUT = re.compile(r"placeholderTimeoutInSeconds=([+-]?[0-9]{1,19})").fullmatch
 
 
 class BadTaskGroups(ValueError):
-    """Task groups that YuniKorn cannot read; the text says why."""
+    """YuniKorn cannot read the task groups. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskGroup:
-    """`members` Pods at least, each of at least `each`, which has one of `pods`."""
+    """A task group.
+
+    `members`: minMember, the least number of Pods.
+    `each`: minResource, the least request of each Pod, and one of `pods`.
+    """
 
     name: str
     members: int
@@ -49,12 +53,12 @@ def task_group(annotations: Mapping[str, str]) -> str:
 
 
 def is_placeholder(annotations: Mapping[str, str]) -> bool:
-    """Whether the Pod only holds room for a member of its group."""
+    """Whether the Pod is a placeholder, which reserves room for a member of its group."""
     return annotations.get(PLACEHOLDER) in TRUE
 
 
 def task_groups(annotations: Mapping[str, str]) -> tuple[TaskGroup, ...]:
-    """The groups of the application; none where the Pod names none. Raises BadTaskGroups."""
+    """The task groups that the Pod defines; empty if it defines none. Raises BadTaskGroups."""
     text = annotations.get(TASK_GROUPS)
     if not text:
         return ()
@@ -71,9 +75,9 @@ def task_groups(annotations: Mapping[str, str]) -> tuple[TaskGroup, ...]:
 
 
 def placeholder_timeout(policy: str) -> int:
-    """The seconds after which placeholders give up their room, as `schedulingPolicyParameters` says.
+    """The timeout of placeholders in seconds, from `schedulingPolicyParameters`.
 
-    The last value counts. One that is not a number above 0 counts as the default, as in YuniKorn.
+    The last value counts. As in YuniKorn, a value that is not a number above 0 means the default.
     """
     found = [match for each in policy.split(" ") if (match := _TIMEOUT(each))]
     seconds = int(found[-1][1]) if found else 0
@@ -81,7 +85,7 @@ def placeholder_timeout(policy: str) -> int:
 
 
 def together(groups: tuple[TaskGroup, ...]) -> YuniKornAmounts:
-    """What all members of all groups request."""
+    """The sum of the requests of all members of all groups."""
     return total(times(group.each, group.members) for group in groups)
 
 

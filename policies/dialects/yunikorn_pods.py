@@ -1,8 +1,8 @@
-"""What YuniKorn counts for a Pod, in its own units.
+"""Computes the resources that YuniKorn counts for a Pod, in YuniKorn's units.
 
-Only requests count, never limits; the API server makes requests of limits when it stores a Pod. Each container is
-rounded up on its own. During a resize the larger of the present and the desired amount counts; an infeasible resize
-does not count.
+Only requests count, not limits. When the API server stores a Pod, it turns limits without a request into requests.
+The amounts of each container are rounded up. During a resize the larger of the present and the desired amount counts,
+unless the resize is infeasible.
 Source: YuniKorn 1.9, k8shim `pkg/common/resource.go`; Kubernetes KEP-753, KEP-1287, KEP-2837.
 """
 
@@ -21,7 +21,7 @@ from policies.dialects.yunikorn_config.resources import YuniKornAmounts, largest
 PODS = "pods"
 _CONTAINERS = ("containers", "initContainers")
 _OF_THE_POD = ("vcore", "memory")
-"""The resources, besides huge pages, for which requests of the whole pod override those of its containers."""
+"""The resources for which a request of the whole Pod replaces those of its containers. Huge pages are others."""
 
 
 def read_pod(manifest: Manifest) -> Pod:
@@ -32,9 +32,9 @@ def read_pod(manifest: Manifest) -> Pod:
 
 
 def with_requests(manifest: Manifest) -> Manifest:
-    """The Pod as the API server stores it: what has a limit and no request requests its limit.
+    """The Pod as the API server stores it: a limit without a request becomes the request.
 
-    Of the pod as a whole only what no container requests.
+    A limit of the whole Pod becomes a request only for resources that no container requests.
     """
     spec = mapping(manifest.get("spec"))
     filled = {key: [_limited(mapping(each)) for each in listing(spec[key])] for key in _CONTAINERS if key in spec}
@@ -45,7 +45,7 @@ def with_requests(manifest: Manifest) -> Manifest:
 
 
 def _limited(holder: Mapping[str, Any], requested: Container[str] = ()) -> dict[str, Any]:
-    """Its resources with the limits as requests, where nothing else is requested."""
+    """The container or spec with limits as requests, except for `requested` resources and those with a request."""
     resources = mapping(holder.get("resources"))
     missing = {name: value for name, value in mapping(resources.get("limits")).items() if name not in requested}
     requests = {**missing, **mapping(resources.get("requests"))}
@@ -57,9 +57,9 @@ def _requests(container: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def requests(manifest: Manifest) -> Resource:
-    """One of `pods`, and the most that the pod needs at any moment; quantities that cannot be read are left out.
+    """The most that the Pod needs at any moment, and 1 of `pods`. Unreadable quantities are left out.
 
-    Sidecars keep running with the containers, and with the init containers after them.
+    Sidecars run together with the containers, and with the init containers after them.
     """
     spec, reported = mapping(manifest.get("spec")), mapping(manifest.get("status"))
     infeasible, of_the_pod = _is_infeasible(reported), readable_amounts(_requests(spec))
@@ -100,7 +100,7 @@ def _container(container: Mapping[str, Any], status: Mapping[str, Any], infeasib
 
 
 def _is_infeasible(status: Mapping[str, Any]) -> bool:
-    """Whether a resize is infeasible, by the condition, or by the status field that it replaced in Kubernetes 1.33."""
+    """Whether a resize is infeasible: by its condition, or before Kubernetes 1.33 by a status field."""
     conditions = map(mapping, listing(status.get("conditions")))
     pending = (condition for condition in conditions if condition.get("type") == "PodResizePending")
     return status.get("resize") == "Infeasible" or any(each.get("reason") == "Infeasible" for each in pending)

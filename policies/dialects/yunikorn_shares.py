@@ -1,7 +1,7 @@
-"""What a Namespace has of the queue that YuniKorn places it below: the sums over siblings are kept by the forest.
+"""Reads the share of a Namespace in its parent queue in YuniKorn. The forest keeps the sums over Namespaces.
 
-Which queue that is depends on the placement rules. Here namespaces are only kept apart by what their annotation
-`parentqueue` says, since the rules treat those that say the same alike, unless a queue is declared for one.
+Which queue the parent is depends on the placement rules. The rules treat Namespaces with the same `parentqueue`
+annotation alike, unless a queue is declared for one of them. So the sums are kept for each value of this annotation.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PARENT_QUEUE = GroupKind("yunikorn.apache.org", "ParentQueue")
 
 
 def group(parent_queue: str) -> Ref:
-    """The name that namespaces with this annotation share quota under; empty for those that have none."""
+    """The key of the sum over the Namespaces with this parent queue; an empty parent queue is for those without one."""
     return Ref(*PARENT_QUEUE, "", parent_queue)
 
 

@@ -1,4 +1,4 @@
-"""Workloads that create pods, as YuniKorn's admission controller reads them: what their pod templates carry."""
+"""Workloads that create Pods, as YuniKorn's admission controller reads them: their pod templates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TEMPLATES: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"), ("spec", "template")),
     "CronJob": ("spec", "jobTemplate", "spec", "template"),
 }
-"""The workloads that YuniKorn writes the user into, and where their pods are described."""
+"""The kinds into which YuniKorn writes the user, each with the path of its pod template."""
 
 WORKLOAD_GROUPS = frozenset(["apps", "batch"])
 
@@ -30,7 +30,11 @@ KINDS = tuple(GroupKind("batch" if kind.endswith("Job") else "apps", kind) for k
 
 @dataclass(frozen=True, slots=True)
 class WrittenTemplate:
-    """`labels` and `annotations` are those that the three projects read, as written; `at` is the template's path."""
+    """A pod template.
+
+    `at`: its path.
+    `labels`, `annotations`: those that the three projects read, as written.
+    """
 
     at: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -43,9 +47,11 @@ NO_TEMPLATE = WrittenTemplate()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherWork(KubeObject):
-    """A workload of a kind that no other dialect reads. `odd`: the amounts that it can hardly mean, as for a Pod.
+    """A workload of a kind that no other dialect reads.
 
-    `labels` are those that the three projects read, as written; `job_labels` those of a CronJob's jobTemplate.
+    `labels`: those that the three projects read, as written.
+    `job_labels`: the labels in a CronJob's jobTemplate.
+    `odd`: amounts that are probably mistakes.
     """
 
     template: WrittenTemplate

@@ -1,1 +1,1 @@
-"""What a change does to quota: what each node has before and after, and who gains and who loses."""
+"""Computes the effect of a change on quota: the quota of each node before and after, and which nodes gain or lose."""

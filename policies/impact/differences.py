@@ -1,4 +1,4 @@
-"""The nodes whose quota differs, and who gains and who loses."""
+"""Compares two states of quota: the nodes that differ, and whether they gain or lose."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from policies.model.objects import Ref
 
 class Effect(StrEnum):
     GAINS = "gains"
-    """Some number grew and none shrank."""
+    """At least one number is larger, and none is smaller."""
     LOSES = "loses"
-    """Some number shrank and none grew."""
+    """At least one number is smaller, and none is larger."""
     MIXED = "mixed"
     MOVES = "moves"
-    """The parent changed, and no number did."""
+    """The parent is another one, and the numbers are the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairChange:
+    """The quota of a pair that differs."""
+
     pair: QuotaPair
     before: PairQuota
     after: PairQuota
@@ -29,9 +31,11 @@ class PairChange:
 
 @dataclass(frozen=True, slots=True)
 class NodeChange:
-    """A node that differs. `before` is None for one that is created, `after` for one that is deleted.
+    """A node that differs.
 
-    `pairs` are those whose numbers differ, by name.
+    `before`: None for a created node.
+    `after`: None for a deleted node.
+    `pairs`: the pairs with different numbers, by name.
     """
 
     ref: Ref
@@ -46,7 +50,7 @@ class NodeChange:
 
     @property
     def only_reach(self) -> bool:
-        """Whether its own manifest and subtree are what they were, and others changed what it could borrow."""
+        """Whether its own quota and its subtree are the same, and only changes of other nodes affect it."""
         if self.moved or self.before is None or self.after is None:
             return False
         return all(each.before[:3] == each.after[:3] for each in self.pairs)
@@ -88,7 +92,7 @@ def _effect(old: NodeQuotas | None, new: NodeQuotas | None, pairs: tuple[PairCha
 
 
 def _step(was: int | None, now: int | None) -> int:
-    """1 for more, -1 for less, 0 for the same."""
+    """1 if the number is larger now, -1 if it is smaller, 0 if it is the same."""
     if was == now:
         return 0
     return 1 if now is None or (was is not None and now > was) else -1

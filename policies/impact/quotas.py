@@ -1,4 +1,4 @@
-"""The quota of a node in four numbers that Kueue, Volcano and YuniKorn all have."""
+"""The quota of a node as four numbers that apply to Kueue, Volcano and YuniKorn."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BINARY = ("memory", "ephemeral-storage")
 
 
 class QuotaPair(NamedTuple):
-    """`flavor` is empty where the project has none."""
+    """A resource, with its flavor in Kueue. `flavor`: empty for Volcano and YuniKorn."""
 
     flavor: str
     resource: str
@@ -23,11 +23,12 @@ class QuotaPair(NamedTuple):
 
 
 class PairQuota(NamedTuple):
-    """What a node has of a pair, in nano units (1e-9 of the resource's unit). None stands for unlimited.
+    """The quota of a node for a pair, in nano units (1e-9 of the resource's unit). None stands for unlimited.
 
-    `own` is what its manifest says: `nominalQuota`, `deserved`, `max`. `subtree` is what it has with all below it
-    before it borrows. `guaranteed` is what nobody else can use. `reach` is the most that it could use were all others
-    idle.
+    `own`: the amount in its manifest: `nominalQuota`, `deserved` or `max`.
+    `subtree`: the quota of the node and its descendants, without borrowing.
+    `guaranteed`: the amount that no other node can use.
+    `reach`: the most that it could use if all other nodes were idle.
     """
 
     own: int | None = 0
@@ -63,8 +64,8 @@ Quotas = Mapping[Ref, NodeQuotas]
 class Excess:
     """A node that uses more of a pair than it may, in nano units.
 
-    `limit` is, in Kueue, its subtree's quota with its `borrowingLimit`, for a root the quota alone; in Volcano its
-    realCapability, in YuniKorn its max.
+    `limit`: in Kueue the subtree quota plus `borrowingLimit`, for a root only the subtree quota; in Volcano the
+    realCapability; in YuniKorn the max.
     """
 
     ref: Ref
@@ -74,11 +75,11 @@ class Excess:
 
 
 def amount_text(resource: str, nano: int | None) -> str:
-    """The amount as Kubernetes writes it. Memory that is round in decimal units only is written in these, as 10G."""
+    """The amount as Kubernetes writes it. Memory is written in decimal units, such as 10G, only if that is shorter."""
     if nano is None:
         return "unlimited"
     decimal = str(Quantity.of_nano(nano))
     if resource not in _BINARY:
         return decimal
     binary = str(Quantity.of_nano(nano, "BinarySI"))
-    return decimal if len(decimal) + 1 < len(binary) else binary  # one more for the `i` of a unit
+    return decimal if len(decimal) + 1 < len(binary) else binary  # 1 for the `i` of a binary unit

@@ -1,6 +1,6 @@
-"""What each Volcano queue has, as far as manifests say it.
+"""Computes the quota of Volcano queues from manifests.
 
-Root has what the machines have, which no manifest says: without a capability it counts as unlimited.
+The quota of root is the sum of the Nodes, which no manifest has. Without a capability, root counts as unlimited.
 Source: Volcano's capacity plugin with hierarchy: realCapability.
 """
 
@@ -24,7 +24,7 @@ def resources(forest: Forest) -> set[str]:
 
 
 def volcano_quotas(forest: Forest, listed: Iterable[str]) -> dict[Ref, NodeQuotas]:
-    """The queues with their quota of the `listed` resources."""
+    """The quota of all queues, for the `listed` resources."""
     names = sorted(listed)
     reach: dict[Ref, dict[str, float]] = {}
     found = {}
@@ -40,7 +40,8 @@ def _written(queue: Queue) -> tuple[Mapping[str, object], ...]:
 
 
 def _quota(forest: Forest, queue: Queue, resource: str, known: dict[Ref, dict[str, float]]) -> PairQuota:
-    """Root has what its children have, whatever its manifest says. Nobody deserves less than the guarantee."""
+    """The quota of a queue for one resource. Root has the sum of its children, and its manifest does not count. A queue
+    deserves at least its guarantee."""
     below = forest.below(queue.ref)
     deserved, guaranteed = _nano(queue.deserved, resource), _nano(queue.guarantee, resource)
     if queue.ref == ROOT:
@@ -60,10 +61,7 @@ def _nano(amounts: Mapping[str, Quantity], resource: str) -> int | None:
 
 
 def _reach(forest: Forest, ref: Ref, resource: str, known: dict[Ref, dict[str, float]]) -> float:
-    """realCapability.
-
-    Walks up to the first node that is known, then down again. On a cycle the way up ends where it closes.
-    """
+    """The realCapability of a queue. It walks up to the first known ancestor and down again, and stops at a cycle."""
     path = [ref]
     for above in forest.ancestors(ref):
         if resource in known.get(path[-1], {}):
@@ -83,7 +81,7 @@ def _cut(forest: Forest, ref: Ref, resource: str, above: float) -> float:
     if not isinstance(node, Queue):
         return above
     own = _nano(node.capability, resource)
-    if ref == ROOT:  # a capability there limits every resource, also one that it does not name
+    if ref == ROOT:  # its capability limits all resources, also those that it does not name
         return (own or 0) if any(node.limits()) else inf
     promised = forest.below(node.parent).kept.get(resource, 0) if node.parent is not None else 0
     capability = own if own is not None and limits(resource, own) else inf

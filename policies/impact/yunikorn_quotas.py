@@ -1,4 +1,4 @@
-"""What each queue of YuniKorn has: those of queues.yaml, and those that Namespaces declare by annotation."""
+"""Computes the quota of YuniKorn queues: those in queues.yaml, and those of Namespaces with annotations."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _NANO = 10**9
 _MILLI = 10**6
 _VCORE = "vcore"
 _UNLISTED = PairQuota(own=None, reach=None)
-"""The quota of a resource that neither the queue nor those above it name."""
+"""The quota of a resource that neither the queue nor an ancestor names."""
 Limits = Mapping[str, int]
 
 
 def yunikorn_quotas(forest: Forest) -> dict[Ref, NodeQuotas]:
-    """The queues of every queue configuration, and the Namespaces with a quota. A limit that is not set is None."""
+    """The quota of the queues in all queue configurations, and of the Namespaces with a quota. None means no limit."""
     places = sorted({each.ref.namespace for each in forest.objects() if isinstance(each, QueueConfigMap)})
     configs = {place: config for place in places if (config := _config(forest, place)) is not None}
     found = {node.ref: node for place, config in configs.items() for node in _of_config(place, config)}
@@ -58,7 +58,7 @@ def _node(ref: Ref, parent: str, queue: ConfiguredQueue, most: Limits) -> NodeQu
 
 
 def _guaranteed_below(queue: ConfiguredQueue) -> dict[str, int]:
-    """What the children are guaranteed; of those that are guaranteed nothing, what theirs are."""
+    """The sum that is guaranteed to the children. For a child without a guarantee, that of its children counts."""
     total: dict[str, int] = {}
     for child in queue.queues:
         for name, amount in {**_guaranteed_below(child), **amounts(child.guaranteed)}.items():
@@ -92,7 +92,7 @@ def _least(above: Limits, own: Limits) -> dict[str, int]:
 
 
 def _reaches(node: NodeQuotas) -> dict[str, int]:
-    """What each resource of a node can reach, in YuniKorn's units; unlimited resources are left out."""
+    """The reach of a node by resource, in YuniKorn's units. Unlimited resources are left out."""
     return {
         pair.resource: quota.reach // _unit(pair.resource)
         for pair, quota in node.amounts.items()
@@ -101,7 +101,7 @@ def _reaches(node: NodeQuotas) -> dict[str, int]:
 
 
 def nano(resource: str, amount: int) -> int:
-    """An amount of YuniKorn in nano units."""
+    """An amount in YuniKorn's units, converted to nano units."""
     return amount * _unit(resource)
 
 

@@ -1,4 +1,4 @@
-"""A change as the API server sees it: from the object before and the object after."""
+"""Makes the change of a request from the manifests before and after it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def changed(
     *,
     orchestrated: bool = False,
 ) -> Change | None:
-    """What a request does to one object; None for kinds that carry no quota.
+    """The change of one object by a request; None for kinds without quota.
 
-    A manifest that is missing stands for creation or deletion. With `subresource="status"` the status is what is
-    written, so that its structure counts too. `known` is what was read of `before`, where that is at hand.
-
+    `before`, `after`: None for a creation or a deletion.
+    `subresource`: with `status`, the structure of the status is checked, too.
+    `known`: the object of `before` if it is already read.
     `orchestrated`: see `policies.dialects.readers.read`.
     """
     old = _parsed(before, orchestrated) if known is None else Parsed(known, before)
@@ -49,7 +49,7 @@ def _parsed(manifest: Manifest | None, orchestrated: bool) -> Parsed | None:
 
 
 def _with_status(manifest: Manifest, found: KubeObject) -> KubeObject:
-    """The object with the defects of its status; they were those of a status that is dropped."""
+    """The object with the defects of its status. Other writes drop the status, so its defects do not count there."""
     of_structure = set(defects(manifest))
     own = tuple(defect for defect in found.defects if defect not in of_structure)
     return replace(found, defects=(*own, *defects(manifest, subresource="status")))

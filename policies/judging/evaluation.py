@@ -1,4 +1,4 @@
-"""One rule and one proposal: which of its findings refuse, warn or only inform."""
+"""Decides which findings of a rule about a proposal refuse, warn or inform."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from policies.model.findings import SEVERITY, Action, Finding, NotEvaluated, Pro
 def findings(
     rule: Rule, proposal: Proposal, results: Iterable[Finding | NotEvaluated]
 ) -> tuple[list[Judged], list[Unjudged]]:
-    """What one rule finds, and what it could not judge; `results` are those of its check."""
+    """The findings of one rule, and what it could not judge. `results`: those of its check."""
     found: dict[object, Judged] = {}
     missed: dict[str, Unjudged] = {}
     for result in results:
@@ -45,14 +45,14 @@ def _judged(rule: Rule, finding: Finding, proposal: Proposal) -> Judged | None:
 
 
 def _information(finding: Finding) -> Finding:
-    """What only the other profile minds, so that nobody meets it unprepared."""
+    """The finding as information, since it counts only in the other profile."""
     if Profile.STRICT in finding.profiles:
         return finding
     return replace(finding, message=f"{finding.message} (allowed here; the project's own webhook refuses it)")
 
 
 def _excused(judged: Judged, proposal: Proposal) -> Judged:
-    """A warning that names reason and last day, where the object is exempt and the rule obeys that."""
+    """The finding. If the object is exempt and the rule can be waived, a warning with the reason and the last day."""
     if judged.rule.id not in proposal.configuration.waivable:
         return judged
     obj = proposal.after.get(judged.finding.object) or proposal.before.get(judged.finding.object)
@@ -65,7 +65,8 @@ def _excused(judged: Judged, proposal: Proposal) -> Judged:
 
 
 def _spare_old_violations(judged: list[Judged], before: Iterable[Finding | NotEvaluated]) -> list[Judged]:
-    """Turn violations that existed before, and were no smaller, into warnings. So a tree can be repaired in steps."""
+    """Turn violations that existed before with at least the same size into warnings, so that a tree can be fixed in
+    steps."""
     old_excesses: dict[object, list[int]] = {}
     for finding in before:
         if isinstance(finding, Finding):
@@ -77,7 +78,8 @@ def _spare_old_violations(judged: list[Judged], before: Iterable[Finding | NotEv
 
 
 def _as_preexisting(judged: Judged, old_excesses: list[int]) -> Judged:
-    """The violation as a warning if an old one was no smaller. Each old violation excuses only one new violation."""
+    """The violation as a warning if an old one had at least the same size. Each old violation counts for one new
+    one."""
     covering = [excess for excess in old_excesses if excess >= judged.finding.excess]
     if not covering:
         return judged

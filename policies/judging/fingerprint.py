@@ -1,4 +1,4 @@
-"""What a finding is known by from one run to the next, whatever its line, its numbers and its wording are."""
+"""Computes the fingerprint of a finding, which stays the same if its line, its numbers or its wording change."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from policies.judging.verdict import Judged
 
 
 def fingerprint(judged: Judged, occurrence: int = 1) -> str:
-    """64 hexadecimal digits over rule, object, field and subject.
+    """The fingerprint: 64 hexadecimal digits of a hash of rule, object, field and subject.
 
-    Neither the version of the API nor an index in a list counts: an entry put before an old fault does not make that a
-    new one. `occurrence` tells findings apart that differ in an index only.
+    API versions and list indexes do not count, so an entry that is inserted before an old fault does not change it.
+    `occurrence`: distinguishes findings that differ only in an index.
     """
     finding = judged.finding
     _, field, subject = finding.lasting
@@ -25,7 +25,7 @@ def fingerprint(judged: Judged, occurrence: int = 1) -> str:
 
 
 def fingerprints(found: Iterable[Judged]) -> tuple[str, ...]:
-    """The fingerprint of each finding of one report, in their order; no two are equal."""
+    """The fingerprints of the findings of one report, in their order. They are all different."""
     times: Counter[str] = Counter()
     prints: list[str] = []
     for judged in found:

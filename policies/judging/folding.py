@@ -1,4 +1,4 @@
-"""Folds the consequences of a finding under it. So one misspelt name is one finding, with all its consequences."""
+"""Folds findings under the finding that causes them. So one misspelt name is one finding with all its consequences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from policies.model.findings import ObjectField
 
 
 def folded(found: Sequence[Judged]) -> list[Judged]:
-    """The findings in their order, without those that follow from another.
+    """The findings in their order, without those that another one causes; these are in its `consequences`.
 
     A finding is never folded under a less severe one, since that could allow the change.
     """
@@ -22,7 +22,7 @@ def folded(found: Sequence[Judged]) -> list[Judged]:
             at.setdefault(place, []).append(number)
     for number, judged in enumerate(found):
         place = (judged.finding.object, judged.finding.field)
-        if place not in judged.finding.follows:  # else it is the consequence of another one there
+        if place not in judged.finding.follows:  # else it is a consequence of another finding at this place
             at.setdefault(place, []).append(number)
     above = {number: first for number in range(len(found)) if (first := _cause(number, found, at)) is not None}
     kept: dict[int, list[Judged]] = {number: [] for number in range(len(found))}

@@ -12,9 +12,9 @@ from policies.model.forest import Forest
 from policies.model.objects import GroupKind, KubeObject, Node, Ref
 from policies.model.suggestion import KnownNames, slips
 
-_WALKED = 20_000  # objects that are looked at to word one message
+_WALKED = 20_000  # the most objects that are searched for one message
 _LOOKS = 10
-"""Looks at the forest for each change, at the least: some rules look, and look at the parents too."""
+"""The least number of look-ups in the forest for each change, since some rules look up objects and their parents."""
 
 N = TypeVar("N", bound=Node)
 Thing = TypeVar("Thing", bound=KubeObject)
@@ -23,10 +23,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """One transaction: many objects, judged together and regardless of their order.
+    """One transaction: changes that are judged together, independent of their order.
 
-    `scope` names what a rule has to look at: the changed objects and the parents of changed nodes, before and after.
-    `stored`: nothing changes, and the stored objects are judged as a whole.
+    `before`, `after`: the forest before and after all changes.
+    `scope`: the refs that rules must check: the changed objects, and the parents of changed nodes, before and after.
+    `configuration`, `circumstances`: the settings, the time and the user.
+    `stored`: whether there is no change, and all stored objects are judged.
     """
 
     before: Forest
@@ -39,7 +41,7 @@ class Proposal:
     _of_type: dict[type[KubeObject], list[tuple[Any, Any]]] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
-    """The results of `changed` by type: a hundred rules request a dozen types."""
+    """The results of `changed` by type, since many rules use the same few types."""
     _names: dict[tuple[GroupKind, str, bool], KnownNames | None] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
@@ -49,13 +51,13 @@ class Proposal:
     _touched: list[Node] | None = field(init=False, repr=False, compare=False, default=None)
 
     def touched(self, kind: type[N]) -> Iterator[N]:
-        """The changed nodes and their parents, before and after, as they stand in `after`; each once."""
+        """The changed nodes and their parents, before and after, as they are in `after`; each once."""
         if self._touched is None:
             object.__setattr__(self, "_touched", [node for ref in self.scope if (node := self.after.node(ref))])
         return (node for node in self._touched or () if isinstance(node, kind))
 
     def changed(self, kind: type[Thing]) -> Iterator[tuple[Thing | None, Thing]]:
-        """(before, after) of each created or updated object of this type."""
+        """Each created or updated object of this type, before (or None) and after the change."""
         if kind not in self._of_type:
             self._of_type[kind] = [
                 (change.before if isinstance(change.before, kind) else None, change.after)
@@ -65,7 +67,7 @@ class Proposal:
         return iter(self._of_type[kind])
 
     def once(self, derive: Callable[[Proposal], Iterable[T]]) -> tuple[T, ...]:
-        """The results of `derive` for this proposal. It is called once, however many rules need them."""
+        """The results of `derive` for this proposal. It is called once, even if many rules use the results."""
         if derive not in self._derived:
             self._derived[derive] = tuple(derive(self))
         return self._derived[derive]
@@ -79,7 +81,7 @@ class Proposal:
         return frozenset(change.object.judged_as for change in self.changes)
 
     def occasions(self) -> frozenset[Occasion]:
-        """What of it rules are about that need not be asked otherwise."""
+        """The occasions of the changes. Rules for other occasions need not run."""
         found: set[Occasion] = set()
         for change in self.changes:
             before, after = change.before, change.after
@@ -97,18 +99,20 @@ class Proposal:
         return frozenset(found)
 
     def unknown(self, *kinds: GroupKind) -> list[str]:
-        """The kinds whose objects are not all known: the absence of an object proves nothing."""
+        """The kinds, among these, that the forest may not know completely. An absent object of them may still exist."""
         return [kind.kind for kind in kinds if kind not in self.after.known]
 
     def holds(self, kind: type[KubeObject]) -> bool:
-        """Whether there is any object of this type. Looks at every object if there is none: for failures only."""
+        """Whether the forest has an object of this type. Use it only after a failure: it may visit all objects."""
         return any(isinstance(obj, kind) for obj in self.after.objects())
 
     def near(self, absent: Ref, by_children: bool = False) -> list[str]:
-        """The names, of the same kind and namespace, that may be meant by one that does not exist; the nearest first.
+        """The names of the same kind and namespace that may be meant by a name without an object; the most similar
+        first.
 
-        `by_children`: a name that only children name counts too. For failures only: the first of a kind looks at every
-        node, or for other kinds at every object. Where these are far more than what changes, one letter may differ.
+        Use it only after a failure: the first call for a kind visits all nodes, or for other kinds all objects. If
+        there are far more objects than changes, it only finds names that differ by one letter.
+        `by_children`: whether names of parents without an object count, too.
         """
         kind = absent.group_kind, absent.namespace, by_children
         if kind not in self._names:
@@ -146,8 +150,8 @@ def propose(
 ) -> Proposal:
     """The proposal of these changes to `world`.
 
-    What a change says of an object before wins over what `world` holds, since a cache lags behind the API server.
-    Costs the depth of the tree for each change.
+    The object before in a change replaces the one in `world`, since a cache may be behind the API server. Each change
+    takes time in proportion to the depth of the tree.
     """
     changes = tuple(changes)
     before = _laid(world, [change.ref for change in changes if change.before is None], [c.before for c in changes])
@@ -167,9 +171,11 @@ def propose(
 def propose_stored(
     world: Forest, configuration: Configuration | None = None, circumstances: Circumstances | None = None
 ) -> Proposal:
-    """The proposal of all that `world` holds: queues and what they name as if they were created now, work as it stands.
+    """The proposal of all objects in `world`. Queues and the objects that they refer to are judged as if they were
+    created now.
 
-    For work was admitted under other circumstances: a queue that was closed since then is not its fault.
+    Work is judged as an unchanged object: it was admitted earlier, and a queue that was closed since then is not its
+    fault.
     """
     changes = tuple(Change(it if it.is_work else None, it) for it in world.objects())
     return Proposal(

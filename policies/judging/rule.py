@@ -1,4 +1,4 @@
-"""What a rule is, and how a check becomes one."""
+"""Defines rules, and registers checks as rules."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ Check: TypeAlias = Callable[[Proposal], Iterator[Finding | NotEvaluated]]
 class Rule:
     """A named check.
 
-    id: kebab-case, such as `parent-cycle`; it names what is wrong.
+    id: the name of the violation in kebab-case, such as `parent-cycle`.
     source: the document or the code of a project that the rule follows.
-    kinds: the kinds whose change can bring a finding; the check does not run for others.
+    kinds: the kinds whose changes can cause a finding. The check does not run for others.
     default: the action of the rule if the configuration sets none.
     check: yields the findings of a proposal.
-    alone: the changed object alone decides, whatever else exists.
-    cel: a rule with `alone` in Kubernetes' expression language, for the time when the webhook is down.
+    alone: whether only the changed object decides, not other objects.
+    cel: the rule in Kubernetes' expression language, for the time when the webhook is down; only with `alone`.
     no_cel: why a rule with `alone` has no `cel`.
     status: the HTTP status of a refusal: 422 for an object that cannot be read, 403 for policy.
-    only: a change without this occasion never brings a finding.
-    of_change: the rule judges a change; a stored object may be in that state.
-    denies_some: a finding can be an error though `default` is not.
+    only: the check runs only for changes with this occasion; None: for all changes.
+    of_change: whether the rule judges only changes. A stored object may be in the same state.
+    denies_some: whether a finding can be an error although `default` is not deny.
     """
 
     id: str
@@ -50,7 +50,7 @@ class Rule:
 
     @property
     def reason(self) -> str:
-        """The Kubernetes reason: the same words in PascalCase."""
+        """The reason in API responses: the id in PascalCase."""
         return "".join(word.capitalize() for word in self.id.split("-"))
 
     @property
@@ -64,7 +64,7 @@ class Rule:
 
 
 REGISTERED: dict[str, Rule] = {}
-"""The rules of the modules that are loaded; `policies.rules.registry` loads all."""
+"""The rules of all modules that were imported. `policies.rules.registry` imports all."""
 
 
 def rule(
@@ -81,9 +81,9 @@ def rule(
     of_change: bool = False,
     denies_some: bool = False,
 ) -> Callable[[Check], Check]:
-    """Register a check under the id that names what is wrong. The docstring of the check is its page.
+    """Register a check as a rule; see Rule for the arguments. The docstring of the check is its documentation page.
 
-    Raises ValueError where the id is taken, or where a rule contradicts itself.
+    Raises ValueError if the id is taken, or if arguments contradict each other.
     """
 
     def register(check: Check) -> Check:

@@ -1,4 +1,4 @@
-"""What a configuration does about a rule's findings."""
+"""Decides the action for a finding from the configuration."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Ruling:
 
 
 def silenced(rule: Rule, configuration: Configuration) -> bool:
-    """Whether the rule is off by default and nothing switches it on anywhere."""
+    """Whether the rule is off by default and no override turns it on."""
     return rule.default is Action.OFF and all(
         override.action is Action.OFF for override in configuration.overrides if override.rule in ("*", rule.id)
     )
@@ -65,6 +65,6 @@ def _namespace(ref: Ref) -> str:
 
 
 def _path(ref: Ref, forest: Forest) -> set[str]:
-    """The names from the object's node upward."""
+    """The names of the object's node and its ancestors."""
     node = getattr(forest.get(ref), "queue", None) or ref
     return {node.name, *(ancestor.name for ancestor in forest.ancestors(node))}

@@ -1,4 +1,4 @@
-"""What a finding says in words: one text for the command line, the webhook and events."""
+"""Writes a finding as a sentence, which is the same for the command line, the webhook and Events."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from policies.model.findings import Finding
 from policies.model.printing import plain
 
 _PREDICATES = ("is required", "is unknown", "is null", "is empty")
-"""How a message begins whose subject is the field itself."""
+"""The beginnings of messages whose subject is the field itself."""
 
 
 def sentence(judged: Judged) -> str:
-    """`object: field: message; fix`, on one line.
+    """The finding as `object: field: message; fix` on one line.
 
-    A finding that existed before the change is labelled so, since it does not refuse the change.
+    A finding that existed before the change has a note, since it does not refuse the change.
     """
     return f"{plain(str(judged.finding.object))}: {statement(judged)}"
 
@@ -39,7 +39,7 @@ def flat(text: str) -> str:
 
 
 def _subject(finding: Finding) -> str:
-    """The field, unless the message names it already, or it is the name, which the object has before it."""
+    """The field for the sentence; empty if the message has it, or if it is the name, which the object has already."""
     if not finding.field or _names(finding.message, finding.field):
         return ""
     if finding.message.startswith(_PREDICATES):

@@ -1,4 +1,4 @@
-"""What the rules say of a proposal: every finding, and whether the change may pass."""
+"""The verdict on a proposal: all findings, and whether the change is allowed."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from policies.model.findings import Finding, Severity
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A finding with the rule that made it and what it means for the change.
+    """A finding with its rule and its effect on the change.
 
-    `preexisting`: the same violation, no smaller, was there before, so it does not refuse the change. `exemption` is
-    what excuses it. `consequences` are findings that follow from it and are not listed by themselves.
+    `preexisting`: whether the violation existed before with at least the same size, so that it does not refuse the
+    change.
+    `exemption`: the exemption that turns it into a warning, or None.
+    `consequences`: the findings that follow from it and are not listed separately.
     """
 
     rule: Rule
@@ -26,7 +28,7 @@ class Judged:
 
     @property
     def lasting(self) -> tuple[object, ...]:
-        """What it is known by in another version of the files."""
+        """The identity, which stays the same if the files change elsewhere."""
         return self.rule.id, *self.finding.lasting
 
     @property
@@ -42,7 +44,11 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Unjudged:
-    """A rule that did not judge, and why. `error`: the rule failed with this internal error; None: it lacked facts."""
+    """A rule that did not judge.
+
+    `reason`: why not.
+    `error`: the internal error of the rule; None if it lacked objects.
+    """
 
     rule: Rule
     reason: str
@@ -56,7 +62,11 @@ class Unjudged:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`findings` are worst first and in a stable order; `not_evaluated` are rules that did not judge."""
+    """The verdict.
+
+    `findings`: the worst first, in a stable order.
+    `not_evaluated`: the rules that did not judge.
+    """
 
     findings: tuple[Judged, ...] = ()
     not_evaluated: tuple[Unjudged, ...] = ()
@@ -74,7 +84,7 @@ class Verdict:
         return tuple(each for each in self.not_evaluated if each.error is not None)
 
     def complete(self) -> Verdict:
-        """The same verdict, for what must not rest on a part of the rules. Raises the error of a rule that failed."""
+        """The same verdict, for callers that need the results of all rules. Raises the error of a rule that failed."""
         for each in self.failed:
             assert each.error is not None
             raise each.error

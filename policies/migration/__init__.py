@@ -1,6 +1,6 @@
 """Migrates the queues of another scheduler to Kueue's objects, and lists what cannot be kept.
 
-migrated = migrate_volcano(manifests, Wish(totals={"cpu": 64000}))
+migrated = migrate_volcano(manifests, MigrationWish(totals={"cpu": 64000}))
 migrated.objects   # manifests of Kueue, v1beta2
 migrated.lost      # each with object, field, why, and what to do instead
 """

@@ -1,4 +1,4 @@
-"""What of a migration is in Kueue already: it stays as it is there."""
+"""Leaves out objects of a migration that exist in Kueue already."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from policies.model.objects import Ref
 
 
 def beside(migration: Migration, manifests: Iterable[Manifest]) -> Migration:
-    """The migration without objects that the manifests have by kind and name; a ResourceFlavor is used without a word.
+    """The migration without objects whose kind and name the manifests have. Each of them is reported as lost, except
+    for a ResourceFlavor, which is used as it is.
 
-    A LocalQueue could not be changed to name another ClusterQueue anyway.
+    An existing LocalQueue could not be changed anyway, since its ClusterQueue is immutable.
     """
     there = {_ref(each) for each in manifests if group_kind(each).group == GROUP}
     twice = [ref for each in migration.objects if (ref := _ref(each)) in there]

@@ -1,4 +1,4 @@
-"""Kueue's objects for a tree of queues, and what of the tree has no place in them."""
+"""Makes Kueue's objects for a tree of queues, and lists what cannot be migrated."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from policies.model.quantity import INT64_MAX, Quantity
 
 VERSION: Final = "v1beta2"
 DEFAULT: Final = "default"
-"""The LocalQueue of a namespace whose jobs name none."""
+"""The name of the LocalQueue for jobs that name none."""
 _MOST_RESOURCES = 64
-"""The most resources of a resource group. A flavor is in one group only, so a ClusterQueue with one flavor has one."""
+"""The most resources of a resource group. All quota has one flavor, and a flavor is in one group only, so this is the
+limit of a ClusterQueue."""
 _FIRST = ("cpu", "memory")
 
 
 @dataclass(frozen=True, slots=True)
 class QueueMapping:
-    """Work of `namespace` goes to this queue of the source: under its name, or as the default of the namespace."""
+    """Work of `namespace` goes to this queue of the source. `default`: whether this is the work that names no queue."""
 
     namespace: str
     queue: str
@@ -40,7 +41,13 @@ def build(
     reclaim: bool = True,
     lost: Iterable[NotKept] = (),
 ) -> Migration:
-    """`reclaim`: queues win back what others borrow of what they deserve."""
+    """Make the objects.
+
+    `entries`: the namespaces that use the queues.
+    `words`: the terms of the source for messages.
+    `reclaim`: whether queues reclaim their deserved amounts from queues that borrow.
+    `lost`: what is already known to be lost.
+    """
     return _Building(tree, wish, words, reclaim).migration(entries, lost)
 
 
@@ -83,7 +90,8 @@ class _Building:
         return manifest("ClusterQueue", self.names[name], spec)
 
     def _groups(self, name: str, *, every: bool) -> dict[str, Any]:
-        """A ClusterQueue lists every resource of the tree, or it could borrow none of it; a Cohort what it has."""
+        """The resource groups. A ClusterQueue lists all resources of the tree (`every`), since it can only borrow
+        listed ones. A Cohort lists the resources of which it has quota."""
         terms = {r: each for r, each in self.quota.terms[name].items() if every or each != Terms()}
         if not terms:
             return {}
@@ -106,7 +114,7 @@ class _Building:
             taken.add((way.namespace, name))
             yield manifest("LocalQueue", name, {"clusterQueue": self.names[way.queue]}, namespace=way.namespace)
 
-    # -- what cannot be kept -----------------------------------------------------------------------------------------
+    # -- losses ------------------------------------------------------------------------------------------------------
 
     def _about_amounts(self) -> Iterator[NotKept]:
         yield from self._about_totals()
@@ -132,9 +140,9 @@ class _Building:
                 continue
             held = sum(terms[resource].nominal for terms in self.quota.terms.values())
             promised = resource_amount(resource, held)
-            why = f"no manifest says what the machines have; the tree has the {promised} that is promised"
+            why = f"no manifest gives the capacity of the nodes; the tree has {promised}, the sum of its nominal quotas"
             if not held:
-                why = "no manifest says what the machines have, and no quota promises any of it: nothing is admitted"
+                why = "no manifest gives the capacity of the nodes, and no quota includes it: nothing is admitted"
             yield NotKept(self._called(self.tree.root), resource, why, f"name it: --total {resource}=AMOUNT")
 
     def _about_ways(self, ways: Iterable[QueueMapping]) -> Iterator[NotKept]:
@@ -163,13 +171,13 @@ class _Building:
 
 
 def resources(queues: Iterable[SourceQueue], wish: MigrationWish) -> list[str]:
-    """All that any queue names, or the totals do; cpu and memory first."""
+    """All resources that a queue or the totals name; cpu and memory first."""
     named = {r for queue in queues for amounts in (queue.guarantee, queue.deserved, queue.most) for r in amounts}
     return sorted(named | wish.totals.keys(), key=lambda r: (r not in _FIRST, r))
 
 
 def _totals(tree: SourceTree, every: Iterable[str], wish: MigrationWish) -> dict[str, int]:
-    """The lower of what the machines have and of what root may use."""
+    """The quota of the root: the sum of the Nodes, but at most root's limit."""
     most = tree.queues[tree.root].most
     named = {r: [each[r] for each in (most, wish.totals) if r in each] for r in every}
     return {r: min(amounts) for r, amounts in named.items() if amounts}
@@ -191,7 +199,7 @@ def _row(resource: str, terms: Terms) -> dict[str, str]:
 
 
 def written(resource: str, amount: int) -> str:
-    """The shorter of the two ways to write it, with suffixes of 1000 or of 1024."""
+    """The amount with a decimal or a binary suffix, whichever is shorter."""
     nano = min(amount, INT64_MAX) * (10**6 if resource == "cpu" else 10**9)
     return min((str(Quantity.of_nano(nano, like)) for like in ("DecimalSI", "BinarySI")), key=len)
 

@@ -1,4 +1,4 @@
-"""Kueue's objects of old versions in v1beta2."""
+"""Migrates Kueue's objects of old versions to v1beta2."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from policies.model.objects import GroupKind
 NEW, OLD, OLDEST = "v1beta2", "v1beta1", "v1alpha1"
 _KEPT = ("name", "generateName", "namespace", "labels", "annotations")
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-"""The annotation in which kubectl keeps the manifest that it applied, in the old version."""
+"""The annotation in which kubectl keeps the applied manifest, which has the old version."""
 _SAME_AS_OLD = ("Cohort", "Topology", "MultiKueueConfig", "MultiKueueCluster")
-"""Kinds whose v1alpha1 differs from v1beta1 by no more than a Cohort's parent."""
+"""The kinds whose v1alpha1 is the same as v1beta1, except for the field of a Cohort's parent."""
 
 
 def migrate_kueue(manifests: Iterable[Manifest]) -> Migration:
-    """Each object of Kueue in v1beta2, without status and what else only a server writes; other kinds are left out."""
+    """Migrate each object of Kueue to v1beta2, without status and other fields that only a server writes. Other kinds
+    are left out."""
     objects: list[dict[str, Any]] = []
     lost: list[NotKept] = []
     for manifest in manifests:
@@ -50,7 +51,7 @@ def _called(manifest: Manifest) -> str:
 
 
 def _as_v1beta1(manifest: Manifest, version: str) -> dict[str, Any]:
-    """v1alpha1 in the form of v1beta1; the status goes, since nobody applies it."""
+    """The object of v1alpha1 in the form of v1beta1, without status, which users do not apply."""
     body = {key: value for key, value in manifest.items() if key != "status"}
     meta = {key: value for key, value in metadata(manifest).items() if key in _KEPT}
     if _LAST_APPLIED in mapping(meta.get("annotations")):
@@ -66,10 +67,10 @@ def _as_v1beta1(manifest: Manifest, version: str) -> dict[str, Any]:
 
 
 def _with_texts(value: Any) -> Any:
-    """Fractional numbers as texts, which is what the API server takes as a quantity.
+    """The value with fractional numbers as texts, since the API server accepts only texts as fractional quantities.
 
-    Before the conversion too: it writes what v1beta2 lacks as JSON, which has no exact numbers. What it restores from
-    an annotation comes from JSON.
+    It is applied before the conversion, which keeps lost fields as JSON, since JSON has no exact numbers, and again
+    after the conversion, which restores fields from JSON.
     """
     if isinstance(value, Mapping):
         return {key: _with_texts(inner) for key, inner in value.items()}
@@ -79,7 +80,7 @@ def _with_texts(value: Any) -> Any:
 
 
 def _without_remainder(converted: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The object without our annotation, and the fields that this says v1beta2 does not have."""
+    """The object without the annotation of the conversion, and the fields in it, which v1beta2 does not have."""
     key = DOMAIN + OLD
     annotations = dict(mapping(metadata(converted).get("annotations")))
     text = annotations.pop(key, None)

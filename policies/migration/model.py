@@ -1,4 +1,4 @@
-"""What a migration starts from and what it ends in, whichever scheduler the queues come from."""
+"""The input and the result of a migration, independent of the scheduler that the queues come from."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 KueueAmounts: TypeAlias = Mapping[str, int]
-"""Amounts by Kubernetes resource, as Kueue counts: milli-CPU for cpu, whole units for all else."""
+"""Amounts by Kubernetes resource in Kueue's units: milli-CPU for cpu, whole units for all others."""
 
 
 @dataclass(frozen=True, slots=True)
 class MigrationWish:
-    """`totals` is what the machines have, which no manifest says. `flavor` is the one ResourceFlavor of all quota."""
+    """The settings of a migration.
+
+    `totals`: the sum of the Nodes, which no manifest has.
+    `flavor`: the name of the ResourceFlavor for all quota.
+    """
 
     totals: KueueAmounts = field(default_factory=dict)
     flavor: str = "default"
@@ -20,7 +24,7 @@ class MigrationWish:
 
 @dataclass(frozen=True, slots=True, order=True)
 class NotKept:
-    """What of an object cannot be kept, why, and what to do instead."""
+    """A field of an object that cannot be migrated, why not, and what to do instead."""
 
     object: str
     field: str
@@ -30,8 +34,12 @@ class NotKept:
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """`objects` are manifests of Kueue in the order in which they can be applied. `names` has the queues that got
-    another name, by the name that they had."""
+    """The result.
+
+    `objects`: manifests of Kueue, in an order in which they can be applied.
+    `lost`: what could not be migrated.
+    `names`: the new names of renamed queues, by their old names.
+    """
 
     objects: tuple[dict[str, Any], ...] = ()
     lost: tuple[NotKept, ...] = ()
@@ -40,7 +48,7 @@ class Migration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """How the source calls what it has, for messages."""
+    """The words of the source scheduler for a queue, its deserved amount and its limit, for messages."""
 
     queue: str
     deserved: str
@@ -49,10 +57,16 @@ class Words:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceQueue:
-    """A queue of the source.
+    """A queue of the source scheduler.
 
-    `guarantee` is never lent, `deserved` can be reclaimed from other queues, `most` is the limit; a resource that
-    `most` does not name has none. `shielded`: its work may not be preempted for another queue.
+    `parent`: None for the root.
+    `guarantee`: the amounts that are never lent.
+    `deserved`: the amounts that the queue can reclaim from other queues.
+    `most`: the limits; a missing resource has no limit.
+    `inner`: whether it is a parent even without children.
+    `stopped`: whether it takes no work.
+    `shielded`: whether its work must not be preempted for another queue.
+    `weight`: its weight, None if it has none.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Names of queues that Kueue's objects and the labels of jobs can hold."""
+"""Makes names of queues that are valid for Kueue's objects and for labels of jobs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from collections.abc import Iterable
 from policies.dialects.labels import is_domain
 
 _LONGEST = 63
-"""Characters: jobs name their LocalQueue in a label, and a label holds no more."""
+"""The most characters. Jobs name their LocalQueue in a label, which has this limit."""
 _DIGITS = 8
-"""Hexadecimal digits of the hash that distinguishes names which would otherwise be equal."""
+"""The hexadecimal digits of the hash that is added to names that would otherwise be equal."""
 
 
 def kueue_names(names: Iterable[str]) -> dict[str, str]:
-    """The name in Kueue for each name: the same one if possible. It depends on the other names only where two would
-    be the same."""
+    """The name in Kueue for each name, which is the same if possible. It depends on the other names only if two would
+    be equal."""
     every = set(names)
     kept = {name for name in every if is_domain(name) and len(name) <= _LONGEST}
     plain = {name: _plain(name) for name in every - kept}
@@ -33,7 +33,7 @@ def kueue_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def _plain(name: str) -> str:
-    """Lower case, `-` for what is not allowed, no part empty."""
+    """The name in lower case, with `-` for characters that are not allowed, and without empty parts."""
     parts = (part.strip("-") for part in re.sub(r"[^a-z0-9.-]+", "-", name.lower()).split("."))
     return ".".join(filter(None, parts))
 

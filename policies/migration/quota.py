@@ -1,14 +1,14 @@
-"""Which quota each queue gets in Kueue, so that it may use what its source allows and no more.
+"""Computes the quota of each queue in Kueue, so that it may use as much as in the source scheduler, and no more.
 
-Per resource a queue and all below it are guaranteed G, hold H, and may use M at most. Then
+For each resource, let G be the guaranteed amount of a queue with its descendants, H its quota, and M its limit. Then
 
-    nominalQuota    H less the H of the children: Kueue adds a Cohort's own quota to that of its children
-    lendingLimit    H less G: what is guaranteed is never lent
-    borrowingLimit  M less H
+    nominalQuota    = H minus the H of its children, since Kueue adds a Cohort's own quota to that of its children
+    lendingLimit    = H minus G, since the guaranteed amount is never lent
+    borrowingLimit  = M minus H
 
-and Kueue lets a subtree use M at most, and each queue its G whatever the others do. Where the source promises more than
-a limit above allows, H is cut; where a limit can never be reached, it is left out.
-docs/migrate.md says what that promises.
+With these, Kueue lets a subtree use at most M, and each queue can always use its G. If the source promises more than
+the limit of an ancestor allows, H is cut. A limit that can never be reached is left out.
+docs/migrate.md describes the result for users.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from policies.model.pools import Terms
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A queue that gets less quota than its source promises, because of the limits of its ancestors."""
+    """A queue that gets less quota than the source promises, because of the limits of its ancestors."""
 
     name: str
     resource: str
@@ -33,7 +33,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class UnreachableLimit:
-    """A limit above what the whole tree could give to the queue."""
+    """A limit (`most`) above the amount that the whole tree could give to the queue (`reach`)."""
 
     name: str
     resource: str
@@ -43,7 +43,12 @@ class UnreachableLimit:
 
 @dataclass(frozen=True, slots=True)
 class QuotaTerms:
-    """`terms` by queue and resource. `lenders`: queues that lend quota, themselves or by a Cohort below the root."""
+    """The result.
+
+    `terms`: the quota and limits, by queue and resource.
+    `lenders`: the queues that lend quota, or whose ancestor below the root does.
+    `cuts`, `unreachable`: what differs from the source.
+    """
 
     terms: dict[str, dict[str, Terms]]
     lenders: frozenset[str]
@@ -52,7 +57,8 @@ class QuotaTerms:
 
 
 def quota(tree: SourceTree, resources: list[str], totals: KueueAmounts) -> QuotaTerms:
-    """`totals` is what the root has; of a resource that it does not name, the root has what its children hold."""
+    """Compute the quota of a tree. `totals`: the quota of the root; for a missing resource it is the sum of its
+    children."""
     terms: dict[str, dict[str, Terms]] = {name: {} for name in tree.order}
     cuts: list[Cut] = []
     unreachable: list[UnreachableLimit] = []
@@ -68,7 +74,7 @@ def quota(tree: SourceTree, resources: list[str], totals: KueueAmounts) -> Quota
 
 
 class _One:
-    """The arithmetic of one resource."""
+    """The quota of one resource. In the terms of the module, `kept` is G, `granted` is H and `most` is M."""
 
     def __init__(self, tree: SourceTree, resource: str, total: int | None) -> None:
         self.tree, self.resource, self.total = tree, resource, total
@@ -85,7 +91,7 @@ class _One:
         self._look_down()
 
     def terms(self, name: str) -> Terms:
-        """Root has neither limit: it has nobody to borrow from, and nobody to lend to."""
+        """The quota and limits of a queue. Root has no limits, since it has no parent to borrow from or lend to."""
         nominal = self.granted[name] - sum(self.granted[child] for child in self.tree.children[name])
         if name == self.tree.root:
             return Terms(nominal)
@@ -107,10 +113,10 @@ class _One:
                 lending.add(name)
                 yield name
 
-    # -- what is promised, from the leaves up -----------------------------------------------------------------------
+    # -- promises, from the leaves up -------------------------------------------------------------------------------
 
     def _gather(self) -> None:
-        """A queue with a promise is promised what its children are; no queue is promised more than its limit."""
+        """Compute G and H of each queue: at least the sums of its children, and at most its limit."""
         for name in reversed(self.tree.order):
             queue = self.tree.queues[name]
             kept = max(queue.guarantee.get(self.resource, 0), self._kept_below(name))
@@ -129,10 +135,11 @@ class _One:
     def _granted_below(self, name: str) -> int:
         return sum(self.granted[child] for child in self.tree.children[name])
 
-    # -- what there is of it, from the root down --------------------------------------------------------------------
+    # -- cuts, from the root down -----------------------------------------------------------------------------------
 
     def _share_out(self, name: str) -> None:
-        """Cut the children to what the queue holds: what they are guaranteed last, and all in proportion."""
+        """Cut the children to the quota of the queue, in proportion. Guaranteed amounts are cut only if the rest is not
+        enough."""
         children, room = self.tree.children[name], self.granted[name]
         kept, granted = self._kept_below(name), self._granted_below(name)
         if granted <= room:
@@ -149,7 +156,7 @@ class _One:
         before = self.cuts.get(name)
         self.cuts[name] = Cut(name, self.resource, before.wanted if before else wanted, granted)
 
-    # -- what could be reached --------------------------------------------------------------------------------------
+    # -- reach ------------------------------------------------------------------------------------------------------
 
     def _count_leaves(self) -> dict[str, int]:
         found: dict[str, int] = {}
@@ -159,12 +166,12 @@ class _One:
         return found
 
     def _look_down(self) -> None:
-        """The most that each subtree could use if all others were idle."""
+        """Compute the most that each subtree could use if all others were idle."""
         for name in self.tree.order[1:]:
             most, offered = self.most[name], self._offered(name)
             self.reach[name] = offered if most is None else min(most, offered)
 
     def _offered(self, name: str) -> int:
-        """What the parent could give: all that it reaches but what the siblings keep to themselves."""
+        """The most that the parent could give: its reach without the guaranteed amounts of the siblings."""
         parent = self.tree.parent(name)
         return self.reach[parent] - self.kept_below[parent] + self.kept[name]

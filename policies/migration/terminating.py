@@ -1,4 +1,4 @@
-"""Namespaces that are being deleted: the API server takes nothing new there, and what is in them goes."""
+"""Leaves out Namespaces that are being deleted: the API server accepts no new objects there, and deletes the others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from policies.migration.model import NotKept
 
 
 def without_terminating(manifests: Iterable[Manifest]) -> tuple[list[Manifest], list[NotKept]]:
-    """The manifests without such Namespaces and what is in them, and the Namespaces as lost."""
+    """The manifests without such Namespaces and the objects in them, and the Namespaces as lost."""
     every = list(manifests)
     gone = dict.fromkeys(
         name
@@ -23,5 +23,5 @@ def without_terminating(manifests: Iterable[Manifest]) -> tuple[list[Manifest], 
 
 
 def _namespace(manifest: Manifest) -> str:
-    """Its own name, or where it is; empty for what is in none."""
+    """The namespace of an object, or the name of a Namespace; empty for other cluster-scoped objects."""
     return text(metadata(manifest).get("name" if group_kind(manifest) == NAMESPACE else "namespace")) or ""

@@ -1,4 +1,4 @@
-"""The queues of the source as one tree, parents first."""
+"""The queues of the source scheduler as one tree."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from policies.migration.model import SourceQueue
 
 @dataclass(frozen=True, slots=True)
 class SourceTree:
-    """`order` has the root first and each queue after its parent; `unrooted` are those that do not lead to it."""
+    """A tree.
+
+    `order`: the root first, and each queue after its parent.
+    `unrooted`: the queues whose ancestors do not include the root.
+    """
 
     queues: dict[str, SourceQueue]
     children: dict[str, list[str]]
@@ -35,7 +39,7 @@ class SourceTree:
 
 
 def grow(root: str, queues: Iterable[SourceQueue]) -> SourceTree:
-    """The tree below `root`, which is one of the queues. Siblings are in the order of their names."""
+    """The tree with this root, which is one of the queues. Siblings are sorted by name."""
     named = {queue.name: queue for queue in queues}
     children: dict[str, list[str]] = {name: [] for name in named}
     for name in sorted(named):

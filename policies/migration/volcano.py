@@ -1,4 +1,5 @@
-"""Volcano's queues as Kueue's: `guarantee` is not lent, `deserved` is nominal quota, `capability` the limit."""
+"""Migrates Volcano's queues: `guarantee` becomes quota that is not lent, `deserved` nominal quota, `capability` the
+limit."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ _NO_QUEUE = SourceQueue(name=ROOT, parent=None)
 
 
 def migrate_volcano(manifests: Iterable[Manifest], wish: MigrationWish) -> Migration:
-    """Queues, and LocalQueues for the namespaces whose PodGroups, Jobs and Pods name them; other kinds are left out."""
+    """Migrate the queues, with LocalQueues for namespaces whose PodGroups, Jobs and Pods name them. Other kinds are
+    left out."""
     every, lost = without_terminating(manifests)
     queues = {queue.ref.name: (queue, each) for each in every if (queue := _queue(each)) is not None}
     entries = list(_entries(every))
@@ -51,7 +53,7 @@ def _queue(manifest: Manifest) -> Queue | None:
 
 
 def _source(queue: Queue, written: Manifest) -> SourceQueue:
-    """The queue as Volcano reads it: what is guaranteed is also deserved, and a capability of 0 means no limit."""
+    """The queue as Volcano reads it: it deserves at least its guarantee, and a capability of 0 means no limit."""
     spec = mapping(written.get("spec"))
     weight = spec.get("weight")
     return SourceQueue(
@@ -67,14 +69,14 @@ def _source(queue: Queue, written: Manifest) -> SourceQueue:
 
 
 def counted(amounts: Mapping[str, Quantity]) -> KueueAmounts:
-    """The amounts that Volcano counts and Kueue can, in Kueue's units; a fraction of a unit is cut off."""
+    """The amounts of resources that both Volcano and Kueue count, in Kueue's units, rounded down."""
     lost = dict(sorts_lost(amounts))
     units = {r: each.nano // (10**6 if r == "cpu" else 10**9) for r, each in amounts.items() if r not in lost}
     return {resource: max(0, amount) for resource, amount in units.items()}
 
 
 def _built_in(sources: Mapping[str, SourceQueue], entries: Iterable[QueueMapping]) -> dict[str, SourceQueue]:
-    """Root, and `default` where work names it: Volcano's scheduler makes both."""
+    """The queue root, and `default` if work names it. Volcano's scheduler creates both."""
     found = {} if ROOT in sources else {ROOT: _NO_QUEUE}
     if DEFAULT not in sources and any(entry.queue == DEFAULT for entry in entries):
         found[DEFAULT] = SourceQueue(name=DEFAULT, parent=ROOT)
@@ -82,9 +84,9 @@ def _built_in(sources: Mapping[str, SourceQueue], entries: Iterable[QueueMapping
 
 
 def _limited_by_root(sources: Mapping[str, SourceQueue]) -> Iterator[SourceQueue]:
-    """The queues with root's capability as a limit of each resource; a resource that it does not name is limited to 0.
+    """The queues with root's capability as a limit. A resource that it does not name is limited to 0.
 
-    Root is promised what its children are promised, whatever its manifest says.
+    The guarantee and deserved amount of root are the sums of its children. Those in its manifest do not count.
     """
     root = sources[ROOT]
     named = {r for each in sources.values() for amounts in (each.guarantee, each.deserved, each.most) for r in amounts}
@@ -94,7 +96,7 @@ def _limited_by_root(sources: Mapping[str, SourceQueue]) -> Iterator[SourceQueue
 
 
 def _stopped(tree: SourceTree) -> SourceTree:
-    """A queue below a closed one is closed, too."""
+    """The tree with all descendants of closed queues closed, too."""
     queues = dict(tree.queues)
     for name in tree.order[1:]:
         if queues[tree.parent(name)].stopped:
@@ -102,11 +104,11 @@ def _stopped(tree: SourceTree) -> SourceTree:
     return replace(tree, queues=queues)
 
 
-# -- who uses them -----------------------------------------------------------------------------------------------------
+# -- users of queues ---------------------------------------------------------------------------------------------------
 
 
 def _entries(manifests: Iterable[Manifest]) -> Iterator[QueueMapping]:
-    """A Namespace with the annotation sends there what names no queue."""
+    """The mappings from namespaces to queues. A Namespace with the annotation maps work that names no queue."""
     for manifest in manifests:
         if group_kind(manifest) != QUEUE and (found := dialects.read(manifest)) is not None:
             yield from _entries_of(found)

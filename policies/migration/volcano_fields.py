@@ -1,4 +1,4 @@
-"""What of a Volcano queue has no place in Kueue's objects."""
+"""Lists the fields of a Volcano queue for which Kueue's objects have no field."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NATIVE = ("cpu", "memory", "ephemeral-storage")
 
 
 def lost_fields(queue: Queue, written: Manifest) -> Iterator[NotKept]:
-    """One entry for each field that says something else than its default."""
+    """An entry for each such field with a value other than its default."""
     called = f"Queue {queue.name}"
     for defect in queue.defects:
         yield NotKept(called, defect.field, defect.message, "correct it, then migrate again")
@@ -71,7 +71,7 @@ def _of_amounts(queue: Queue) -> Iterator[tuple[str, str, str]]:
 
 
 def sorts_lost(resources: Iterable[str]) -> Iterator[tuple[str, tuple[str, str]]]:
-    """The resources that Volcano does not count, or Kueue cannot, each with why and what to do."""
+    """The resources that Volcano does not count, or that Kueue cannot count, each with the reason and what to do."""
     for resource in resources:
         if resource == "pods":
             yield (

@@ -1,4 +1,4 @@
-"""YuniKorn's queues as Kueue's: `guaranteed` is nominal quota that is lent, `max` the limit."""
+"""Migrates YuniKorn's queues: `guaranteed` becomes nominal quota, which may be lent, and `max` the limit."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ partitions:
 
 
 def migrate_yunikorn(manifests: Iterable[Manifest], wish: MigrationWish) -> Migration:
-    """The tree of the two ConfigMaps, the queues that placement rules make for the Namespaces, and LocalQueues there.
+    """Migrate the tree of the two ConfigMaps and the queues that placement rules create for Namespaces.
 
-    Pods that name a queue give LocalQueues, too; other kinds are left out.
+    Namespaces, and Pods that name a queue, get LocalQueues. Other kinds are left out.
     """
     written, terminating = without_terminating(manifests)
     every = [found for found in map(dialects.read, written) if isinstance(found, _READ)]
@@ -65,7 +65,7 @@ def _of(every: Iterable[KubeObject], kind: type[T]) -> Iterator[T]:
 
 
 def _config(every: Iterable[KubeObject]) -> tuple[Config, list[NotKept]]:
-    """The configuration of the first namespace that has one, and what of it cannot be read."""
+    """The configuration of the first namespace that has one, and the parts of it that cannot be read."""
     forest = Forest.of(_of(every, configmap.QueueConfigMap))
     found = sorted({each.ref.namespace for each in _of(every, configmap.QueueConfigMap)})
     trees = [tree for tree in (configmap.tree(forest, namespace) for namespace in found) if tree.setting is not None]
@@ -117,12 +117,12 @@ def _above(path: str) -> str | None:
 
 
 def _limit(maximum: Resources | None) -> KueueAmounts:
-    """The max of a queue; one of only zeros means no max."""
+    """The max of a queue. A max of only zeros means no limit."""
     declared = amounts(maximum)
     return _kubernetes(declared) if is_positive(declared) else {}
 
 
 def _kubernetes(own: YuniKornAmounts) -> KueueAmounts:
-    """The amounts by Kubernetes' names; both count CPU in thousandths and all else in whole units."""
+    """The amounts by Kubernetes' names. YuniKorn and Kueue have the same units."""
     named = {"cpu" if name == yunikorn.VCORE else name: amount for name, amount in own.items() if is_counted(name)}
     return {name: max(0, amount) for name, amount in named.items()}

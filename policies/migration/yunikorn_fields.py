@@ -1,4 +1,4 @@
-"""What of a queues.yaml has no place in Kueue's objects."""
+"""Lists the settings of a queues.yaml for which Kueue's objects have no field."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from policies.migration.model import NotKept
 from policies.model import fields
 
 _DEAD = ("cpu", "cpus", "vcpu", "vcores")
-"""Types that no pod requests: CPU is vcore there."""
+"""Types that no pod requests, since YuniKorn counts CPU as vcore."""
 _TIMING = ("Kueue has no such delay", "nothing: Kueue reclaims in the next cycle")
 _PROPERTIES: Mapping[str, tuple[Callable[[str], bool], str, str]] = {
     "application.sort.policy": (
@@ -46,15 +46,15 @@ _PROPERTIES: Mapping[str, tuple[Callable[[str], bool], str, str]] = {
     "preemption.delay": (lambda _: True, *_TIMING),
     "quota.preemption.delay": (
         lambda _: True,
-        "Kueue preempts nobody because a quota shrinks",
-        "stop what is above it by hand, or let a lender reclaim it",
+        "Kueue does not preempt when a quota is lowered",
+        "stop the work above the quota by hand, or let a lender reclaim it",
     ),
 }
-"""The properties: the values that differ from the default, why it cannot be kept, and what to do."""
+"""The properties: a test for values other than the default, why it cannot be migrated, and what to do instead."""
 
 
 def is_counted(resource: str) -> bool:
-    """Whether pods request it, and Kueue can cover it."""
+    """Whether pods request the resource, and Kueue can count it."""
     return resource not in _DEAD and is_qualified_name(resource)
 
 
@@ -66,8 +66,8 @@ def lost_of_partition(partition: Partition) -> Iterator[NotKept]:
         why = "Kueue does not place pods on nodes"
         yield NotKept(called, "nodesortpolicy", why, "configure kube-scheduler")
     if partition.quota_preemption:
-        why = "Kueue preempts nobody because a quota shrinks"
-        yield NotKept(called, "preemption.quotapreemptionenabled", why, "stop what is above its quota by hand")
+        why = "Kueue does not preempt when a quota is lowered"
+        yield NotKept(called, "preemption.quotapreemptionenabled", why, "stop the work above the quota by hand")
     if not partition.preempts:
         why = "it is off, so no queue reclaims in Kueue either"
         yield NotKept(called, "preemption.enabled", why, "set reclaimWithinCohort where guarantees count")

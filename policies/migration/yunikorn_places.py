@@ -1,4 +1,5 @@
-"""Where YuniKorn's placement rules send the work of Namespaces and Pods, and the queues that they make for it."""
+"""Computes in which queues YuniKorn's placement rules put the work of Namespaces and Pods, and which queues they
+create."""
 
 from __future__ import annotations
 
@@ -15,12 +16,11 @@ from policies.migration.building import QueueMapping
 from policies.migration.model import NotKept
 
 _BYPASSED = "kube-"
-"""How the namespaces of Kubernetes itself begin. YuniKorn's admission controller leaves kube-system alone
-unless it is configured otherwise."""
+"""The prefix of Kubernetes' own namespaces. By default, YuniKorn's admission controller ignores kube-system."""
 
 
 class _Open(ConfiguredPartition):
-    """Anybody may submit: who works in a namespace is a matter of its RBAC."""
+    """A partition in which every user may submit. RBAC decides who works in a namespace."""
 
     def may_submit(self, path: str, application: ReportedApplication) -> bool:  # noqa: ARG002, any queue, anybody
         return True
@@ -28,7 +28,7 @@ class _Open(ConfiguredPartition):
 
 @dataclass
 class MigratedPlaces:
-    """`lost` is what of the Namespaces and Pods cannot be kept."""
+    """Collects the placements. `lost`: what of Namespaces and Pods cannot be migrated."""
 
     partition: Partition
     lost: list[NotKept] = field(default_factory=list)
@@ -36,7 +36,7 @@ class MigratedPlaces:
     _tags: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def namespaces(self, every: Iterable[Namespace]) -> list[QueueMapping]:
-        """Where the work of each Namespace goes that names no queue."""
+        """The queue of each Namespace for work that names no queue."""
         found = []
         for namespace in sorted(every, key=lambda each: each.ref.name):
             name, enabled = namespace.ref.name, yunikorn.enabled(namespace)
@@ -49,18 +49,18 @@ class MigratedPlaces:
         return found
 
     def pods(self, every: Iterable[Pod]) -> list[QueueMapping]:
-        """Where Pods go that name a queue."""
+        """The queues of Pods that name one."""
         mine = [pod for pod in every if pod.scheduler_name == yunikorn.SCHEDULER and pod.yunikorn_queue]
         named = sorted({(pod.ref.namespace, pod.yunikorn_queue or "") for pod in mine})
         placed = ((namespace, self._place(namespace, queue, complain=True)) for namespace, queue in named)
         return [QueueMapping(namespace, path) for namespace, path in placed if path]
 
     def leaves(self) -> Iterator[Leaf]:
-        """The queues that rules make."""
+        """The queues that placement rules create."""
         return (leaf for leaf, _ in self._leaves.values())
 
     def inner(self) -> list[str]:
-        """The queues above these, whether they are declared or not."""
+        """The ancestors of these queues, declared or not."""
         steps = (path.split(".") for path in self._leaves)
         return sorted({".".join(each[:length]) for each in steps for length in range(2, len(each))})
 
@@ -89,13 +89,13 @@ class MigratedPlaces:
         known, first = self._leaves.setdefault(path, (leaf, namespace))
         if known != leaf:
             why = f"its quota for {path} differs from that of Namespace {first}; YuniKorn takes the newer application's"
-            self.lost.append(NotKept(f"Namespace {namespace}", "metadata.annotations", why, "agree on one quota"))
+            self.lost.append(NotKept(f"Namespace {namespace}", "metadata.annotations", why, "give both the same quota"))
         if leaf.max_applications and first == namespace:
             why = "Kueue does not count workloads"
             self.lost.append(NotKept(f"Namespace {namespace}", "namespace.maxApps", why, "limit `pods` in its quota"))
 
     def _templated(self, path: str) -> Leaf:
-        """The queue as the nearest template above makes it."""
+        """The queue with the values of the nearest child template of its ancestors."""
         above: ConfiguredQueue | None = None
         here = path
         while "." in here and above is None:

@@ -17,7 +17,7 @@ class ChangeOperation(StrEnum):
 
 
 class Occasion(StrEnum):
-    """What only few changes have, and many rules are about."""
+    """Features of rare changes. Many rules only judge changes with one of them."""
 
     DELETION = "an object is deleted"
     PLACEMENT = "a node is created or gets another parent"
@@ -28,10 +28,11 @@ class Occasion(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One object before and after; one of the two may be missing, never both.
+    """One object before and after a request. One of the two may be None, but not both.
 
-    `defects` are fields that must stay as they were and do not. `replaced` is what files had under the same
-    generateName: another object, whose faults were there before.
+    `defects`: the immutable fields that change.
+    `replaced`: the object with the same generateName in the files before the change. It is another object, but faults
+    that it had are not new.
     """
 
     before: KubeObject | None

@@ -1,4 +1,4 @@
-"""Faults in one text, what is wrong and then what to write, taken apart for a finding."""
+"""Makes the fix of a finding: splits texts into fault and fix, and makes patches of fixes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _WRITE = (", write ", ": write ")
 
 
 def apart(text: str, otherwise: str) -> tuple[str, str]:
-    """Split a text into fault and cure. The cure follows the last semicolon, or begins with `write`.
+    """Split a text into fault and fix. The fix follows the last semicolon, or begins with `write`.
 
-    `otherwise`: the cure for a text without one.
+    `otherwise`: the fix for a text that has none.
     """
     message, separator, cure = text.rpartition("; ")
     if separator:
@@ -29,14 +29,14 @@ def apart(text: str, otherwise: str) -> tuple[str, str]:
 
 
 def patch(defect: Defect) -> Patch:
-    """The fix as JSON Patch operations; empty where it is not certain, or where the field may be read in two ways."""
+    """The fix as JSON Patch operations; empty if it is not certain, or if the path of the field is ambiguous."""
     if defect.remove:
         return remove(defect.field)
     return rename(defect.field, defect.rename) or write(defect.field, defect.write)
 
 
 def rename(field: str, name: str) -> Patch:
-    """Another name for the field or key at this path; empty without a name."""
+    """A patch that renames the field or key at this path; empty without a name."""
     steps = fields.steps(field) if name else None
     if not steps:
         return ()
@@ -44,7 +44,7 @@ def rename(field: str, name: str) -> Patch:
 
 
 def write(field: str, value: str | int | None) -> Patch:
-    """Another value at this path; empty for None."""
+    """A patch that replaces the value at this path; empty for None."""
     steps = fields.steps(field) if value is not None else None
     return ({"op": "replace", "path": fields.pointer(*steps), "value": value},) if steps else ()
 
@@ -56,5 +56,5 @@ def remove(field: str) -> Patch:
 
 
 def write_only(field: str, wrong: str, near: Sequence[str]) -> Patch:
-    """The one name that is near; of several a person must choose, and other digits may be meant."""
+    """A patch that writes the only similar name; empty if there are several, or if the digits differ."""
     return write(field, near[0]) if len(near) == 1 and is_slip(wrong, near[0]) else ()

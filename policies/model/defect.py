@@ -1,4 +1,4 @@
-"""A fault of a single manifest, whatever else exists."""
+"""A fault of a single manifest, independent of other objects."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import dataclass
 class Defect:
     """One fault of a manifest.
 
-    `field` is the path as the user wrote it. `quantity` says that the value should be a quantity and is not.
-    `warning` says that the API server accepts the manifest all the same and drops what is at `field`; `unknown` that
-    this version does not have the field, so that kubectl refuses it.
-    `newer` says that a newer version may have it.
-    Where the cure is certain, `write` is what to write there, `rename` the name that the field has, and `remove` says
-    that the field is to go.
-    `meant` is the path of the known field that is nearest to an unknown one.
+    `field`: the path in the version of the manifest.
+    `quantity`: whether the value should be a quantity, but is not.
+    `warning`: whether the API server accepts the manifest, but drops the field.
+    `unknown`: whether the version of the manifest does not have the field, so that kubectl refuses it.
+    `newer`: whether a newer version may have the field.
+    `write`, `rename`, `remove`: the certain fix: the right value, the right name, or the removal of the field.
+    `meant`: the path of the most similar known field, for an unknown one.
     """
 
     field: str

@@ -1,4 +1,4 @@
-"""What can go wrong in the domain. Each error adds one fact; the doors decide what to make of it."""
+"""The errors of `policies`. Callers decide how to report them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterable
 from policies.model.suggestion import suggest
 
 _MOST_BEGUN = 4
-"""Rules whose ids begin with what was written, as far as a message lists them."""
+"""The most rules that a message lists because their ids begin with the written text."""
 
 
 class PolicyError(Exception):
-    """The root of Quotree's own errors."""
+    """The base class of Quotree's own errors."""
 
 
 class BadConfiguration(PolicyError):
-    """A configuration that cannot be used; `at` is the path of the key concerned."""
+    """The configuration cannot be used. `at`: the path of the key."""
 
     def __init__(self, message: str, at: str = ""):
         super().__init__(f"{at}: {message}" if at else message)
@@ -23,7 +23,7 @@ class BadConfiguration(PolicyError):
 
 
 class UnknownRule(PolicyError):
-    """An id that no rule has."""
+    """No rule has this id."""
 
     def __init__(self, id: str, rules: Iterable[str]):
         known = list(rules)

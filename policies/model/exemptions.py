@@ -1,4 +1,4 @@
-"""Exemptions: an annotation by which an object is excused from a rule for a while, with a reason.
+"""Exemptions: annotations that exempt an object from a rule until a day, with a reason.
 
 ignore.quotree.dev/<rule-id>: "reason; until=YYYY-MM-DD; ref=..."
 """
@@ -19,12 +19,17 @@ EXAMPLE = '"migration of the old tree; until=2026-12-31; ref=QUOTA-17"'
 _KEYS = ("until", "ref")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}").fullmatch
 _KEYED = re.compile(r"([A-Za-z]+)[ \t]*=(.*)", re.DOTALL).fullmatch
-_LONGEST_REASON = 500  # characters; it stands in every message of the finding that it excuses
+_LONGEST_REASON = 500  # characters; each message of an exempt finding has the reason
 
 
 @dataclass(frozen=True, slots=True)
 class Exemption:
-    """An excuse from one rule. `until` is its last day, in UTC; `flaw` is what is wrong with it, empty if nothing."""
+    """An exemption from one rule.
+
+    `until`: the last day, in UTC.
+    `ref`: a reference, such as a ticket.
+    `flaw`: why the exemption is not valid; empty if it is.
+    """
 
     rule: str
     reason: str = ""
@@ -45,7 +50,7 @@ class Exemption:
 
 
 def read(annotations: Mapping[str, object]) -> tuple[Exemption, ...]:
-    """The exemptions among these annotations, by rule."""
+    """The exemptions among these annotations, sorted by rule."""
     found = [
         parse(key.removeprefix(PREFIX), text)
         for key, text in annotations.items()
@@ -55,7 +60,7 @@ def read(annotations: Mapping[str, object]) -> tuple[Exemption, ...]:
 
 
 def parse(rule: str, text: str) -> Exemption:
-    """The exemption that this annotation makes; with a flaw where it makes none."""
+    """Read the annotation of an exemption. If it is not valid, the exemption has a flaw."""
     reason, *rest = (part.strip() for part in text.split(";"))
     values: dict[str, str] = {}
     for part in filter(None, rest):

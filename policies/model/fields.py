@@ -6,7 +6,7 @@ import re
 from typing import TypeAlias
 
 Path: TypeAlias = tuple[str | int, ...]
-"""The keys and indices from the top of a manifest to a value."""
+"""The keys and indexes that lead from the top of a manifest to a value."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+").fullmatch
 _STEP = re.compile(r"\[([^\]]+)\]|([A-Za-z0-9_-]+)")
@@ -24,7 +24,7 @@ def join(base: str, *steps: str | int) -> str:
 
 
 def enclosing(field: str) -> tuple[str, ...]:
-    """The field itself and each field that it is in: `spec.deserved[a/b]`, `spec.deserved`, `spec`."""
+    """The field itself and each field around it, such as `spec.deserved[a/b]`, `spec.deserved`, `spec`."""
     return tuple(field[: step.end()] for step in _STEP.finditer(field))[::-1]
 
 
@@ -34,11 +34,11 @@ def pointer(*steps: str | int) -> str:
 
 
 def unpointed(pointer: str) -> tuple[str, ...]:
-    """The keys of a JSON pointer, an index as its digits."""
+    """The keys of a JSON pointer. An index is a text of digits."""
     return tuple(step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:])
 
 
 def steps(field: str) -> Path | None:
-    """The keys and indices of a field path that `join` made; None where the path may be read in two ways."""
+    """The keys and indexes of a field path that `join` made; None if the path is ambiguous."""
     found = tuple(int(inner) if inner.isdigit() else inner or plain for inner, plain in _STEP.findall(field))
     return found if join("", *found) == field else None

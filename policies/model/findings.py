@@ -1,4 +1,4 @@
-"""What a rule reports, and what is done about it."""
+"""Findings, which rules report, and the actions and severities of findings."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _INDEX = re.compile(r"\[\d+\]")
 
 
 class Profile(StrEnum):
-    """`strict` closes the gaps that the three projects leave; `compat` answers as their own webhooks do today."""
+    """`strict` closes the gaps of the three projects; `compat` answers as their own webhooks do."""
 
     STRICT = "strict"
     COMPAT = "compat"
 
 
 class Action(StrEnum):
-    """What is done about a finding of a rule."""
+    """What happens to the findings of a rule."""
 
     DENY = "deny"
     WARN = "warn"
@@ -37,7 +37,7 @@ class Severity(StrEnum):
 
     @property
     def rank(self) -> int:
-        """0 for the worst."""
+        """The position in the order of severities; 0 for the worst."""
         return _RANKS[self]
 
 
@@ -49,7 +49,7 @@ FAILING: Mapping[str, frozenset[Severity]] = {
     "warning": frozenset({Severity.ERROR, Severity.WARNING}),
     "never": frozenset(),
 }
-"""The severities that fail a run, by what `--fail-on` says."""
+"""The severities that fail a run, by the value of `--fail-on`."""
 
 BOTH = frozenset(Profile)
 STRICT_ONLY = frozenset({Profile.STRICT})
@@ -83,13 +83,14 @@ def kind_field(missing: Ref) -> ObjectField:
 class Finding:
     """One violation of a rule. Its identity is (rule, object, field, subject).
 
-    `field`: its path as the user wrote it.
+    `field`: the path of the field in the version of the manifest.
     `subject`: distinguishes findings about one field, such as the name of a resource.
     `excess`: the size of the violation, in any unit that is constant for its identity. A finding that existed before
     the change, with no smaller excess, does not refuse the change.
     `causes`: other objects that contribute to it.
     `patch`: the fix as JSON Patch operations on the object as it was written; empty if no fix is certain.
-    `text_patch`: the same for a field inside a YAML text of the object. Each path leads to the text, and on into it.
+    `text_patch`: the same for a field inside a YAML text of the object. Each path leads to the text and continues in
+    it.
     `profiles`: the profiles in which it counts.
     `action`: its default action; None for that of the rule.
     `follows`: the fields that may cause it. It is a consequence of any other finding at one of them.
@@ -127,6 +128,6 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class NotEvaluated:
-    """A rule's word that it lacks the facts to judge; never to be read as a pass."""
+    """The result of a rule that lacks the objects that it needs. It must not be reported as passed."""
 
     reason: str

@@ -1,7 +1,7 @@
-"""The quota trees of a cluster and what is attached to them, as one immutable snapshot.
+"""The quota trees of a cluster and the objects that are attached to them, as one immutable snapshot.
 
-A change returns a new Forest that shares nearly all of the old one. It costs the depth of the tree and the logarithm
-of the number of siblings, never the size of the cluster. Every walk ends, also on a cycle.
+A change returns a new Forest that shares nearly all memory with the old one. Its time depends on the depth of the tree
+and the logarithm of the number of siblings, not on the size of the cluster. All walks end, even on a cycle.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NO_GROUPS: Groups = Trie(no_total)
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A node with its share. On a cycle, a share leaves the descendants out; otherwise it would be infinite."""
+    """A node with its share. The share of a node on a cycle leaves out its descendants, else it would be infinite."""
 
     node: Node
     share: SubtreeShare
@@ -37,7 +37,10 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """One snapshot. `known`: the kinds whose objects are all in it. Objects of other kinds may be missing."""
+    """One snapshot.
+
+    `known`: the kinds whose objects are all in the forest. Objects of other kinds may be missing.
+    """
 
     known: frozenset[GroupKind] = frozenset()
     _places: Trie[Ref, _Place, None] = _EMPTY
@@ -47,14 +50,14 @@ class Forest:
     _users: Trie[Ref, Users, None] = _EMPTY
     _groups: Trie[GroupKind, Groups, None] = _EMPTY
     _nodes_on_cycles: int = 0
-    """How many nodes lie on a cycle. It is nearly always 0; then no path upward has to be walked to find that out."""
+    """How many nodes are on a cycle. It is nearly always 0, and then no path has to be searched for cycles."""
 
     def node(self, ref: Ref) -> Node | None:
         place = self._places.get(ref)
         return place.node if place else None
 
     def get(self, ref: Ref) -> KubeObject | None:
-        """The object itself, node or not."""
+        """The object, which may be a node or not; None if it is absent."""
         return self.node(ref) or self._objects.get(ref)
 
     def __len__(self) -> int:
@@ -64,7 +67,7 @@ class Forest:
         return (place.node for place in self._places.values())
 
     def objects(self) -> Iterator[KubeObject]:
-        """Every object, nodes first, in no order."""
+        """All objects, nodes first, in no particular order."""
         yield from self.nodes()
         yield from self._objects.values()
 
@@ -75,12 +78,12 @@ class Forest:
         return len(self._children.get(ref) or NO_CHILDREN)
 
     def children(self, ref: Ref) -> list[Node]:
-        """The direct children, sorted by name. The parent need not have an object."""
+        """The direct children, sorted by name. Their parent need not exist as an object."""
         refs = sorted(child for child, _ in (self._children.get(ref) or NO_CHILDREN).items())
         return [self._places[child].node for child in refs]
 
     def below(self, ref: Ref) -> SubtreeShare:
-        """The total over the direct children's shares."""
+        """The total over the shares of the direct children."""
         return (self._children.get(ref) or NO_CHILDREN).total
 
     def beside(self, ref: Ref) -> SubtreeShare:
@@ -94,11 +97,11 @@ class Forest:
         return place.share if place else NOTHING
 
     def shares(self, ref: Ref) -> Iterator[tuple[Ref, SubtreeShare]]:
-        """The children with their shares, in no order. Costs the number of children: for messages, not for checks."""
+        """The children with their shares, in no particular order. Use it for messages only: it visits all children."""
         return (self._children.get(ref) or NO_CHILDREN).items()
 
     def ancestors(self, ref: Ref) -> Iterator[Ref]:
-        """Upward from the parent to the root, which may have no object; each once, so a cycle ends the walk."""
+        """The ancestors from the parent to the root, which may have no object. On a cycle, each is yielded once."""
         places = self._places
         place = places.get(ref)
         if not self._nodes_on_cycles:
@@ -134,7 +137,7 @@ class Forest:
         return place is not None and place.on_cycle
 
     def ends_at_root(self, ref: Ref) -> bool:
-        """Whether neither the node nor an ancestor lies on a cycle."""
+        """Whether neither the node nor an ancestor is on a cycle."""
         if not self._nodes_on_cycles:
             return True
         place = self._places.get(ref)
@@ -145,48 +148,48 @@ class Forest:
         return place is None
 
     def cycle(self, ref: Ref) -> tuple[Ref, ...]:
-        """The cycle that `ref` lies on, from `ref` upward; empty if there is none."""
+        """The cycle that `ref` is on, from `ref` upward; empty if it is on none."""
         return (ref, *self.ancestors(ref)) if self.on_cycle(ref) else ()
 
     def attached(self, ref: Ref) -> Iterator[Attached]:
-        """The LocalQueues and the work that name this node, in no order."""
+        """The LocalQueues and the work that name this node, in no particular order."""
         return (self._attached.get(ref) or NONE_ATTACHED).values()
 
     def attached_count(self, ref: Ref) -> int:
         return len(self._attached.get(ref) or NONE_ATTACHED)
 
     def users(self, ref: Ref) -> Iterator[Ref]:
-        """The objects that name this one by `uses`, in no order; it need not exist."""
+        """The objects whose `uses` has this ref, in no particular order. The object of the ref need not exist."""
         return (self._users.get(ref) or NO_USERS).values()
 
     def count_users(self, ref: Ref) -> int:
         return len(self._users.get(ref) or NO_USERS)
 
     def groups(self, kind: GroupKind) -> Iterator[Ref]:
-        """The names of this kind that objects share by `group_share`, in no order; each has one object at least."""
+        """The names of this kind in `group_share` of any objects, in no particular order."""
         return (name for name, _ in (self._groups.get(kind) or NO_GROUPS).items())
 
     def members(self, name: Ref) -> Children:
-        """The objects that share this name, each with its share; `total` is the sum."""
+        """The objects with this name in `group_share`, each with its share; `total` is the sum."""
         return (self._groups.get(name.group_kind) or NO_GROUPS).get(name) or NO_CHILDREN
 
     def knowing(self, kinds: Iterable[GroupKind]) -> Forest:
         return replace(self, known=self.known | frozenset(kinds))
 
     def indexed(self) -> Forest:
-        """The same forest with an index for frequent reads. Building it visits every object."""
+        """The same forest with an index for frequent reads. To build it, all objects are visited."""
         return replace(self, _places=self._places.indexed(), _children=self._children.indexed())
 
     def put(self, obj: KubeObject) -> Forest:
-        """The forest with this object in it, in place of the one of the same identity."""
+        """The forest with this object, which replaces one with the same ref."""
         return self.put_all((obj,))
 
     def drop(self, ref: Ref) -> Forest:
-        """The forest without this object. Its children stay, below a parent without an object."""
+        """The forest without this object. Its children stay, below a parent that has no object."""
         return self.drop_all((ref,))
 
     def put_all(self, objects: Iterable[KubeObject]) -> Forest:
-        """The forest with all of these objects. The deepest come first, so that each share is computed only once."""
+        """The forest with these objects. The deepest nodes are added first, so that each share is computed once."""
         every = children_first(objects)
         if len(every) == 1 and self.get(every[0].ref) is every[0]:
             return self
@@ -207,7 +210,7 @@ class Forest:
 
 
 class _Draft:
-    """The next Forest while it is built. It is not shared yet, so it may change the trie pages that it created."""
+    """Builds the next Forest. It may change trie pages that it has created, since nothing else has them yet."""
 
     def __init__(self, base: Forest):
         self.base = base
@@ -222,7 +225,7 @@ class _Draft:
         self.nodes_on_cycles = base._nodes_on_cycles
 
     def forest(self) -> Forest:
-        """The finished forest; the base itself if nothing changed."""
+        """The finished forest; the base if nothing has changed."""
         if not self.changed:
             return self.base
         tries = self.places, self.edges, self.objects, self.attached, self.users, self.groups
@@ -284,7 +287,7 @@ class _Draft:
     def set_node(self, ref: Ref, node: Node | None) -> None:
         old = self.places.get(ref)
         if old is not None and node is not None and node.parent == old.node.parent and not old.on_cycle:
-            share = node.share(self._below(ref))  # its way up is as it was, so no cycle opens or closes
+            share = node.share(self._below(ref))  # its parent is the same, so no cycle appears or ends
             self._set(ref, _Place(node, share, False))
             if self._store_share(ref, node.parent, share):
                 self._climb(node.parent)
@@ -300,7 +303,10 @@ class _Draft:
         closed = self._cycle_through(ref)
         for member in closed:
             self._settle(member, on_cycle=True)
-        for member in [*broken[1:], *broken[:1]]:  # from the old parent upward: each needs those below it first
+        for member in [
+            *broken[1:],
+            *broken[:1],
+        ]:  # from the old parent upward, since each share needs those of the children
             if member not in closed:
                 self._settle(member, on_cycle=False)
         if old:
@@ -326,7 +332,7 @@ class _Draft:
         self.attached = queues.put(queue, attachments, self.owner) if len(attachments) else queues.drop(queue)
 
     def _cycle_through(self, ref: Ref) -> list[Ref]:
-        """The cycle through `ref`, from `ref` upward; empty if the path upward does not lead back to it."""
+        """The cycle through `ref`, from `ref` upward; empty if its ancestors do not lead back to it."""
         loop: list[Ref] = []
         seen: set[Ref] = set()
         here: Ref | None = ref
@@ -370,7 +376,7 @@ class _Draft:
         return True
 
     def _climb(self, ref: Ref | None) -> None:
-        """Settle upward until nothing changes. A cycle ends the walk: shares on it do not depend on descendants."""
+        """Settle the ancestors until a share does not change. Stops at a cycle, whose shares leave out descendants."""
         while ref is not None:
             place = self.places.get(ref)
             if place is None or place.on_cycle or not self._settle(ref, on_cycle=False):

@@ -1,4 +1,4 @@
-"""What a dialect makes of a manifest: typed values that rules read, never raw dicts."""
+"""The typed objects that dialects read from manifests, and that rules use."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from policies.model.pools import Pool
 
 
 class GroupKind(NamedTuple):
-    """An API group and a kind in it; the version is left out since all versions hold the same object."""
+    """An API group and a kind, without a version, since all versions are views of the same object."""
 
     group: str
     kind: str
 
     @classmethod
     def of(cls, api_version: str, kind: str) -> GroupKind:
-        """The group is the part of apiVersion before the slash; core kinds have none."""
+        """The group is the part of apiVersion before the slash. Kinds of the core group have none."""
         return cls(api_version.rpartition("/")[0], kind)
 
 
 class Ref(NamedTuple):
-    """The identity of an object in a cluster; `namespace` is empty for cluster-scoped kinds."""
+    """The identity of an object in a cluster. `namespace`: empty for cluster-scoped kinds."""
 
     group: str
     kind: str
@@ -37,12 +37,12 @@ class Ref(NamedTuple):
 
     @property
     def is_generated(self) -> bool:
-        """Whether the API server will choose the name (generateName), as no name has a `*`."""
+        """Whether the API server will choose the name because of generateName. Such a Ref has a `*` in its name."""
         return "*" in self.name
 
     @property
     def key(self) -> str:
-        """Its name among the objects of its kind; see `joined`."""
+        """The name with the namespace; see `joined`."""
         return joined(self.namespace, self.name)
 
     def __str__(self) -> str:
@@ -50,12 +50,12 @@ class Ref(NamedTuple):
 
 
 def joined(namespace: str, name: str) -> str:
-    """The name of an object among those of its kind: `namespace/name`, or the bare name of what is in no namespace."""
+    """`namespace/name`, or only the name of a cluster-scoped object. It is unique among the objects of a kind."""
     return f"{namespace}/{name}" if namespace else name
 
 
 def parted(name: str) -> tuple[str, str]:
-    """The namespace, empty for none, and the bare name of what `joined` names."""
+    """The namespace and the name in a result of `joined`."""
     namespace, _, bare = name.rpartition("/")
     return namespace, bare
 
@@ -64,8 +64,8 @@ def parted(name: str) -> tuple[str, str]:
 class KubeObject:
     """One object as its dialect read it.
 
-    `defects` are what its manifest has that cannot be read; the fields concerned count as absent. `exemptions` are the
-    rules that it asks to be excused from.
+    `defects`: the faults of its manifest. Faulty fields count as absent.
+    `exemptions`: the exemptions in its annotations.
     """
 
     ref: Ref
@@ -75,20 +75,20 @@ class KubeObject:
 
     @property
     def judged_as(self) -> GroupKind:
-        """The kind that selects the rules for it."""
+        """The kind by which its rules are selected."""
         return self.ref.group_kind
 
     @property
     def is_work(self) -> bool:
-        """Whether it asks for quota: it comes and goes, and no one keeps it in files."""
+        """Whether it is work, which requests quota. Work is short-lived and usually not kept in files."""
         return False
 
     def uses(self) -> frozenset[Ref]:
-        """Objects that it names beside a parent or a queue, and that are missed when they go."""
+        """The objects that it refers to, without its parent or queue. Rules report it if one of them is deleted."""
         return frozenset()
 
     def group_share(self) -> tuple[Ref, SubtreeShare] | None:
-        """The name that it shares with others, and what it adds to their total; None for most objects."""
+        """The name of a group of objects with a total, and its share of the total; None for most objects."""
         return None
 
 
@@ -96,7 +96,8 @@ class KubeObject:
 class Attached(KubeObject):
     """An object that names a node of a tree: work submitted to a queue, or a LocalQueue.
 
-    `queue` is None where it names none. `queue_field` is the path under which the user wrote it.
+    `queue`: the node; None if it names none.
+    `queue_field`: the path of the name.
     """
 
     queue: Ref | None
@@ -132,14 +133,15 @@ NOTHING = SubtreeShare()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node(KubeObject):
-    """A node of a quota tree. A dialect's subclass says in `share` what the node shows upward.
+    """A node of a quota tree.
 
-    `parent_field` is the path under which the user wrote the parent, or would.
+    `parent`: None for a root.
+    `parent_field`: the path of the parent in the version of its manifest.
     """
 
     parent: Ref | None
     parent_field: str
 
     def share(self, below: SubtreeShare) -> SubtreeShare:
-        """This subtree's share, given the total over the children's."""
+        """The share of this subtree for its parent. `below`: the total over the shares of its children."""
         return SubtreeShare(height=below.height + 1)

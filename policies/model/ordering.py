@@ -1,4 +1,4 @@
-"""The best order to put many objects into a forest."""
+"""Finds the fastest order to put many objects into a forest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from policies.model.objects import KubeObject, Node, Ref
 
 
 def children_first(objects: Iterable[KubeObject]) -> list[KubeObject]:
-    """The deepest nodes first, so that each node settles once; the other way round each would touch all above it."""
+    """The objects, deepest nodes first, so that each share is computed once. In the reverse order, each node would
+    change the shares of all its ancestors again."""
     every = list(objects)
     if len(every) < 2:
         return every
@@ -20,7 +21,7 @@ def children_first(objects: Iterable[KubeObject]) -> list[KubeObject]:
 
 
 def _measure(ref: Ref, parents: dict[Ref, Ref | None], depth: dict[Ref, int]) -> None:
-    """Find the depth of `ref` and of all above it. On a cycle any order is as good as another."""
+    """Find the depth of `ref` and of its ancestors. The order on a cycle does not matter."""
     path: dict[Ref, None] = {}
     here: Ref | None = ref
     while here is not None and here in parents and here not in depth and here not in path:

@@ -1,7 +1,8 @@
-"""The sums over a subtree of Kueue that its parent needs, for one pair of flavor and resource, and their arithmetic.
+"""The sums over a subtree of Kueue that its parent needs for one FlavorResource, and the arithmetic with them.
 
-Amounts are integers as Kueue keeps them: milli-CPU for cpu, whole units for all else, rounded up. UNLIMITED stands for
-what does not fit a signed 64-bit integer. Source: Kueue v0.19, pkg/resources/amount.go, pkg/cache/scheduler.
+Amounts are integers as in Kueue: milli-CPU for cpu, whole units for all other resources, rounded up. UNLIMITED stands
+for all amounts that do not fit a signed 64-bit integer. Source: Kueue v0.19, pkg/resources/amount.go,
+pkg/cache/scheduler.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from policies.model.quantity import INT64_MAX, Format, Quantity
 
 UNLIMITED = INT64_MAX
 LEAST = -INT64_MAX - 1
-"""No amount is smaller."""
+"""The smallest amount."""
 _CPU = "cpu"
 _BYTES = ("memory", "ephemeral-storage")
 _UNLIMITED_CPU = INT64_MAX // 1000 * 10**9
-"""From this number of nano-CPU on, milli-CPU would not fit 64 bits. Kueue has the same bound."""
+"""The number of nano-CPU from which milli-CPU would not fit 64 bits. Kueue has the same limit."""
 
 
 class Terms(NamedTuple):
@@ -29,12 +30,12 @@ class Terms(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """The amounts of one subtree for one pair, or their totals over siblings.
+    """The amounts of one subtree for one FlavorResource, or their totals over siblings.
 
     `lent`: the quota that others may use.
     `taken`: the reserved quota that it takes from the quota of its parent, which includes its lent quota.
-    `queues`: the number of ClusterQueues that list the pair.
-    `smallest`, `largest`: the nominal quotas of the siblings, of those above 0; 0 if there are none.
+    `queues`: the number of ClusterQueues that list the FlavorResource.
+    `smallest`, `largest`: the smallest and largest nominal quota above 0 of the siblings; 0 if there are none.
     """
 
     lent: int = 0
@@ -63,37 +64,37 @@ def written(resource: str, amount: int) -> str:
         return "unlimited"
     unit = 1000 if resource == _CPU else 1
     if resource not in _BYTES and amount % unit == 0 and abs(amount) < 10**6 * unit:
-        return str(amount // unit)  # 4000, not 4k: nobody counts thousands of cores or devices
+        return str(amount // unit)  # 4000, not 4k, as users write cores and devices
     like: Format = "BinarySI" if resource in _BYTES else "DecimalSI"
     return str(Quantity.of_nano(amount * (10**6 if resource == _CPU else 10**9), like))
 
 
 def plus(a: int, b: int) -> int:
-    """a + b; what is unlimited stays so, and what grows beyond 64 bits becomes so."""
+    """a + b. UNLIMITED if one of them is, or if the sum does not fit 64 bits."""
     return UNLIMITED if UNLIMITED in (a, b) else _bounded(a + b)
 
 
 def minus(a: int, b: int) -> int:
-    """a - b; unlimited less unlimited is 0, unlimited less anything else is unlimited."""
+    """a - b. If both are UNLIMITED it is 0; if only `a` is, UNLIMITED."""
     if a == UNLIMITED:
         return 0 if b == UNLIMITED else UNLIMITED
     return LEAST if b == UNLIMITED else _bounded(a - b)
 
 
 def _bounded(amount: int) -> int:
-    """Within 64 bits. By comparison, since `max` and `min` are calls and this is asked for each quota several times."""
+    """The amount within 64 bits. Comparisons are faster than calls of `max` and `min`, and this runs very often."""
     if LEAST <= amount <= UNLIMITED:
         return amount
     return UNLIMITED if amount > 0 else LEAST
 
 
 def subtree_quota(terms: Terms, below: Pool) -> int:
-    """The quota of the subtree: its own quota and what its children lend."""
+    """The subtree quota: the node's own quota and the quota that its children lend."""
     return plus(terms.nominal, below.lent)
 
 
 def local_quota(terms: Terms, subtree: int) -> int:
-    """The part that only the subtree itself can use."""
+    """The local quota: the part of the subtree quota that only the subtree can use."""
     return 0 if terms.lending is None else max(0, minus(subtree, terms.lending))
 
 
@@ -105,7 +106,7 @@ def upward_share(terms: Terms, below: Pool, usage: int, queues: int) -> Pool:
 
 
 def joined(shares: Iterable[Pools]) -> dict[str, Pool]:
-    """The total over siblings. It is taken for every step of every change, so it adds up columns, not pool by pool."""
+    """The total over siblings. It runs for every change, so for speed it adds up columns, not pools."""
     together: dict[str, list[Pool]] = {}
     for pools in shares:
         for pair, pool in pools.items():

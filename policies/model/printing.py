@@ -1,14 +1,14 @@
-"""How a text that others wrote may be shown: in a refusal, a warning, a report, a log, an Event."""
+"""Makes texts of users safe to show in a refusal, a warning, a report, a log or an Event."""
 
 from __future__ import annotations
 
 
 def plain(text: str) -> str:
-    """The text on one line, with an escape such as `\\x1b` or `\\u202e` for each character that does not print.
+    """The text on one line, with an escape such as `\\x1b` or `\\u202e` for each character that is not printable.
 
-    A name in a manifest must not move the cursor, end the line, or turn the direction of what follows: that is how a
-    refusal is made to look like something else. `str.isprintable` knows them all: C0 and C1, line and paragraph
-    separators, halves of surrogate pairs, and formats such as U+202E and U+2066.
+    A name in a manifest must not move the cursor, end the line, or change the direction of the text after it, since
+    this could make a refusal look like another message. `str.isprintable` is false for all such characters: C0 and C1,
+    line and paragraph separators, halves of surrogate pairs, and formats such as U+202E and U+2066.
     """
     if text.isprintable():
         return text

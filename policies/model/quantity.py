@@ -1,16 +1,16 @@
-"""Kubernetes quantities as exact integers, and amounts: quantities by resource name.
+"""Kubernetes quantities as exact integers, and mappings of quantities by resource name.
 
 The grammar is that of apimachinery's `ParseQuantity`: a sign, digits with an optional fraction, then one of the
-suffixes n u m k M G T P E, Ki Mi Gi Ti Pi Ei, or an exponent as in 1e3; nothing else, not even a blank. As there, a
-value finer than one nano is rounded away from zero, and one with a binary suffix is capped at the largest int64.
+suffixes n u m k M G T P E, Ki Mi Gi Ti Pi Ei, or an exponent as in 1e3. Nothing else is allowed, not even a blank. As
+in Go, a value finer than one nano is rounded away from zero, and a value with a binary suffix is capped at the largest
+int64.
 
-Three things differ from Go, all on purpose:
-- a text without a digit is refused (`ParseQuantity` reads "m", "Ki", "+" and "." as zero, against its own grammar);
-- a text of more than `MAX_LENGTH` characters, an exponent beyond `MAX_EXPONENT` and a value of 1e900 or more are
-  refused, since 1e999999999 would take gigabytes once anything is added to it (Go takes it, and lets exponents wrap
-  around at 32 bits);
-- canonical text never loses its suffix: 1000E prints as 1e21, and a binary sum beyond Ei stays in Ei (there
-  apimachinery 0.36 prints 1).
+There are three intended differences to Go:
+- A text without a digit is refused. (`ParseQuantity` reads "m", "Ki", "+" and "." as zero, against its own grammar.)
+- A text of more than `MAX_LENGTH` characters, an exponent beyond `MAX_EXPONENT` and a value of 1e900 or more are
+  refused, since a sum with 1e999999999 would take gigabytes. (Go accepts it, and exponents wrap around at 32 bits.)
+- Canonical text never loses its suffix: 1000E prints as 1e21, and a binary sum beyond Ei prints in Ei. (apimachinery
+  0.36 prints 1 for it.)
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ Format: TypeAlias = Literal["DecimalSI", "BinarySI", "DecimalExponent"]
 
 INT64_MAX = 2**63 - 1
 MAX_LENGTH = 1000
-"""Characters of a quantity's text that are read; the longest that means anything in a cluster has about 20."""
+"""The most characters of a quantity. The longest one that makes sense in a cluster has about 20."""
 _SHORT = 32
-"""Characters of a quantity that is worth to be kept for the next one that is written so."""
+"""The most characters of a quantity that is cached."""
 MAX_EXPONENT = 900
-"""Largest power of ten, up or down; below MAX_LENGTH, so that the canonical text of what was read can be read again."""
+"""The largest exponent, positive or negative. Below MAX_LENGTH, so that a canonical text can be read again."""
 
 _UNIT = 10**9
-"""Nano in one whole unit."""
+"""The nano units in one whole unit."""
 _MILLI = 10**6
-"""Nano in one milli."""
+"""The nano units in one milli unit."""
 _BINARY_CAP = INT64_MAX * _UNIT
 _TOO_LARGE = 10**MAX_EXPONENT * _UNIT
 _DECIMAL_SUFFIXES = {-9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
@@ -44,18 +44,18 @@ _BINARY_SUFFIXES = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"]
 _SUFFIXES: dict[str, tuple[int, int, Format]] = {
     suffix: (10 ** (9 + power), 1, "DecimalSI") for power, suffix in _DECIMAL_SUFFIXES.items()
 }
-"""Suffix -> its value in nano, as factor and divisor, and its format."""
+"""The value of each suffix in nano, as factor and divisor, and its format."""
 _SUFFIXES |= {suffix: (_UNIT << 10 * power, 1, "BinarySI") for power, suffix in enumerate(_BINARY_SUFFIXES) if suffix}
 _GRAMMAR = re.compile(r"([+-]?)(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?([numkMGTPE]?|[KMGTPE]i|[eE][+-]?[0-9]+)").fullmatch
 
 
 class BadQuantity(ValueError):
-    """A value that is not a Kubernetes quantity; the message says what was found, what is wrong and an obvious cure."""
+    """The value is not a Kubernetes quantity. The message has the value, the fault, and a fix if it is obvious."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Quantity:
-    """An exact amount in units of 1e-9. Quantities are equal, and ordered, by value alone: 1Gi equals 1024Mi."""
+    """An exact amount in units of 1e-9. Quantities are compared by value: 1Gi equals 1024Mi."""
 
     nano: int
     format: Format = "DecimalSI"
@@ -68,13 +68,13 @@ class Quantity:
 
     @staticmethod
     def parse(value: object) -> Quantity:
-        """What a text or an integer of a manifest means. Raises BadQuantity, for booleans and floats too."""
+        """Read a text or an integer of a manifest. Raises BadQuantity, also for booleans and floats."""
         if isinstance(value, str):
             return _parse_short(value) if len(value) <= _SHORT else _parse(value)
         if isinstance(value, int) and not isinstance(value, bool):
             if (
                 value.bit_length() > 3321
-            ):  # at most 1000 digits; asked first, because printing a huge integer takes long
+            ):  # at most 1000 digits; checked first, because it takes long to print a huge integer
                 raise BadQuantity(f"an integer of more than {MAX_LENGTH} digits is too large for a quantity")
             return _parse_number(value)
         raise BadQuantity(_wrong_type(value))
@@ -86,12 +86,12 @@ class Quantity:
 
     @property
     def text(self) -> str:
-        """The quantity as the user wrote it; the canonical text for a computed one."""
+        """The text as the user wrote it; for a computed quantity, the canonical text."""
         return self.written or str(self)
 
     @property
     def value(self) -> str | int:
-        """The quantity as another field of the manifest should have it: a number where it was one, else a text."""
+        """The quantity as it should be written into another field: a number if it was read from one, else a text."""
         return int(self.text) if self.is_number else self.text
 
     def units(self) -> int:
@@ -103,7 +103,7 @@ class Quantity:
         return _divide_away_from_zero(self.nano, _MILLI)
 
     def __str__(self) -> str:
-        """Canonical text: no fraction, the largest suffix that needs none (apimachinery's CanonicalizeBytes)."""
+        """The canonical text: no fraction, and the largest suffix without one (apimachinery's CanonicalizeBytes)."""
         if self.nano == 0:
             return "0"
         if self.format == "BinarySI" and abs(self.nano) >= 1024 * _UNIT and self.nano % _UNIT == 0:
@@ -114,7 +114,7 @@ class Quantity:
         return f"Quantity({self.text!r})"
 
     def __add__(self, other: Quantity) -> Quantity:
-        """Exact; in the format of the first operand that is not zero."""
+        """The exact sum, in the format of the first operand that is not zero."""
         return Quantity(self.nano + other.nano, self.format if self.nano else other.format)
 
     def __sub__(self, other: Quantity) -> Quantity:
@@ -148,21 +148,21 @@ Quantity.ZERO = Quantity(0, "DecimalSI", "0")
 # -- quantities by resource name ---------------------------------------------------------------------------------------
 
 Quantities: TypeAlias = Mapping[str, Quantity]
-"""Quantities by resource name. Numbers of a fixed unit are `Amounts`."""
+"""Quantities by resource name."""
 
 
 def add(a: Quantities, b: Quantities) -> dict[str, Quantity]:
-    """Resource by resource; a name that one side lacks counts as zero there."""
+    """The sum of each resource. A resource that one side lacks counts as zero."""
     return {name: a.get(name, Quantity.ZERO) + b.get(name, Quantity.ZERO) for name in {**a, **b}}
 
 
 def product(a: Quantity, b: Quantity) -> Quantity:
-    """a * b, away from zero where it is finer than one nano; in the format of `a`."""
+    """a * b in the format of `a`. If it is finer than one nano, it is rounded away from zero."""
     return Quantity(_divide_away_from_zero(a.nano * b.nano, _UNIT), a.format)
 
 
 def canonical(value: object) -> object:
-    """The quantity in Kubernetes' canonical form; a value that is not a quantity stays as it is."""
+    """The quantity in Kubernetes' canonical form. A value that is not a quantity is returned unchanged."""
     try:
         return str(Quantity.parse(value))
     except BadQuantity:
@@ -170,12 +170,12 @@ def canonical(value: object) -> object:
 
 
 def maximum(a: Quantities, b: Quantities) -> dict[str, Quantity]:
-    """The larger of both, resource by resource; a name that one side lacks keeps the amount of the other."""
+    """The larger amount of each resource. If only one side has a resource, its amount."""
     return {name: max(a.get(name, amount), b.get(name, amount)) for name, amount in {**a, **b}.items()}
 
 
 def minimum(a: Quantities, b: Quantities) -> dict[str, Quantity]:
-    """The smaller of both, resource by resource; a name that one side lacks keeps the amount of the other."""
+    """The smaller amount of each resource. If only one side has a resource, its amount."""
     return {name: min(a.get(name, amount), b.get(name, amount)) for name, amount in {**a, **b}.items()}
 
 
@@ -198,7 +198,7 @@ def _parse_number(number: int) -> Quantity:
     return replace(_parse(str(number)), is_number=True)
 
 
-_parse_short = lru_cache(maxsize=4096)(_parse)  # the quotas of a cluster repeat themselves
+_parse_short = lru_cache(maxsize=4096)(_parse)  # a cluster has the same few quantities many times
 
 
 def _magnitude(text: str, digits: str, decimals: int, suffix: str) -> tuple[int, Format]:
@@ -213,7 +213,7 @@ def _magnitude(text: str, digits: str, decimals: int, suffix: str) -> tuple[int,
 
 
 def _exponent(text: str, suffix: str) -> tuple[int, int, Format]:
-    """1e<exponent> in nano, as factor and divisor."""
+    """The value of `e<exponent>` in nano, as factor and divisor, and its format."""
     power = int(suffix[1:]) + 9
     if abs(power - 9) > MAX_EXPONENT:
         raise BadQuantity(f"{_shown(text)} is not a valid quantity: its exponent lies beyond {MAX_EXPONENT}")
@@ -242,7 +242,7 @@ def _binary_text(units: int) -> str:
     return f"{units}{_BINARY_SUFFIXES[power]}"
 
 
-# -- what is wrong with a text -----------------------------------------------------------------------------------------
+# -- messages about faults ---------------------------------------------------------------------------------------------
 
 _NUMBER = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(.*)", re.DOTALL).fullmatch
 _FORM = "write digits and one of n u m k M G T P E Ki Mi Gi Ti Pi Ei, as in 4, 500m or 64Gi"
@@ -273,7 +273,8 @@ def _fault(text: str) -> str:
 
 
 def _suffix_cure(number: str, suffix: str) -> str:
-    """64MiB is 64Mi and 64MB is 64M; whether 64K or 64g means powers of 1000 or of 1024 only its author knows."""
+    """The fix for an unknown suffix. 64MiB means 64Mi, and 64MB means 64M. 64K and 64g can mean powers of 1000 or
+    1024."""
     stem = re.sub(r"(b|bytes?)$", "", suffix.lower())
     binary = stem[:1].upper() + stem[1:]
     if len(stem) != 1:
@@ -283,7 +284,7 @@ def _suffix_cure(number: str, suffix: str) -> str:
 
 
 def correction(value: object) -> str | None:
-    """The quantity that an invalid value certainly means; None if only its author knows."""
+    """The quantity that an invalid value certainly means; None if it is not certain."""
     if isinstance(value, float | Decimal) and not isinstance(value, bool):
         text = str(value)
     elif isinstance(value, str) and len(value) <= MAX_LENGTH:
@@ -296,13 +297,14 @@ def correction(value: object) -> str | None:
 
 
 def _of_suffix(number: str, suffix: str) -> str:
-    """64MiB is 64Mi and 64MB is 64M. One letter, as in 64K, may mean powers of 1000 or of 1024."""
+    """The quantity with the suffix corrected: 64MiB means 64Mi, and 64MB means 64M. A single letter, as in 64K, is not
+    certain: it can mean powers of 1000 or 1024."""
     stem = re.sub(r"(b|bytes?)$", "", suffix.lower())
     return number + ("k" if stem == "k" else stem[:1].upper() + stem[1:])
 
 
 def _cure(text: str, addition: str = "") -> str:
-    """`, write <text>`, if that is a quantity at all; else the form that one has."""
+    """`, write <text>` if the text is a quantity, else the form of quantities."""
     return f", write {text}{addition}" if _GRAMMAR(text) else f", {_FORM}"
 
 
@@ -318,5 +320,5 @@ def _wrong_type(value: object) -> str:
 
 
 def _shown(text: str) -> str:
-    """Quoted, and cut where it would flood a message."""
+    """The text for a message: quoted, and cut if it is long."""
     return repr(text if len(text) <= 40 else text[:37] + "...")

@@ -1,25 +1,25 @@
-"""What to write in place of a name that nobody knows: the one `did you mean` of the project."""
+"""Suggests names for an unknown name. All messages with `did you mean` use this module."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 
-_SLIPS = 3  # letters; more are another name
-_CHOICES = 3  # names; who must choose among more looks them up
-_SHORTEST = 3  # letters of a word that may have a slip: `eu` and `us` are both meant
-_LISTED = 60  # names; a longer list helps nobody
+_SLIPS = 3  # the most wrong letters; with more it is another name
+_CHOICES = 3  # the most names of a question; a user looks up a longer list elsewhere
+_SHORTEST = 3  # the fewest letters of a word that may be misspelt: `eu` and `us` are two words
+_LISTED = 60  # the most names that are listed
 _LETTERS = "abcdefghijklmnopqrstuvwxyz-."
-_LONGEST = 63  # characters; a longer name is no slip of the finger, and would take thousands of look-ups
+_LONGEST = 63  # the most characters of a name that is compared; a longer one would take thousands of look-ups
 
 
 def close(wrong: object, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The known name that is most like the wrong one; None where none is."""
+    """The known name that is most similar to the wrong one; None if none is similar."""
     return next(iter(get_close_matches(str(wrong), list(known), n=1, cutoff=cutoff)), None)
 
 
 def suggest(wrong: object, known: Iterable[str]) -> str:
-    """The close name, else all that are known; empty where these are too many to list."""
+    """The question for the closest name, or else the list of all known names; empty if they are too many."""
     names = list(dict.fromkeys(known))
     near = close(wrong, names)
     if near is not None:
@@ -28,32 +28,33 @@ def suggest(wrong: object, known: Iterable[str]) -> str:
 
 
 def bare(name: str) -> str:
-    """The name without case and separators."""
+    """The name in lower case without separators."""
     return name.replace("_", "").replace("-", "").lower()
 
 
 def only(wrong: str, known: Iterable[str]) -> str:
-    """The one known name that differs by slips; empty where none or several do, so that nothing is certain."""
+    """The only known name that the wrong one is a misspelling of; empty if there are none or several."""
     near = KnownNames(known).near(wrong)
     return near[0] if len(near) == 1 else ""
 
 
 def certain(wrong: str, known: Iterable[str]) -> str:
-    """The same name in another case, else the only one that differs by slips; empty where nothing is certain."""
+    """The known name in another case, or else the only one that the wrong one is a misspelling of; empty if not
+    certain."""
     names = list(known)
     same = [name for name in names if name.lower() == wrong.lower()]
     return (same[0] if len(same) == 1 else "") if same else only(wrong, names)
 
 
 def did_you_mean(near: Sequence[str]) -> str:
-    """The question about the names that are near, at least one: of several a person must choose."""
+    """The question about similar names, of which there is at least one. If there are several, the user must choose."""
     return f"did you mean {' or '.join(near[:_CHOICES])}?"
 
 
 def choice(wrong: str, words: Sequence[str]) -> tuple[str, str | None]:
-    """The cure where one of a few fixed words without digits is expected, and the word that is meant.
+    """The fix where one of a few words without digits is expected, and the word that is meant.
 
-    A digit is then a slip as well. None for the word if it is not certain.
+    A digit counts as a wrong letter here. The word is None if it is not certain.
     """
     meant = certain(wrong, words) or certain("".join(each for each in wrong if not each.isdigit()), words)
     if meant:
@@ -62,7 +63,7 @@ def choice(wrong: str, words: Sequence[str]) -> tuple[str, str | None]:
 
 
 class KnownNames:
-    """Names of objects, to find the one that was meant. Looks at those with the same digits and a similar length."""
+    """Names of objects, to find the one that was meant. Only names with the same digits and a similar length count."""
 
     def __init__(self, names: Iterable[str]):
         self._names = frozenset(names)
@@ -71,11 +72,12 @@ class KnownNames:
             self._by_form.setdefault((_digits(name), len(name)), []).append((name, frozenset(name.lower())))
 
     def nearest(self, wrong: str) -> str | None:
-        """The one that differs least, and the first by name of several; None where all differ by more than slips."""
+        """The most similar name, and of several the first by name; None if the name is not a misspelling of any."""
         return next(iter(self.near(wrong)), None)
 
     def near(self, wrong: str) -> list[str]:
-        """All that differ by slips only, the nearest first; if there are none, those with one 0 more or less."""
+        """All names that it may be a misspelling of, the most similar first. Without any, those with one 0 more or
+        less."""
         if len(wrong) > _LONGEST:
             return []
         digits, letters = _digits(wrong), frozenset(wrong.lower())
@@ -84,23 +86,24 @@ class KnownNames:
             name
             for length in lengths
             for name, others in self._by_form.get((digits, length), ())
-            if len(letters ^ others) <= 2 * _SLIPS  # a slip puts one letter in place of another
+            if len(letters ^ others) <= 2 * _SLIPS  # a wrong letter is one difference in each of the two sets
         )
         near = ((slips, name) for name in alike if (slips := _slips_between(wrong, name)))
         return [name for _, name in sorted(near)] or _existing(_zero_slips(wrong), self._names.__contains__)
 
 
 def is_slip(wrong: str, name: str) -> bool:
-    """Whether one may be written for the other: in each word a letter in four at most, and no word of two letters.
+    """Whether `wrong` may be a misspelling of `name`: at most one letter in four of each word is wrong, and none in
+    words of two letters.
 
-    `east` and `west`, `eu` and `us`, `team-1` and `team-2` are different on purpose. `H100` is `h100`: Kubernetes has
-    no names with capital letters.
+    `east` and `west`, `eu` and `us`, `team-1` and `team-2` are different names. `H100` means `h100`, since names in
+    Kubernetes have no capital letters.
     """
     return _digits(wrong) == _digits(name) and _slips_between(wrong, name) > 0
 
 
 def _slips_between(wrong: str, name: str) -> int:
-    """How many letters are missing, added, wrong or swapped; 0 for none, and for more than slips."""
+    """How many letters are missing, added, wrong or swapped; 0 for none, and for too many to be a misspelling."""
     if wrong.lower() == name.lower():
         return int(wrong != name)
     ours, theirs = _words(wrong), _words(name)
@@ -134,7 +137,7 @@ def _digits(name: str) -> str:
 
 
 def _letters(word: str) -> int:
-    """How many are not digits: `a100` and `h100` are different on purpose, as `a` and `h` are."""
+    """How many characters are not digits. Only these may be wrong: `a100` and `h100` are different names."""
     return sum(not letter.isdigit() for letter in word)
 
 
@@ -160,7 +163,7 @@ def _distance(one: str, other: str, most: int) -> int:
 
 
 def missing(kind: str, name: str, known: Iterable[str]) -> str:
-    """The sentence about an object that is named and does not exist; `known` are the names of those that do."""
+    """The message for a reference to an object that does not exist. `known`: the names of existing objects."""
     near = close(name, known)
     return f"{kind} {name} does not exist; " + (f"did you mean {near}?" if near else "create it or name another")
 
@@ -171,10 +174,10 @@ def write_or_create(kind: str, name: str, near: Sequence[str]) -> str:
 
 
 def slips(name: str, exists: Callable[[str], bool]) -> list[str]:
-    """The names in use that are one letter away: missing, added, wrong or two swapped. Other digits are other names.
+    """The existing names that differ by one letter, which is missing, added, wrong or swapped. Digits must be the same.
 
-    `team-1` and `team-2` are two teams. For worlds too large for `KnownNames`: costs some 60 look-ups for each
-    character, however many names there are.
+    For clusters that are too large for `KnownNames`: it takes about 60 look-ups for each character, independent of the
+    number of names.
     """
     if len(name) > _LONGEST:
         return []
@@ -187,9 +190,9 @@ def _existing(names: Iterable[str], exists: Callable[[str], bool]) -> list[str]:
 
 
 def _zero_slips(name: str) -> Iterator[str]:
-    """The names in which a word that begins with a letter has one 0 more or less in a row: `h100-spot` for `h10-spot`.
+    """The names with one 0 more or less in a word that begins with a letter, such as `h100-spot` for `h10-spot`.
 
-    Only where another word says what it is: `a10` and `a100` alone are different on purpose, and so are numbers.
+    Only for names with several words: `a10` and `a100` alone are different names, and so are numbers.
     """
     words = _words(name)
     start = 0

@@ -1,4 +1,4 @@
-"""The totals over siblings that their parent needs."""
+"""Computes the totals over siblings that their parent needs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from policies.model.pools import UNLIMITED, Pool, joined
 
 
 def join(shares: Iterable[SubtreeShare]) -> SubtreeShare:
-    """The total over siblings: sums of `nominal` and `kept`, maxima of `limit` and `height`; `pools` as they join."""
+    """The total over siblings: the sums of `nominal` and `kept`, the maxima of `limit` and `height`, the joined
+    `pools`."""
     shares = list(shares)
     nominal: dict[str, int] = {}
     kept: dict[str, int] = {}
@@ -28,10 +29,9 @@ def join(shares: Iterable[SubtreeShare]) -> SubtreeShare:
 
 
 def exchanged(total: SubtreeShare, old: SubtreeShare, new: SubtreeShare) -> SubtreeShare | None:
-    """The total with `new` in the place of `old`; None where that takes a look at the others.
+    """The total after `old` was replaced by `new`; None if it cannot be computed without the other siblings.
 
-    Only sums can be kept without them: a maximum may have been that of `old`, and a name that nobody has any more
-    is not in a total.
+    This is only possible for sums. A maximum may be that of `old`, and a name that only `old` has must be dropped.
     """
     if old.height != new.height or old.limit != new.limit:
         return None
@@ -78,7 +78,7 @@ def _pool(total: Pool, old: Pool, new: Pool) -> Pool | None:
 
 
 def _least(least: int, old: int, new: int) -> int | None:
-    """The least above 0 with `new` in the place of `old`; None where only the others know it."""
+    """The least amount above 0 after `old` was replaced by `new`; None if it depends on the other siblings."""
     if old == new:
         return least
     if old == least != 0:

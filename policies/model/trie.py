@@ -1,12 +1,11 @@
-"""A persistent map that also keeps a total over its values.
+"""A persistent map that also keeps a total over its values, such as a sum or a maximum.
 
-`put` and `drop` return a new map that shares all but one path with the old one, so a snapshot costs nothing and
-a change costs the logarithm of the size. The total (a sum, a maximum, ...) is kept in every page that was asked for
-it, which is what lets a parent know the sum over 5 000 children after one of them changed without looking at the other
-4 999.
+`put` and `drop` return a new map that shares all pages but those on one path with the old map. So a snapshot takes no
+time, and a change takes the logarithm of the size. Each page keeps its total once it was computed. So a parent can
+compute the sum over 5 000 children after a change of one of them without visiting the other 4 999.
 
-Many changes at once may name an owner, an object of their own: they write again and again into the pages that they
-made, which nobody else has yet.
+A series of changes can pass an `owner`, which is any object. It then changes the pages that it has created in place,
+since nothing else refers to them yet.
 """
 
 from __future__ import annotations
@@ -18,20 +17,21 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 T = TypeVar("T")
 
-_FANOUT = 16  # entries of a leaf, branches of a node: a change copies and totals this many things per level
+_FANOUT = 16  # the most entries of a leaf, and the branches of a page: a change copies and adds up this many per level
 _BITS = 4
 _MASK = _FANOUT - 1
-_DEEPEST = 60  # hashes have 64 bits; below this level equal hashes share a leaf of any length
+_DEEPEST = 60  # bits of a hash that are used, of 64; keys that have all of them in common share a leaf of any length
 
 
 _UNKNOWN: Any = object()
-"""Stands for a total that nobody has asked for yet."""
+"""Stands for a total that was not computed yet."""
 
 
 class _Page(Generic[K, V]):
-    """Either a leaf (`entries`) or a branch (`pages`), with the size and the total of what is under it.
+    """Either a leaf (`entries`) or a branch (`pages`).
 
-    Only changes with this `owner` may edit the page in place.
+    `size`, `total`: of all values below it.
+    `owner`: only changes with this owner may change the page in place.
     """
 
     __slots__ = ("entries", "owner", "pages", "size", "total")
@@ -47,11 +47,12 @@ class _Page(Generic[K, V]):
 
 
 class Trie(Generic[K, V, T]):
-    """A persistent map from K to V; `total` is `join` over all values.
+    """A persistent map from K to V.
 
-    `join` takes the values of a leaf or the totals of the branches; it must not depend on their order. `exchange`
-    makes of a total, a value in it and another value the total with that one instead; None where it cannot.
-    Raises KeyError as a dict does. Equal content does not mean equal shape: compare `dict(trie.items())`.
+    `join`: computes the total of the values of a leaf, or of the totals of branches, in any order.
+    `exchange`: computes a total after one value was replaced, from the total, the old and the new value; returns None
+    if it needs the other values.
+    Raises KeyError as a dict does. Maps with equal content may have different pages: compare `dict(trie.items())`.
     """
 
     __slots__ = ("_exchange", "_join", "_page")
@@ -84,7 +85,7 @@ class Trie(Generic[K, V, T]):
         return value
 
     def get(self, key: K) -> V | None:
-        """The value of `key`, None where there is none (None itself cannot be a value of a Trie)."""
+        """The value of `key`; None if it is absent. None cannot be a value of a Trie."""
         page, path = self._page, hash(key)
         while page.entries is None:
             below = page.pages[path & _MASK]
@@ -94,18 +95,18 @@ class Trie(Generic[K, V, T]):
         return page.entries.get(key)
 
     def items(self) -> Iterator[tuple[K, V]]:
-        """Every pair, in an order that means nothing."""
+        """All pairs, in no particular order."""
         return _pairs(self._page)
 
     def values(self) -> Iterator[V]:
         return (value for _, value in _pairs(self._page))
 
     def indexed(self) -> Trie[K, V, T]:
-        """The same map, quicker to ask many times. Costs a look at every pair."""
+        """The same map with an index for frequent reads. To build it, all pairs are visited."""
         return _Indexed(self._join, self._exchange, self._page)
 
     def put(self, key: K, value: V, owner: object | None = None) -> Trie[K, V, T]:
-        """The map with this pair. An `owner` must not use the map itself any more."""
+        """The map with this pair. With an `owner`, the old map must not be used any more."""
         page, exchange = self._page, self._exchange
         old = self.get(key) if exchange is not None and page.total is not _UNKNOWN else None
         if exchange is not None and old is not None:
@@ -115,7 +116,7 @@ class Trie(Generic[K, V, T]):
         return Trie(self._join, exchange, made)
 
     def drop(self, key: K) -> Trie[K, V, T]:
-        """The map without `key`; the map itself where it has no such key."""
+        """The map without `key`; the map itself if it has no such key."""
         if self.get(key) is None:
             return self
         return Trie(self._join, self._exchange, _drop(self._page, hash(key), key))
@@ -135,7 +136,7 @@ class _Indexed(Trie[K, V, T]):
 
 
 def _total(page: _Page[K, V], join: Callable[[Iterable[Any]], T]) -> T:
-    """Threads that ask at one moment find the same."""
+    """The total of a page. Threads may compute it at the same time, since they get the same result."""
     total: T = page.total
     if total is _UNKNOWN:
         below = (_total(each, join) for each in page.pages if each is not None)
@@ -178,7 +179,7 @@ def _exchanged(
     exchange: Callable[[Any, V, V], Any],
     owner: object | None,
 ) -> _Page[K, V]:
-    """The page with another value of a key that it has. A known total is not taken again over all values."""
+    """The page with another value for a present key. A known total is updated with `exchange`, if possible."""
     own = owner is not None and page.owner is owner
     made = page if own else _Page(page.entries and {**page.entries}, [*page.pages], page.size, owner)
     if made.entries is not None:
@@ -186,7 +187,7 @@ def _exchanged(
     else:
         slot = path & _MASK
         below = page.pages[slot]
-        assert below is not None, "the key is there"
+        assert below is not None, "the key is present"
         made.pages[slot] = _exchanged(below, path >> _BITS, key, old, value, exchange, owner)
     total = None if page.total is _UNKNOWN else exchange(page.total, old, value)
     made.total = _UNKNOWN if total is None else total
@@ -201,7 +202,7 @@ def _drop(page: _Page[K, V], path: int, key: K) -> _Page[K, V] | None:
     below = pages[slot]
     pages[slot] = None if below is None else _drop(below, path >> _BITS, key)
     size = sum(p.size for p in pages if p)
-    if size <= _FANOUT // 2:  # half, so that put and drop in turn do not split each time
+    if size <= _FANOUT // 2:  # only half full, so that alternating `put` and `drop` do not split and merge it each time
         entries = {k: v for p in pages if p for k, v in _pairs(p)}
         return _Page(entries, [], len(entries)) if entries else None
     return _Page(None, pages, size)

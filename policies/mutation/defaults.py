@@ -41,7 +41,9 @@ def patch(
     kind = group_kind(manifest)
     if kind in (kueue.CLUSTER_QUEUE, kueue.RESOURCE_FLAVOR) and operation is ChangeOperation.CREATE:
         as_kueue = configuration.profile is Profile.COMPAT or configuration.kueue.manage_jobs
-        return kueue_defaults.finalizer(manifest) if as_kueue else []  # otherwise nothing would remove it again
+        return (
+            kueue_defaults.finalizer(manifest) if as_kueue else []
+        )  # without Kueue's or Quotree's controller, nothing would remove it
     if kind == kueue.WORKLOAD and operation is ChangeOperation.CREATE:
         return kueue_defaults.min_counts(manifest, configuration.kueue)
     if kind in kueue_jobs.KINDS or kind in configuration.reconciler.jobs:
@@ -166,7 +168,7 @@ def _yunikorn_work(
 
 
 def _into_spec(manifest: Manifest, values: dict[str, object]) -> Patch:
-    """Add each value to the spec. Creates the spec if it is missing."""
+    """Add values to the spec, which is created if it is missing."""
     spec = manifest.get("spec")
     if not values or not (spec is None or isinstance(spec, dict)):
         return []

@@ -1,4 +1,4 @@
-"""What the mutating webhook fills in for Kueue's objects and for the jobs that Kueue queues."""
+"""What the mutating webhook adds to Kueue's objects and to the jobs that Kueue queues."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from policies.mutation.patching import patched
 Patch = list[dict[str, Any]]
 
 DEFAULT_QUEUE = "default"
-"""The LocalQueue of jobs and Pods that name none."""
+"""The name of the LocalQueue for jobs and Pods that name none."""
 DEFAULT_CLASS = "default"
-"""The WorkloadPriorityClass of jobs and Pods that name none, where it exists and the feature gate is on."""
+"""The name of the WorkloadPriorityClass for jobs and Pods that name none, if it exists and the feature gate is on."""
 
 
 def finalizer(manifest: Manifest) -> Patch:
-    """Kueue's own mark, which its controller takes away once nothing uses the object any more."""
+    """Add Kueue's finalizer. Its controller removes it when nothing uses the object any more."""
     finalizers = metadata(manifest).get("finalizers")
     if not isinstance(manifest.get("metadata"), dict) or not (finalizers is None or isinstance(finalizers, list)):
         return []
@@ -58,14 +58,15 @@ def queued_job(
     settings: KueueSettings,
     described: Mapping[GroupKind, JobShape],
 ) -> Patch:
-    """A job that names a LocalQueue is suspended; one that names none goes to `default` where there is such a queue.
+    """Suspend a job that names a LocalQueue.
 
-    So does a Deployment or the like, whose Pods are queued, where Pods are managed. A job that was admitted with
-    another job is left to that one while that runs, and else suspended; that other one must be in `forest`, by its
-    UID. It gets the queue all the same, so that the reconciler sees it and counts it with its siblings. One whose queue
-    sends work to other clusters is left to MultiKueue. Source: Kueue, defaults of its job framework; it believes every
-    owner reference. With `without_queue`, a job that goes to no queue is suspended as well, unless it is the child of
-    one that is managed.
+    A job that names none gets the LocalQueue `default` if it exists. The same holds for a Deployment or a similar kind
+    if Pods are managed, since its Pods are queued. A job that gets no queue is suspended only with `without_queue`, and
+    not if it is the child of a managed job.
+    If an ancestor job already counts the job, it is suspended only while the ancestor does not run. It still gets the
+    queue, so that the reconciler counts it together with its siblings. `forest` must have the ancestor by its UID.
+    If the queue sends work to other clusters, the job is also left to MultiKueue.
+    Source: Kueue, defaults of its job framework, which trusts all owner references.
     """
     meta, spec = manifest.get("metadata"), manifest.get("spec")
     framework = described[kind] if kind in described else KINDS[kind]
@@ -84,7 +85,7 @@ def queued_job(
     job = job_reader(framework)(manifest)
     above = counted_above(job, forest, slicing=settings.enabled("ElasticJobsViaWorkloadSlices"))
     if above is None and framework.templates and ancestor(kind, job.controller, namespace, forest, whole=False):
-        return []  # the templates above have the marks
+        return []  # the templates of the ancestor have the labels already
     if above is None and has_default_class(forest, settings) and not texts(meta.get("labels")).get(PRIORITY_CLASS):
         operations.append(_add(DEFAULT_CLASS, "metadata", "labels", PRIORITY_CLASS))
     if framework.suspend is None or (above is not None and above.running):
@@ -100,7 +101,8 @@ def queued_job(
 
 
 def _waiting(kind: GroupKind, manifest: Manifest, framework: Framework, forest: Forest) -> Patch:
-    """Suspends a job that names no queue. Whether a child belongs to the job above is for the reconciler to judge."""
+    """Suspend a job that names no queue, unless it has an ancestor job. The reconciler checks whether the
+    ancestor counts it."""
     job = job_reader(framework)(manifest)
     if framework.suspend is None or ancestor(kind, job.controller, job.ref.namespace, forest, queued=False):
         return []
@@ -108,10 +110,10 @@ def _waiting(kind: GroupKind, manifest: Manifest, framework: Framework, forest: 
 
 
 def in_namespace(settings: KueueSettings, namespace: str, forest: Forest) -> KueueSettings:
-    """The settings as they are in this namespace: in one that is not selected, neither jobs nor Pods are managed.
+    """The settings for a namespace. If it is not selected, neither jobs nor Pods are managed.
 
-    A namespace that is not known yet counts as selected for what names a queue. Its jobs without one are left to the
-    reconciler.
+    An unknown namespace counts as selected for jobs and Pods that name a queue. Its jobs without a queue are left to
+    the reconciler.
     """
     if not settings.namespaces.requirements:
         return settings
@@ -124,7 +126,7 @@ def in_namespace(settings: KueueSettings, namespace: str, forest: Forest) -> Kue
 
 
 def has_default_queue(namespace: str, forest: Forest) -> bool:
-    """Whether work of this namespace that names no queue goes to its LocalQueue `default`."""
+    """Whether work of this namespace that names no queue gets the LocalQueue `default`."""
     return isinstance(forest.get(local_queue_ref(namespace, DEFAULT_QUEUE)), LocalQueue)
 
 
@@ -135,7 +137,7 @@ def has_default_class(forest: Forest, settings: KueueSettings) -> bool:
 
 
 def _suspended(manifest: Manifest, switch: SuspendField) -> Patch:
-    """The switch turned on, and what it hangs from made where it is missing."""
+    """Set the suspend field. Missing mappings around it are created."""
     operations: Patch = []
     held: Any = manifest
     for depth, step in enumerate(switch.steps[:-1], start=1):
@@ -148,7 +150,7 @@ def _suspended(manifest: Manifest, switch: SuspendField) -> Patch:
 
 
 def _is_sent_to_workers(forest: Forest, local: Ref) -> bool:
-    """Whether the queue behind this LocalQueue sends its work to other clusters."""
+    """Whether the ClusterQueue of this LocalQueue sends work to other clusters."""
     door = forest.get(local)
     queue = forest.node(door.queue) if isinstance(door, LocalQueue) and door.queue else None
     uses = queue.checks if isinstance(queue, ClusterQueue) else ()
@@ -157,7 +159,7 @@ def _is_sent_to_workers(forest: Forest, local: Ref) -> bool:
 
 
 def _managed_by(manifest: Manifest, framework: Framework) -> Patch:
-    """Leaves it to MultiKueue where there is a field for that and nobody but its own controller is named."""
+    """Set MultiKueue as the controller of the job, if the kind has a field for it that names no other controller."""
     *above, last = framework.managed_by.split(".")
     held: Any = manifest
     for step in above:

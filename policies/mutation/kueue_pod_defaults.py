@@ -1,6 +1,6 @@
-"""How Pods are held back until Kueue admits them: what the mutating webhook fills into them and into their templates.
+"""What the mutating webhook adds to Pods and pod templates, so that the Pods wait until they are admitted.
 
-A scheduling gate can only be set when a Pod is created, so this is the one chance to hold it.
+A scheduling gate can only be added when a Pod is created.
 Source: Kueue v0.19, pkg/controller/jobs/{pod,deployment,statefulset,leaderworkerset}.
 """
 
@@ -56,7 +56,7 @@ _PLACED = tuple(
         "slice-required-topology-constraints",
     )
 )
-"""Each of these asks for a topology, whatever its value."""
+"""The annotations that request a topology. Their values do not matter here."""
 
 
 def held_pod(
@@ -64,12 +64,12 @@ def held_pod(
     settings: KueueSettings,
     forest: Forest = _NOBODY,
 ) -> Patch:
-    """A Pod that names a LocalQueue gets the gate that keeps it from being scheduled, and the labels of a managed Pod.
+    """Add the scheduling gate, the labels and the finalizer of a managed Pod to a Pod that names a LocalQueue.
 
-    One that names none goes to `default` where there is such a queue.
-    A Pod that was admitted with a job above is left to that one while it runs, unless the job says that it cannot be
-    suspended; that job must be in `forest`, by its UID, with those between. The finalizer keeps the Pod of a group
-    until Kueue has counted it.
+    A Pod that names none gets the LocalQueue `default` if it exists. The finalizer keeps the Pod of a group until it
+    was counted.
+    If a running ancestor job already counts the Pod, nothing is added, unless the annotation SUSPENDED_BY says that
+    this job cannot be suspended. `forest` must have this job by its UID, and the owners between.
     """
     meta, spec = manifest.get("metadata"), manifest.get("spec")
     if not settings.manage_pods or not isinstance(meta, dict) or not isinstance(spec, dict):
@@ -98,7 +98,7 @@ def held_pod(
 
 
 def _counted(pod: Manifest, settings: KueueSettings, forest: Forest) -> bool:
-    """Whether it runs on the quota of a job above."""
+    """Whether a running ancestor job already counts the Pod."""
     above = pod_counted_above(pod, forest, slicing=settings.enabled("ElasticJobsViaWorkloadSlices"))
     return above is not None and above.running
 
@@ -108,7 +108,7 @@ def _namespace(meta: Mapping[str, Any]) -> str:
 
 
 def elastic_gates(kind: GroupKind, manifest: Manifest, settings: KueueSettings, forest: Forest = _NOBODY) -> Patch:
-    """Pods of an elastic job wait at a gate of their own: those that it grows by are admitted while others run."""
+    """Add a gate to the pod templates of an elastic job. Pods by which it grows wait at it while the other Pods run."""
     meta = mapping(manifest.get("metadata"))
     elastic = settings.enabled("ElasticJobsViaWorkloadSlices") and kind in KINDS and KINDS[kind].elastic
     wanted = elastic and texts(meta.get("annotations")).get(ELASTIC) == "true"
@@ -128,14 +128,14 @@ def _elastic_templates(kind: GroupKind, manifest: Manifest) -> Iterator[Path]:
 
 
 def waits_for_slices(kind: GroupKind, manifest: Manifest) -> bool:
-    """Whether all pods that an elastic job may grow by are made with its gate."""
+    """Whether all pod templates by which an elastic job may grow have its gate."""
     found = [mapping(mapping(_at(manifest, path)).get("spec")) for path in _elastic_templates(kind, manifest)]
     gates = [[mapping(gate).get("name") for gate in listing(spec.get("schedulingGates"))] for spec in found]
     return bool(gates) and all(ELASTIC_GATE in names for names in gates)
 
 
 def held_growth(kind: GroupKind, manifest: Mapping[str, Any]) -> Patch:
-    """The gate in every pod template that an elastic job may grow by, where it is missing."""
+    """Add the gate to each pod template by which an elastic job may grow, if it is missing."""
     operations: Patch = []
     for path in _elastic_templates(kind, manifest):
         spec = mapping(_at(manifest, path)).get("spec")
@@ -145,7 +145,7 @@ def held_growth(kind: GroupKind, manifest: Mapping[str, Any]) -> Patch:
 
 
 def _gated(spec: Mapping[str, Any], names: list[str], *path: str | int) -> Patch:
-    """The gates that are missing, in the pod's spec below `path`."""
+    """Add missing gates to the pod's spec below `path`."""
     gates = listing(spec.get("schedulingGates"))
     there = [mapping(gate).get("name") for gate in gates]
     missing = [{"name": name} for name in names if name not in there]
@@ -153,9 +153,10 @@ def _gated(spec: Mapping[str, Any], names: list[str], *path: str | int) -> Patch
 
 
 def queued_templates(kind: GroupKind, manifest: Manifest, settings: KueueSettings, forest: Forest = _NOBODY) -> Patch:
-    """The templates of a Deployment and the like, with its queue, its priority, and an annotation that queues each Pod.
+    """Add queue, priority and an annotation to the templates of a Deployment or a similar kind, so that each Pod is
+    queued.
 
-    An object that belongs to another job is left to that job, which must be in `forest` by its UID.
+    If an ancestor job counts the object, nothing is added. `forest` must have this job by its UID.
     """
     meta = mapping(manifest.get("metadata"))
     labels = texts(meta.get("labels"))
@@ -184,7 +185,8 @@ def queued_templates(kind: GroupKind, manifest: Manifest, settings: KueueSetting
 
 
 def _after_leader(kind: GroupKind, manifest: Manifest, path: Path, settings: KueueSettings) -> dict[str, str]:
-    """Workers are numbered from 1 on beside a leader that has its own template: their ranks begin at 0."""
+    """The annotation for workers that are numbered from 1, because the leader has a template of its own. Their ranks
+    begin at 0."""
     if kind != LEADER_WORKER_SET or not settings.enabled("TopologyAwareScheduling") or path[-1] != "workerTemplate":
         return {}
     led = _at(manifest, (*path[:-1], "leaderTemplate")) is not None
@@ -192,7 +194,8 @@ def _after_leader(kind: GroupKind, manifest: Manifest, path: Path, settings: Kue
 
 
 def after_launcher(kind: GroupKind, manifest: Manifest, settings: KueueSettings) -> Patch:
-    """Workers of an MPIJob whose launcher is a worker too are numbered from 1 on: their ranks begin at 0."""
+    """Add an annotation to the workers of an MPIJob whose launcher is also a worker. They are numbered from 1, but
+    their ranks begin at 0."""
     roles = ("spec", "mpiReplicaSpecs")
     worker, launcher = ((*roles, role, "template") for role in ("Worker", "Launcher"))
     spec, meta = mapping(manifest.get("spec")), mapping(manifest.get("metadata"))
@@ -210,7 +213,7 @@ def after_launcher(kind: GroupKind, manifest: Manifest, settings: KueueSettings)
 
 
 def _grouped(manifest: Manifest, path: Path) -> bool:
-    """Whether the pods of this template are one half of a leader and its workers."""
+    """Whether the template is that of the leader or the workers in a group of both."""
     return _PODSET_GROUP in mapping(mapping((_at(manifest, path) or {}).get("metadata")).get("annotations"))
 
 

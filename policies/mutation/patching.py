@@ -1,4 +1,4 @@
-"""Applying JSON Patch operations (RFC 6902), as far as rules and `policies.mutation.defaults` make them."""
+"""Applies the JSON Patch operations (RFC 6902) that rules and `policies.mutation.defaults` use."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from policies.model.fields import unpointed
 
 
 def patched(manifest: Mapping[str, Any], operations: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The manifest after adding, replacing, removing and moving; the given one stays as it is.
+    """A changed copy of the manifest. Operations are add, replace, remove and move.
 
-    Parts on the way to a change are new, all others are shared: a copy of all needs a stack as deep as the manifest.
-    Raises LookupError or ValueError where a path leads nowhere.
+    Only the parts on the paths of changes are copied, since a full copy needs a stack as deep as the manifest.
+    Raises LookupError or ValueError if a path does not exist.
     """
     whole: dict[str, Any] = dict(manifest)
     for operation in operations:

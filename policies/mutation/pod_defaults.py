@@ -1,4 +1,4 @@
-"""What a pod template becomes before its requests are counted, and whether its pods could be created at all.
+"""Completes a pod template before its requests are counted, and checks whether its pods could be created.
 
 Source: Kueue v0.19, pkg/workload (adjusting and validating resources); Kubernetes' RuntimeClass and LimitRange.
 """
@@ -20,9 +20,11 @@ _LISTS = ("containers", "initContainers")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Surroundings:
-    """What around a pod template completes it: the LimitRanges of its namespace, and overhead by RuntimeClass.
+    """The objects that complete a pod template.
 
-    `compat`: in the order of Kueue v0.19, not of the API server
+    `limit_ranges`: the LimitRanges of its namespace.
+    `overheads`: the overhead of each RuntimeClass.
+    `compat`: whether defaults are added in the order of Kueue v0.19 instead of the API server's
     (docs/adr/2026-11-21-requests-as-the-api-server-fills-them-in.md).
     """
 
@@ -34,8 +36,8 @@ class Surroundings:
 def completed(spec: Mapping[str, Any], around: Surroundings) -> dict[str, Any]:
     """The spec with the overhead of its RuntimeClass, limits as missing requests, and the defaults of LimitRanges.
 
-    In the order of the API server, so that what is counted is what the pods will request: a container's own limit
-    before the default of a LimitRange. An overhead that is given stays; a RuntimeClass that is unknown adds none.
+    The order is that of the API server, so that the counted requests are those of the created pods: a container's own
+    limit comes before the default of a LimitRange. A present overhead stays, and an unknown RuntimeClass adds none.
     """
     complete = dict(spec)
     overhead = around.overheads.get(text(spec.get("runtimeClassName")) or "")
@@ -46,7 +48,7 @@ def completed(spec: Mapping[str, Any], around: Surroundings) -> dict[str, Any]:
             limits = around.limit_ranges.get(CONTAINER, NO_LIMITS)
             complete[key] = [_container(mapping(item), limits, around.compat) for item in items]
     if isinstance(resources := spec.get("resources"), Mapping):
-        # the API server fills these in before a LimitRange gives the containers their defaults
+        # the API server adds these before LimitRanges add defaults to the containers
         by_containers = () if around.compat else pod_requests({key: spec.get(key) for key in _LISTS})
         limits = around.limit_ranges.get(POD, NO_LIMITS)
         complete["resources"] = _resources(resources, limits, by_containers, around.compat)
@@ -54,7 +56,7 @@ def completed(spec: Mapping[str, Any], around: Surroundings) -> dict[str, Any]:
 
 
 def exceeded_limits(spec: Mapping[str, Any], at: str) -> Iterator[Violation]:
-    """Containers, and the pod as a whole, that request more than their limits; `at` is the path of the pod's spec."""
+    """The containers, and the pod as a whole, that request more than their limits. `at`: the path of the pod's spec."""
     asking = [(path, container.get("resources")) for path, container in containers(spec, at)]
     for path, given in (*asking, (fields.join(at, "resources"), spec.get("resources"))):
         resources = mapping(given)
@@ -70,7 +72,7 @@ def _container(container: Mapping[str, Any], defaults: Limits, compat: bool) -> 
 def _resources(own: Mapping[str, Any], defaults: Limits, requested: Container[str], compat: bool) -> dict[str, Any]:
     """The resources with defaults filled in.
 
-    A limit is not taken as the request of a resource that is `requested` elsewhere.
+    A limit does not become the request of a resource that is `requested` elsewhere.
     """
     limits = {**_texts(defaults.limits), **mapping(own.get("limits"))}
     default_requests, own_limits = _texts(defaults.requests), mapping(own.get("limits"))

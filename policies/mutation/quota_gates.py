@@ -1,4 +1,5 @@
-"""Pods wait for the quota of YuniKorn or Volcano at a gate of ours, which can only be set when they are created."""
+"""Adds Quotree's scheduling gate, at which Pods wait for the quota of YuniKorn or Volcano. A gate can only be added
+when a Pod is created."""
 
 from __future__ import annotations
 
@@ -44,9 +45,10 @@ def quota_gate(
 
 
 def quota_label(manifest: Manifest, settings: YuniKornSettings) -> Patch:
-    """The label of a Namespace with YuniKorn's quota. The API server selects by it which Pods must be gated.
+    """Add the label to a Namespace with YuniKorn's quota. By this label the API server selects the Pods that get a
+    gate.
 
-    An administrator may set the label to another project; it is left unchanged then.
+    If an administrator has set the label to another project, it is left unchanged.
     """
     if settings.enforce is not Enforce.GATES:
         return []
@@ -62,8 +64,8 @@ def quota_label(manifest: Manifest, settings: YuniKornSettings) -> Patch:
 def _project(manifest: Manifest, forest: Forest, configuration: Configuration, *, demanded: bool) -> str:
     """The project whose quota the Pod waits for; empty if it does not wait.
 
-    YuniKorn's Namespaces come first, since a PodGroup would evade their quota otherwise. A Namespace that is not known
-    yet may have quota.
+    YuniKorn's Namespaces are checked first, since a PodGroup could otherwise evade their quota. An unknown Namespace
+    may have quota, so it counts.
     """
     yunikorn, volcano = (each.enforce is Enforce.GATES for each in (configuration.yunikorn, configuration.volcano))
     project = project_of(manifest)

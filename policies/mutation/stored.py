@@ -19,24 +19,26 @@ from policies.mutation.defaults import patch
 from policies.mutation.patching import patched
 
 _UNREAD = frozenset({"/spec/reclaimable", "/spec/weight"})
-"""The webhook adds these fields to nearly every Volcano queue. No dialect reads them, so nothing is read again."""
+"""Fields that the webhook adds to nearly every Volcano queue. No dialect reads them, so the object is not read
+again."""
 
 
 def stored(objects: Iterable[Parsed], world: Forest, configuration: Configuration) -> list[Parsed]:
-    """Complete these objects as the webhook would when they are applied to the world. Work that the world already has
-    is completed as for an update, not as for a creation: the switches of such a job (`suspend`) and the gates of such a
-    Pod may have changed since then.
+    """Complete these objects as the webhook would if they were applied to the world.
+
+    Work that the world has is completed as for an update, since its `suspend` field or its gates may have changed since
+    it was created.
     """
     every = list(objects)
     alone = all(isinstance(it.object, Node) or it.object.ref.group == GROUP for it in every)
-    around = world if alone else world.put_all(it.object for it in every)  # for work, which looks at its queue
+    around = world if alone else world.put_all(it.object for it in every)  # work needs its queue
     return [completed(it, around, configuration, _operation(it.object.ref, world)) for it in every]
 
 
 def completed(
     written: Parsed, around: Forest, configuration: Configuration, operation: ChangeOperation = ChangeOperation.CREATE
 ) -> Parsed:
-    """The object as it would be stored. It is the same value if the webhook adds nothing."""
+    """The object as it would be stored; the same object if the webhook adds nothing."""
     operations = patch(written.manifest, around, configuration, operation) if written.manifest is not None else []
     if written.manifest is None or not operations:
         return written
@@ -50,9 +52,8 @@ def completed(
 
 
 def _defects(written: KubeObject, completed: KubeObject) -> tuple[Defect, ...]:
-    """The defects of the completed object. Unknown fields are those of the object as written: beside a default that was
-    filled in, a misspelt field would look like a second one.
-    """
+    """The defects of the completed object, but the unknown fields of the object as written: next to an added default, a
+    misspelt field would look like an additional field."""
     return (*(it for it in completed.defects if not it.unknown), *(it for it in written.defects if it.unknown))
 
 

@@ -1,4 +1,4 @@
-"""What Volcano's own webhooks fill into Jobs (J3) and, where groups are configured, into pods (D2)."""
+"""The defaults of Volcano's own webhooks: for Jobs, and for Pods if resource groups are configured."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from policies.model import fields
 Patch = list[dict[str, Any]]
 
 QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
-"""A pod with this annotation gets the scheduling gate of the same name."""
+"""The annotation of Pods that get the scheduling gate of the same name."""
 GROUP_ANNOTATION = "volcano.sh/resource-group"
 
 
 def complete_job(manifest: Manifest) -> Patch:
-    """The queue, the scheduler, retries, the names and minimums of tasks, and plugins that others need."""
+    """Set the queue, the scheduler, retries, the names and minimums of tasks, and the plugins that other plugins
+    need."""
     spec = manifest.get("spec")
     if not isinstance(spec, Mapping):
         return []
@@ -57,7 +58,7 @@ def _task(task: Mapping[str, Any], read: WrittenTask) -> Iterator[tuple[Any, ...
 
 
 def complete_pod(manifest: Manifest, groups: tuple[VolcanoResourceGroup, ...]) -> Patch:
-    """What the first group that the pod belongs to asks for: node labels, affinity, tolerations, scheduler."""
+    """Set node labels, affinity, tolerations and scheduler of the first group that the Pod belongs to."""
     spec = mapping(manifest.get("spec"))
     group = next((group for group in groups if _belongs(manifest, group)), None)
     if group is None or not isinstance(manifest.get("spec"), Mapping):
@@ -77,7 +78,8 @@ def complete_pod(manifest: Manifest, groups: tuple[VolcanoResourceGroup, ...]) -
 
 
 def gated_pod(manifest: Manifest, switched_on: bool) -> Patch:
-    """A pod of Volcano's that asks for it waits for its queue at a gate, where no autoscaler makes nodes for it."""
+    """Add a gate to a Pod of Volcano's scheduler whose annotation requests it. While a Pod waits for its queue at the
+    gate, no autoscaler creates Nodes for it."""
     spec = mapping(manifest.get("spec"))
     asks = texts(metadata(manifest).get("annotations")).get(QUEUE_GATE) == "true"
     gates = listing(spec.get("schedulingGates"))
@@ -89,10 +91,8 @@ def gated_pod(manifest: Manifest, switched_on: bool) -> Patch:
 
 
 def _belongs(manifest: Manifest, group: VolcanoResourceGroup) -> bool:
-    """Whether a pod belongs to the group, by namespace or annotation.
-
-    A group with neither takes pods whose annotation names it.
-    """
+    """Whether a Pod belongs to the group: by its namespace, by an annotation, or if the group has neither, by the
+    annotation with the name of a group."""
     if group.by == "namespace":
         return (text(metadata(manifest).get("namespace")) or "default") in group.values
     notes = texts(metadata(manifest).get("annotations"))
@@ -102,7 +102,7 @@ def _belongs(manifest: Manifest, group: VolcanoResourceGroup) -> bool:
 
 
 def _wanted(group: VolcanoResourceGroup) -> Iterator[tuple[str, str]]:
-    """The annotations that make a member, each written `key: value`."""
+    """The annotations of the group, from texts such as `key: value`. A member has one of them."""
     for line in group.values:
         key, _, value = line.partition(":")
         yield key.strip(), value.strip().strip("\"'")

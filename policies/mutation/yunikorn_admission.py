@@ -1,7 +1,7 @@
-"""What YuniKorn's admission controller does to pods and workloads, as JSON Patch, and what it refuses.
+"""Changes Pods and workloads as YuniKorn's admission controller does, and refuses the same requests.
 
-Each step is behind a switch of the configuration, all off by default. Which namespaces it concerns and whom it trusts
-stands in YuniKorn's own ConfigMaps, as far as they are known, and in annotations of the Namespace.
+Each change has a switch in the configuration, which is off by default. YuniKorn's own ConfigMaps, if they are known,
+and annotations of the Namespace decide which namespaces are processed and which users are trusted.
 Source: YuniKorn 1.9, k8shim `pkg/admission`.
 """
 
@@ -35,7 +35,16 @@ _FALSE = frozenset(["0", "f", "F", "FALSE", "false", "False"])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """YuniKorn's lists of namespaces and users, by their defaults there; each entry is a regular expression."""
+    """The lists and switches of YuniKorn's admission controller, with YuniKorn's defaults.
+
+    Each entry of a list is a regular expression.
+    `process_namespaces`, `bypass_namespaces`: the namespaces that YuniKorn processes, and those that it ignores.
+    `label_namespaces`, `no_label_namespaces`: the namespaces whose Pods get application ids, and those whose Pods do
+    not.
+    `external_users`, `external_groups`: may set any user. So may `system_users` if `trust_controllers` is on.
+    `bypass_auth`: whether all users may set any user.
+    `unique_ids`: whether each Pod without an application id gets a different one.
+    """
 
     process_namespaces: tuple[str, ...] = ()
     bypass_namespaces: tuple[str, ...] = ("^kube-system$",)
@@ -50,7 +59,7 @@ class Filters:
 
     @classmethod
     def read(cls, settings: Mapping[str, ConfigSetting]) -> Filters:
-        """The filters in the keys of YuniKorn's ConfigMaps; an unreadable key counts as absent."""
+        """The filters in the keys of YuniKorn's ConfigMaps. An unreadable key counts as absent."""
         default = cls()
 
         def listed(key: str, otherwise: tuple[str, ...]) -> tuple[str, ...]:
@@ -77,35 +86,35 @@ class Filters:
 
     @classmethod
     def of(cls, forest: Forest, namespace: str) -> Filters:
-        """The filters in the ConfigMaps of YuniKorn's own namespace, as far as the forest holds these."""
+        """The filters in the ConfigMaps of YuniKorn's namespace, if the forest has them."""
         return cls.read({key: setting for key, (_, setting) in merged(forest, namespace).items()})
 
     def processes(self, namespace: str, flag: bool | None) -> bool:
-        """Whether pods of the namespace are YuniKorn's; `flag` is what its annotation says."""
+        """Whether YuniKorn schedules the Pods of the namespace. `flag`: the value of its annotation, or None."""
         return _passes(namespace, flag, self.process_namespaces, self.bypass_namespaces)
 
     def labels(self, namespace: str, flag: bool | None) -> bool:
-        """Whether pods of the namespace are given ids of applications; `flag` is what its annotation says."""
+        """Whether Pods of the namespace get application ids. `flag`: the value of its annotation, or None."""
         return _passes(namespace, flag, self.label_namespaces, self.no_label_namespaces)
 
     def is_system(self, user: User) -> bool:
         return _any(self.system_users, user.name)
 
     def trusts(self, user: User) -> bool:
-        """Whether the user may say on whose behalf a pod runs."""
+        """Whether the user may set the user that a Pod runs for."""
         if self.trust_controllers and self.is_system(user):
             return True
         return _any(self.external_users, user.name) or any(_any(self.external_groups, group) for group in user.groups)
 
 
 def _patterns(written: str, otherwise: tuple[str, ...]) -> tuple[str, ...]:
-    """The list that the text holds, separated by commas; the default if one entry is not a pattern."""
+    """The list in a text, separated by commas; the default if one entry is not a pattern."""
     entries = tuple(entry.strip() for entry in written.split(",") if entry.strip())
     return entries if all(patterns.compiled(entry) for entry in entries) else otherwise
 
 
 def _passes(namespace: str, flag: bool | None, included: tuple[str, ...], excluded: tuple[str, ...]) -> bool:
-    """A pattern too intricate to be tried leaves the namespace alone."""
+    """Whether a namespace passes the lists. It does not if a pattern is too complex to be evaluated."""
     if flag is not None:
         return flag
     if included and not _any(included, namespace):
@@ -117,14 +126,15 @@ def _any(entries: tuple[str, ...], name: str) -> bool:
     return any(patterns.found(entry, name) for entry in entries)
 
 
-# -- what is filled in -------------------------------------------------------------------------------------------------
+# -- changes -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodAdmission:
-    """The facts about the admission of one pod.
+    """The facts about the admission of one Pod or workload.
 
-    `preemption`: the value of allow-preemption at the pod's PriorityClass.
+    `enabled`, `generates`: the values of the Namespace's annotations about processing and application ids, or None.
+    `preemption`: the value of allow-preemption of the Pod's PriorityClass.
     """
 
     namespace: str
@@ -153,7 +163,7 @@ class PodAdmission:
 
 
 def mutated_pod(manifest: Manifest, request: PodAdmission, filters: Filters, switches: AdmissionSettings) -> Patch:
-    """The operations for a Pod that is created; none for those of YuniKorn itself and of namespaces left alone."""
+    """The operations for a created Pod; none for Pods of YuniKorn itself and of namespaces that are not processed."""
     meta = metadata(manifest)
     if texts(meta.get("labels")).get("app") == yunikorn.SCHEDULER:
         return []
@@ -178,7 +188,7 @@ def _changed(meta: Mapping[str, Any], wanted: dict[str, str], key: str) -> Patch
 
 
 def _scheduler(manifest: Manifest, switches: AdmissionSettings) -> Patch:
-    """A scheduler that the user chose stays, unless the switch says `always`."""
+    """Set the scheduler. A scheduler that the user has chosen stays, unless the switch is `always`."""
     present = text(mapping(manifest.get("spec")).get("schedulerName")) or "default-scheduler"
     wanted = switches.scheduler_name == "always" or (
         switches.scheduler_name == "default" and present == "default-scheduler"
@@ -189,7 +199,7 @@ def _scheduler(manifest: Manifest, switches: AdmissionSettings) -> Patch:
 
 
 def labels(manifest: Manifest, namespace: str, unique_ids: bool = False) -> dict[str, str]:
-    """All labels of the pod and those that YuniKorn adds: a generated id, and the old names beside the present ones."""
+    """The labels of the Pod with those that YuniKorn adds: a generated id, and labels with the old names."""
     notes, result = (texts(metadata(manifest).get(key)) for key in ("annotations", "labels"))
     others = (notes.get(APP_ID), result.get("applicationId"), result.get("spark-app-selector"))
     if result.get(APP_ID):
@@ -205,7 +215,7 @@ def labels(manifest: Manifest, namespace: str, unique_ids: bool = False) -> dict
 def mutated_workload(
     kind: str, manifest: Manifest, request: PodAdmission, filters: Filters, switches: AdmissionSettings
 ) -> Patch:
-    """The user written into the pod template of a workload that is created, unless one stands there."""
+    """Write the user into the pod template of a created workload, unless it names one already."""
     path = TEMPLATES.get(kind)
     if path is None or not switches.user_info or filters.bypass_auth:
         return []
@@ -220,10 +230,8 @@ def mutated_workload(
 
 
 def concerns_workload(kind: str, labels: Mapping[str, str], request: PodAdmission, filters: Filters) -> bool:
-    """Whether YuniKorn looks at the workload, by the labels of its pods.
-
-    A ReplicaSet that a controller makes would be recreated indefinitely.
-    """
+    """Whether YuniKorn changes the workload, by the labels of its Pods. It skips a ReplicaSet of a controller, which
+    would otherwise be recreated indefinitely."""
     if kind not in TEMPLATES or (kind == "ReplicaSet" and filters.is_system(request.user)):
         return False
     return _concerns(labels, request, filters)
@@ -237,7 +245,7 @@ def _concerns(found: Mapping[str, str], request: PodAdmission, filters: Filters)
 
 
 def user_info(user: User) -> str:
-    """The annotation that names the user; what is empty is left out."""
+    """The value of the annotation with the user. Empty parts are left out."""
     value = ({"user": user.name} if user.name else {}) | ({"groups": list(user.groups)} if user.groups else {})
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
@@ -246,11 +254,11 @@ def _add(value: object, *path: str) -> dict[str, Any]:
     return {"op": "add", "path": fields.pointer(*path), "value": value}
 
 
-# -- what is refused ---------------------------------------------------------------------------------------------------
+# -- refusals ----------------------------------------------------------------------------------------------------------
 
 
 def refused_user_info(written: str | None, user: User, filters: Filters) -> str | None:
-    """Why the annotation that names the user may not be created; None where it may, or is not there."""
+    """Why the annotation with the user is refused in a new Pod; None if it is allowed or absent."""
     if written is None or filters.bypass_auth:
         return None
     if not filters.trusts(user):
@@ -262,7 +270,7 @@ def refused_user_info(written: str | None, user: User, filters: Filters) -> str 
 def refused_pod_update(
     labels: Mapping[str, str], before: str | None, written: str | None, request: PodAdmission, filters: Filters
 ) -> str | None:
-    """Why a pod may not be changed so: whose pod it is stays as it was. `labels` are those it is to have."""
+    """Why an update of a Pod is refused: the user that it runs for must not change. `labels`: the new labels."""
     if labels.get("app") == yunikorn.SCHEDULER or not _concerns(labels, request, filters):
         return None
     return None if (before or "") == (written or "") else "the user that a pod runs for cannot be changed"

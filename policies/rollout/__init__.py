@@ -1,1 +1,1 @@
-"""How to apply a change object by object so that no step is refused."""
+"""Finds an order in which the objects of a change can be applied one by one without a refusal."""

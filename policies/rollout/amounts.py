@@ -1,4 +1,4 @@
-"""Which of two amounts is the lower one, as manifests write them."""
+"""Compares two amounts as manifests write them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from policies.model.quantity import Quantity
 
 
 def lower(was: object, now: object) -> object:
-    """The lower of the two; the former if one is not a quantity."""
+    """The lower of the two; the first one if one is not a quantity."""
     return was if _is_at_most(was, now) else now
 
 
 def higher(was: object, now: object) -> object:
-    """The higher of the two; the latter if one is not a quantity."""
+    """The higher of the two; the second one if one is not a quantity."""
     return now if _is_at_most(was, now) else was
 
 

@@ -1,6 +1,7 @@
-"""Intermediate versions of an object, which make room for other edits: it has less, or stands apart from its tree.
+"""Makes detours: intermediate versions of an object that make room for other edits.
 
-That of YuniKorn's ConfigMap is a tree with room for the queues before and after.
+The object has less quota in them, or is outside of its tree. For YuniKorn's ConfigMap, the tree has room for the queues
+before and after.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ _QUOTA = YUNIKORN + "namespace.quota"
 
 
 def detours(edit: Edit) -> Iterator[Parsed]:
-    """Versions to try, the gentlest first. Only what stays has any: nodes, Namespaces, and the ConfigMap of queues."""
+    """The versions to try, the smallest change first. Only nodes, Namespaces and YuniKorn's ConfigMap have any, and
+    only if they exist before and after."""
     before, after = edit.before, edit.after
     if before is None or after is None or before.manifest is None or after.manifest is None:
         return
@@ -51,7 +53,7 @@ def detours(edit: Edit) -> Iterator[Parsed]:
 
 
 def _lowered_quota(before: Manifest, after: Manifest) -> Manifest:
-    """Where it is, with the lower amount of each pair before and after."""
+    """The node below its old parent, with the lower amount of each pair before and after."""
     final = dict(_quotas(after))
     found = _copy(before)
     for place, quota in _quotas(found):
@@ -64,7 +66,7 @@ def _lowered_quota(before: Manifest, after: Manifest) -> Manifest:
 
 
 def _without_quota(before: Manifest, after: Manifest) -> Manifest:  # noqa: ARG001, as the others
-    """Where it is, with nothing of its own."""
+    """The node below its old parent, without quota of its own."""
     found = _copy(before)
     for _, quota in _quotas(found):
         quota["nominalQuota"] = 0
@@ -74,7 +76,8 @@ def _without_quota(before: Manifest, after: Manifest) -> Manifest:  # noqa: ARG0
 
 
 def _without(key: str) -> Callable[[Manifest, Manifest], Manifest]:
-    """A root of its own; the limits towards a parent go with it."""
+    """The node as a root, without the field `key` of its parent, and without limits, which only a node with a parent
+    may have."""
 
     def make(before: Manifest, after: Manifest) -> Manifest:  # noqa: ARG001, as the others
         found = _copy(before)
@@ -99,7 +102,7 @@ def _quotas(manifest: Mapping[str, Any]) -> Iterator[tuple[tuple[object, object]
 
 
 def _lowered_amounts(before: Manifest, after: Manifest) -> Manifest:
-    """Where it is, with the lower amount of each resource before and after."""
+    """The queue below its old parent, with the lower amount of each resource before and after."""
     final = _promises(after)
     found = _copy(before)
     for field, amounts in _promises(found).items():
@@ -109,7 +112,7 @@ def _lowered_amounts(before: Manifest, after: Manifest) -> Manifest:
 
 
 def _without_amounts(before: Manifest, after: Manifest) -> Manifest:  # noqa: ARG001, as the others
-    """Where it is, with nothing promised."""
+    """The queue below its old parent, with nothing promised."""
     found = _copy(before)
     found["spec"].pop("guarantee", None)
     found["spec"].pop("deserved", None)
@@ -126,9 +129,9 @@ def _promises(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _lowered_annotations(before: Manifest, after: Manifest) -> Manifest:
-    """Below the queue where it is, with the lower amount of each resource before and after.
+    """The Namespace below its old queue, with the lower amount of each resource before and after.
 
-    A guarantee that is gone is absent; a quota that is gone is unlimited.
+    A resource without a guarantee counts as 0, and a resource without a quota as unlimited.
     """
     found = _with_own_annotations(before)
     notes, final = found["metadata"]["annotations"], mapping(metadata(after).get("annotations"))
@@ -144,7 +147,7 @@ def _lowered_annotations(before: Manifest, after: Manifest) -> Manifest:
 
 
 def _without_guaranteed(before: Manifest, after: Manifest) -> Manifest:  # noqa: ARG001, as the others
-    """Below the queue where it is, with nothing guaranteed."""
+    """The Namespace below its old queue, with nothing guaranteed."""
     found = _with_own_annotations(before)
     found["metadata"]["annotations"].pop(_GUARANTEED, None)
     return found

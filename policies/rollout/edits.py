@@ -1,4 +1,4 @@
-"""The steps of a change, and the judge asked about one of them."""
+"""The edits of a change, and the judgement of one edit."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ from policies.model.objects import NOTHING, Node, Ref, SubtreeShare
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One request about one object: None for `before` creates it, None for `after` deletes it.
+    """One request about one object.
 
-    `detour`: it is not what the change wants, but what makes room for another edit.
+    `before`: None for a creation.
+    `after`: None for a deletion.
+    `detour`: whether it is not a part of the change, but only makes room for another edit.
     """
 
     before: Parsed | None
@@ -30,7 +32,7 @@ class Edit:
 
     @property
     def change(self) -> Change:
-        """The change without the manifests."""
+        """The change of the objects."""
         before, after = (it.object if it else None for it in (self.before, self.after))
         return Change(before, after)
 
@@ -45,22 +47,22 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The state at some moment, and the settings by which the webhook would judge then."""
+    """The state at a moment, and the settings with which the webhook judges."""
 
     world: Forest
     configuration: Configuration
     circumstances: Circumstances
 
     def after(self, edit: Edit) -> tuple[Site, tuple[Judged, ...]]:
-        """The next moment, and what the webhook refuses the edit for; nothing where it is allowed."""
+        """The state after the edit, and the findings for which the webhook refuses it; none if it is allowed."""
         found = judge(self.world, [change_of(edit.before, edit.after)], self.configuration, self.circumstances)
         return replace(self, world=found.proposal.after), found.verdict.complete().of(Severity.ERROR)
 
 
 def direction(edit: Edit) -> int:
-    """1 where a node only asks for more of its tree, or is created; -1 where it only gives back, or is deleted.
+    """1 if a node is created or takes more from its tree, -1 if it is deleted or takes less.
 
-    0 for everything else: a move, a change of limits, some amounts up and others down.
+    0 for all other edits: a move, a change of limits, or amounts that change in both directions.
     """
     before, after = edit.change.before, edit.change.after
     if not isinstance(before or after, Node):

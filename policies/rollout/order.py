@@ -1,8 +1,8 @@
-"""A safe order of the edits of a change.
+"""Finds a safe order of the edits of a change.
 
-The search is greedy: what is allowed goes next. Where it gets stuck, it starts again with the stuck edits first, since
-they needed room that others took. Edits that are stuck in every order need a detour: an intermediate version of an
-object, which makes room and is replaced later.
+The search is greedy: it takes any edit that is allowed. If some edits remain, it starts again with these edits first,
+since others took the room that they needed. If edits are stuck in every order, a detour is tried: an intermediate
+version of an object, which makes room and is replaced later.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from policies.rollout.detours import detours
 from policies.rollout.edits import Edit, Site, direction
 
 _RESTARTS = 8
-"""Restarts of the search with the stuck edits first. An edit that is stuck even then usually is in every order."""
+"""The most restarts of the search with the stuck edits first. Edits that are stuck after them usually always are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """An edit that is refused where the order ends, and why."""
+    """An edit that is refused at the end of the order, and the findings that refuse it."""
 
     edit: Edit
     refusals: tuple[Judged, ...]
@@ -31,9 +31,11 @@ class Stuck:
 
 @dataclass(frozen=True, slots=True)
 class ApplyOrder:
-    """`edits` in an order in which none is refused. `stuck`: the edits without such an order.
+    """The result.
 
-    `blocked` has for each object with a detour why it could not take its final form at once.
+    `edits`: the edits in an order in which none is refused.
+    `stuck`: the edits that no order allows.
+    `blocked`: for each object with a detour, why its final version was refused at first.
     """
 
     edits: tuple[Edit, ...]
@@ -58,7 +60,7 @@ def arrange(site: Site, edits: Iterable[Edit]) -> ApplyOrder:
 
 
 class _Search:
-    """One attempt. `done` were allowed one after the other; `left` were refused at the end."""
+    """One attempt. `done`: the allowed edits in their order. `left`: the edits that were refused at the end."""
 
     def __init__(self, site: Site) -> None:
         self.site = site
@@ -67,7 +69,7 @@ class _Search:
         self.blocked: list[Stuck] = []
 
     def run(self, edits: Sequence[Edit]) -> _Search:
-        """Pass over the edits until a pass finds none that is allowed."""
+        """Try all remaining edits, again and again, until none is allowed."""
         waiting = list(edits)
         while waiting:
             self.left = []
@@ -87,7 +89,7 @@ class _Search:
             self.done.append(edit)
 
     def go_round(self) -> None:
-        """Take one detour for each stuck object, as long as each leaves fewer edits stuck."""
+        """Take one detour for each stuck object if fewer edits are stuck with it."""
         tried: set[Ref] = set()
         while found := [each for each in self.left if each.edit.ref not in tried]:
             stuck = found[0]
@@ -97,14 +99,16 @@ class _Search:
         self._go_round_together()
 
     def _go_round_together(self) -> None:
-        """Where each needs the room of another, a detour of one alone helps nobody: all take one, gentle or not."""
+        """Take a detour for all stuck objects at once, since each may need the room of another one. Tries the smallest
+        changes first, then the largest."""
         stuck, between = self.left, {each.edit.ref: [*detours(each.edit)] for each in self.left}
         gentle_last = {ref: versions[::-1] for ref, versions in between.items()}
         if stuck and (self._helps(between) or self._helps(gentle_last)):
             self.blocked += [each for each in stuck if between[each.edit.ref]]
 
     def _helps(self, between: Mapping[Ref, Sequence[Parsed]]) -> bool:
-        """Take the first allowed detour of each object; whether fewer edits are stuck then. Else nothing is done."""
+        """Take the first allowed detour of each object, and return whether fewer edits are stuck then. If not, undo
+        it."""
         site, taken, rest = self.site, [], []
         for each in self.left:
             edit = each.edit
@@ -124,9 +128,10 @@ class _Search:
 
 
 def _rank(edit: Edit, world: Forest) -> tuple[int, int, Ref]:
-    """What others refer to first, then what gives room, from the leaves up; then what takes it, from the roots down.
+    """The sort key: first objects that others refer to, then nodes that make room, from the leaves up, then nodes that
+    take room, from the roots down.
 
-    Deletions come last, those of leaves first: Argo CD prunes after it has applied.
+    Deletions come last, those of leaves first, since Argo CD prunes after it has applied.
     """
     parsed = edit.after or edit.before
     found, depth = parsed.object if parsed else None, sum(1 for _ in world.ancestors(edit.ref))

@@ -1,7 +1,7 @@
-"""Versions of YuniKorn's tree between two others: each queue has the higher limits of the two.
+"""Makes intermediate versions of YuniKorn's tree: each queue has the higher limits of the versions before and after.
 
-With the higher guarantees, too, there is room for the Namespaces that either tree has room for. With the lower ones no
-queue promises more than its parent.
+One version has the higher guarantees, too, so that it has room for the Namespaces of both trees. The other version has
+the lower guarantees, so that no queue promises more than its parent has.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ MOST = "maxapplications"
 
 
 def promising(before: Manifest, after: Manifest) -> Manifest:
-    """The later ConfigMap, with the higher guarantees of the two."""
+    """The later ConfigMap with the higher guarantees of the two."""
     return _between(before, after, higher)
 
 
 def roomy(before: Manifest, after: Manifest) -> Manifest:
-    """The later ConfigMap, with the lower guarantees of the two; a queue that only one of them has has none."""
+    """The later ConfigMap with the lower guarantees of the two. A queue that only one of them has gets no guarantee."""
     return _between(before, after, lower)
 
 
@@ -47,7 +47,7 @@ def _tree(before: object, after: object, promise: Choice) -> str | None:
 
 
 def _merged(before: object, after: object, promise: Choice) -> list[Any]:
-    """Partitions, or queues: those of both, by their names."""
+    """The partitions or queues of both, merged by name."""
     old, new = _by_name(before), _by_name(after)
     return [_queue(old.get(name), new.get(name), promise) for name in {**new, **old}]
 
@@ -65,7 +65,7 @@ def _queue(before: Fields | None, after: Fields | None, promise: Choice) -> Fiel
 
 
 def _alone(queue: Fields, promise: Choice) -> Fields:
-    """One that only one of the two trees has."""
+    """A queue that only one of the two trees has."""
     if promise is higher:
         return queue
     limits = {key: value for key, value in mapping(queue.get("resources")).items() if key != "guaranteed"}
@@ -87,11 +87,11 @@ def _resources(before: Fields, after: Fields, promise: Choice) -> Fields:
 
 
 def _most(before: Fields, after: Fields) -> object:
-    """The higher number of applications; an absent one is unlimited."""
+    """The higher limit of applications. An absent one means no limit."""
     return higher(before[MOST], after[MOST]) if before.get(MOST) and after.get(MOST) else None
 
 
 def _pairs(before: object, after: object, chosen: Choice) -> dict[str, object]:
-    """The chosen amount of each resource that both sides name."""
+    """The chosen amount of each resource that both have."""
     old, new = mapping(before), mapping(after)
     return {name: chosen(old[name], new[name]) for name in old if name in new}

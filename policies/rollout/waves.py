@@ -1,8 +1,8 @@
-"""The order of edits as Argo CD's syncs and waves. The edits of one wave may be applied in any order, or at once.
+"""Turns an order of edits into Argo CD's syncs and waves. The edits of one wave may be applied in any order.
 
-Edits share a wave if they are independent: they are of different trees; or they are of one tree, none is above another,
-and all raise quota or all lower it. The state between two edits of a wave is then as valid as the states before and
-after the wave.
+Edits share a wave if they are independent. This is the case if they are in different trees, or if they are in one tree,
+none is an ancestor of another, and all raise quota or all lower it. Every state within a wave is then as valid as the
+states before and after the wave.
 Source: Argo CD, Sync Phases and Waves: within a wave objects are applied by kind and name; pruning comes last.
 """
 
@@ -74,7 +74,7 @@ class _SyncPlan:
         return Sync(tuple(map(tuple, self.waves)), tuple(self.deletions))
 
     def _preceding(self, ref: Ref, above: set[Ref], reads: set[Ref], trees: set[Ref], sign: int) -> Iterator[int]:
-        """The waves after which the edit has to come."""
+        """The waves that must come before the edit."""
         for numbers in (self.written, self.read, self.below):
             if ref in numbers:
                 yield numbers[ref]
@@ -110,7 +110,7 @@ def _is_of_yunikorn(found: KubeObject) -> bool:
 
 
 def _reads(edit: Edit) -> set[Ref]:
-    """The objects that the edit names."""
+    """The objects that the edited object refers to."""
     found: set[Ref] = set()
     for parsed in (edit.before, edit.after):
         if parsed is not None:

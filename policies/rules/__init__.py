@@ -1,4 +1,4 @@
-"""One rule per file, one folder per project; a rule is found by its file."""
+"""The rules: one module for each rule, one package for each project. All modules are imported automatically."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from policies.model.errors import UnknownRule
 from policies.model.objects import GroupKind
 
 KINDS = "kinds.json"
-"""Which kinds the rule of each module judges; generated. A module that is not in it is loaded in any case."""
+"""The generated file with the kinds that the rule of each module judges. Modules that are not in it are always
+loaded."""
 
 
 @cache
 def registry() -> Mapping[str, Rule]:
-    """Every rule by its id. The first call loads them all."""
+    """All rules by their ids. The first call loads them."""
     _load(_modules())
     return REGISTERED
 
 
 @lru_cache(maxsize=1024)
 def about(kinds: frozenset[GroupKind]) -> tuple[Rule, ...]:
-    """The rules that judge a change of these kinds, by id. Modules of other rules need not be loaded."""
+    """The rules that judge changes of these kinds, sorted by id. Other rules are not loaded."""
     judged: Mapping[str, list[str]] = json.loads((Path(__file__).parent / KINDS).read_text(encoding="utf-8"))
     names = {spelled(each) for each in kinds}
     _load(each for each in _modules() if each not in judged or not names.isdisjoint(judged[each]))
@@ -41,7 +42,7 @@ def concerned(kinds: frozenset[GroupKind], occasions: frozenset[Occasion]) -> tu
 
 
 def find(id: str) -> Rule:
-    """The rule of this id. Raises UnknownRule."""
+    """The rule with this id. Raises UnknownRule."""
     rules = registry()
     if id not in rules:
         raise UnknownRule(id, rules)
@@ -49,13 +50,13 @@ def find(id: str) -> Rule:
 
 
 def spelled(kind: GroupKind) -> str:
-    """The kind as kubectl names it: Queue.scheduling.volcano.sh."""
+    """The kind as kubectl names it, such as Queue.scheduling.volcano.sh."""
     return f"{kind.kind}.{kind.group}" if kind.group else kind.kind
 
 
 @cache
 def _modules() -> tuple[str, ...]:
-    """The modules of rules; modules that rules share have a name that begins with an underscore."""
+    """The modules of rules. Names of modules that rules share begin with an underscore."""
     every = (each.name for each in walk_packages(__path__, f"{__name__}.") if not each.ispkg)
     return tuple(name for name in every if not name.rpartition(".")[2].startswith("_"))
 

@@ -1,4 +1,4 @@
-"""What YuniKorn reads of a Pod, or of the pod template of a workload."""
+"""The pod templates of Pods and workloads as YuniKorn reads them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from policies.judging.proposal import Proposal
 from policies.model.objects import KubeObject, Ref
 
 MAKERS = (POD, *KINDS)
-"""Pods, and the kinds of workloads that YuniKorn's admission controller looks into."""
+"""Pods, and the kinds of workloads whose pod templates YuniKorn's admission controller reads."""
 
 
 def template(obj: KubeObject | None) -> WrittenTemplate | None:
@@ -24,7 +24,7 @@ def template(obj: KubeObject | None) -> WrittenTemplate | None:
 
 
 def templates(proposal: Proposal) -> Iterator[tuple[KubeObject, WrittenTemplate | None, WrittenTemplate]]:
-    """(object, template before, template after) of each Pod and workload that is created or updated."""
+    """Each created or updated Pod and workload, with its template before and after the change."""
     for before, obj in proposal.changed(KubeObject):
         after = template(obj)
         if after is not None:

@@ -1,9 +1,9 @@
-"""A declared version made ready for checking: plain JSON Schema, and where the rules and keyed lists are.
+"""Compiles a declared version for checking: to plain JSON Schema, and to the places of rules and keyed lists.
 
-Plain JSON Schema lacks four things that an API server does with a structural schema, so they are spelled out here:
-unknown fields are refused (they become warnings), a null counts as absent but in a list, integers have the range of
-their format, and a required field with a default is never missing. `policies.schema.structure` compares the entries of
-sets and of lists keyed by a field.
+An API server treats a structural schema differently from plain JSON Schema in four ways, which are added to the plain
+schema here. Unknown fields are refused (later they become warnings). A null counts as absent, except in a list.
+Integers have the range of their format. A required field with a default is never missing. `policies.schema.structure`
+compares the entries of sets and of keyed lists.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from policies.schema.structure_rules import RULES, StructureCheck
 Steps: TypeAlias = tuple[str, ...]
 
 EACH = "*"
-"""The step into every entry of a list, or every value of a mapping. No property has this name."""
+"""The step to all entries of a list, or all values of a mapping. No property has this name."""
 
 _KEPT = [
     "enum",
@@ -44,9 +44,9 @@ _DATE_TIME = (
 
 @dataclass(frozen=True, slots=True)
 class KeyedList:
-    """A list whose entries are distinguished by `keys`: field -> the value where an entry lacks it.
+    """A list whose entries must differ in `keys`, which are fields, each with its default.
 
-    A set has no keys: its entries are strings, each its own key.
+    A set has no keys: its entries are strings, which must differ.
     """
 
     steps: Steps
@@ -55,7 +55,12 @@ class KeyedList:
 
 @dataclass(frozen=True, slots=True)
 class PlacedRule:
-    """A CEL rule of the schema, by the id of its Python check, and the place of the value that it checks."""
+    """A CEL rule of the schema.
+
+    `steps`: the place of the value that it checks.
+    `id`: the id of its Python check.
+    `transition`: whether it compares the value with the one before the change.
+    """
 
     steps: Steps
     id: str
@@ -67,7 +72,7 @@ class PlacedRule:
 class KeyedPlace:
     """The keyed lists and the checks of one place.
 
-    `below`: the places below it, by the next step of the path. So one walk over a manifest meets all places.
+    `below`: the places below it, by the next step of the path. With these, one walk over a manifest reaches all places.
     """
 
     below: dict[str, KeyedPlace] = field(default_factory=dict)
@@ -85,6 +90,8 @@ class KeyedPlace:
 class Compiled:
     """One version of one kind.
 
+    `document`: the plain JSON Schema.
+    `keyed`: the keyed lists.
     `rules`: the rules about the object alone.
     `transitions`: the rules that compare it with the object before the change.
     `has_status`: whether the status is a subresource.
@@ -116,7 +123,8 @@ class Compiled:
 
     @cached_property
     def is_sound(self) -> Callable[[Any], bool]:
-        """The fast yes or no. Raises ValueError for what JSON cannot hold, such as a key that is not a string."""
+        """A fast test for valid structure. It raises ValueError for values that JSON does not have, such as a key that
+        is not a string."""
         from jsonschema_rs import Draft202012Validator  # here, since it takes long to load
 
         return Draft202012Validator(self.document).is_valid
@@ -160,7 +168,7 @@ def plain(node: Schema, nullable: bool = False) -> Schema:
 
 
 def _inside(node: Schema) -> Schema:
-    """The keywords about what an object or list holds."""
+    """The keywords about the content of an object or list."""
     result: Schema = {key: node[key] for key in ("anyOf",) if key in node and "x-kubernetes-int-or-string" not in node}
     for key in ("items", "propertyNames"):
         if key in node:
@@ -181,7 +189,7 @@ def _inside(node: Schema) -> Schema:
 
 
 def _places(node: Schema, steps: Steps) -> Iterator[tuple[Steps, Schema]]:
-    """Every schema below and including `node`, with its place."""
+    """The schema `node` and all schemas in it, each with its place."""
     yield steps, node
     for name, value in node.get("properties", {}).items():
         yield from _places(value, (*steps, name))

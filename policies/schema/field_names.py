@@ -1,7 +1,7 @@
-"""Fields that Kubernetes' own types do not have, and values of a wrong type, by `kubernetes_fields.json`.
+"""Finds fields that Kubernetes' own types do not have, and values of a wrong type, by `kubernetes_fields.json`.
 
-The names and types are those of the API server that the tests run; `make field-names` writes them. Nothing is loaded
-before the first object of such a type.
+The names and types are those of the API server that the tests run. `make field-names` writes the file. It is loaded
+with the first object of such a type.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ from policies.model.suggestion import KnownNames, bare, close
 
 FILE = Path(__file__).with_name("kubernetes_fields.json")
 POD_TEMPLATE = "PodTemplateSpec"
-_MOST = 100  # unknown fields of one object; with more it is something else, and to look for what is meant takes long
-_LIKE = 0.75  # of difflib: priorityClass is like priorityClassName
+_MOST = 100  # the most unknown fields of one object that are reported, since it takes long to find what is meant
+_LIKE = 0.75  # the least similarity by difflib: that of priorityClass and priorityClassName
 
 
 class Unknown(NamedTuple):
     """A field that its type does not have.
 
-    `meant` is the path of a known field with a like name, or of that name in a type around or below; empty if there is
-    none. `near`: missing fields beside it that the name may be a slip for, the nearest first: with any, the name
-    is certainly wrong. `short` tells that the name is that of `meant` without its last word, and that no other field
-    beside it begins so.
+    `meant`: the path of a known field with a similar name, or with the same name in a type around or below; empty if
+    there is none.
+    `near`: absent fields of the same type that the name may be a misspelling of, the most similar first. If there are
+    any, the name is certainly wrong.
+    `short`: whether the name is that of `meant` without its last word, and no other field of the type begins with it.
     """
 
     path: FieldPath
@@ -94,7 +95,12 @@ class FieldsOf:
 
 @dataclass(frozen=True)
 class FieldNames:
-    """The types of a `version` of Kubernetes, such as 1.36; `kinds` by apiVersion are those of whole objects."""
+    """The types of a version of Kubernetes.
+
+    `version`: such as 1.36.
+    `kinds`: the kinds of each apiVersion.
+    `types`: the fields of each type.
+    """
 
     version: str
     kinds: Mapping[str, frozenset[str]]
@@ -108,10 +114,8 @@ class FieldNames:
         return kind if kind in self.kinds.get(api_version, ()) else None
 
     def unknown(self, value: object, type: str) -> list[Unknown]:
-        """The fields of the value, and below it, that their types do not have: the first hundred.
-
-        What aliases repeat is looked at once.
-        """
+        """The first hundred fields in the value that their types do not have. Parts that aliases repeat are visited
+        once."""
         found = islice(self._unknown(value, type, (), set()), _MOST)
         return [each if each.meant else each._replace(meant=self._elsewhere(each.path, type)) for each in found]
 
@@ -163,7 +167,8 @@ class FieldNames:
                 yield from self._wrong(item, inner, (*path, name), seen)
 
     def _elsewhere(self, path: FieldPath, type: str) -> FieldPath:
-        """Where a field of this name belongs: in a type around it, or in the only one at most two steps below."""
+        """The path at which a type has a field of this name: around the field, or at the only place up to two steps
+        below."""
         *steps, name = path
         around: list[tuple[FieldPath, str]] = [((), type)]
         for index, step in enumerate(steps, 1):

@@ -1,4 +1,4 @@
-"""Error messages for schema violations. Imported lazily, on the first invalid manifest."""
+"""Writes the messages for violations of a schema. Imported only when a manifest is invalid."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from policies.schema.declarations import Schema
 from policies.schema.values import is_unicode, of_type, value_text, wrong_type
 
 MAX_DEPTH = 200
-"""Levels of nesting that are read; a pod template needs about 15."""
+"""The most levels of nesting that are read. A pod template needs about 15."""
 MAX_VALUES = 1_000_000
-"""Maximum number of values read from an invalid manifest; a full ClusterQueue has less than 300 000."""
+"""The most values that are read from an invalid manifest. A full ClusterQueue has fewer than 300 000."""
 RENAMED = {"cohort": "cohortName", "cohortName": "cohort"}
-"""Fields that another version of Kueue's kinds has under another name."""
+"""The names that fields of Kueue's kinds have in another version."""
 
 
 def unreadable(manifest: Mapping[str, Any]) -> list[tuple[Path, Defect]]:
@@ -36,14 +36,14 @@ def unreadable(manifest: Mapping[str, Any]) -> list[tuple[Path, Defect]]:
 
 
 class _SizeCounter:
-    """Looks at each part of a manifest once, however often aliases repeat it."""
+    """Counts the values of a manifest. Each part is visited once, even if aliases repeat it."""
 
     def __init__(self) -> None:
         self.found: list[tuple[Path, Defect]] = []
-        self._sizes: dict[int, int | None] = {}  # by identity; None while its inside is being looked at
+        self._sizes: dict[int, int | None] = {}  # by id(); None while the value is being counted
 
     def size(self, value: Any, path: Path) -> int:
-        """The number of values with all aliases spelled out."""
+        """The number of values if all aliases are expanded."""
         if isinstance(value, str) and not is_unicode(value):
             self._fault(path, f"{value_text(value)} is not valid Unicode")
         if not isinstance(value, (list, Mapping)):
@@ -75,14 +75,14 @@ class _SizeCounter:
 
 
 def explain(document: Schema, manifest: Mapping[str, Any]) -> list[tuple[Path, Defect]]:
-    """Every fault that this plain JSON Schema finds."""
+    """All faults that the plain JSON Schema finds."""
     found: dict[tuple[Path, Defect], None] = {}
     quantities: set[Path] = set()
     for error in _Validator(document).iter_errors(manifest):
         path, schema = tuple(error.absolute_path), cast("Schema", error.schema)
         if schema.get("x-quantity") and error.instance is not None:
             if path in quantities:
-                continue  # a wrong quantity breaks several keywords, and one message says it
+                continue  # a wrong quantity violates several keywords, but gets only one message
             quantities.add(path)
         fault = _Fault(str(error.validator), error.validator_value, error.instance, schema)
         for below, defect in _defects(fault, path):
@@ -92,7 +92,11 @@ def explain(document: Schema, manifest: Mapping[str, Any]) -> list[tuple[Path, D
 
 @dataclass(frozen=True, slots=True)
 class _Fault:
-    """A keyword of a schema and the value that does not obey it."""
+    """A value that violates a keyword of a schema.
+
+    `limit`: the value of the keyword.
+    `schema`: the schema that has the keyword.
+    """
 
     keyword: str
     limit: Any
@@ -146,13 +150,13 @@ def _unknown(name: str, known: Mapping[str, Any], beside: Mapping[str, Any], pat
 
 
 def _near(name: str, known: Mapping[str, Any]) -> list[str]:
-    """The names that may be meant, nearest first: differing only in case, renamed between versions, or misspelled."""
+    """The names that may be meant, the most similar first: in another case, renamed between versions, or misspelt."""
     same = [each for each in known if bare(each) == bare(name) or RENAMED.get(name) == each]
     return same or KnownNames(known).near(name)
 
 
 def _meant(fault: _Fault) -> str | int | None:
-    """The allowed value that is unambiguously intended: misspelled, or with too many or too few quotes."""
+    """The allowed value that is certainly meant: misspelt, in another case, or with too many or too few quotes."""
     value = fault.value
     if fault.keyword == "type":
         return of_type(value, fault.limit)
@@ -196,7 +200,7 @@ def _words(fault: _Fault) -> str:
 
 
 def _size(fault: _Fault) -> str:
-    """The words for minLength, maxItems and the like."""
+    """The message for minLength, maxItems and similar keywords."""
     noun = {"Length": "character", "Items": "entry", "Properties": "key"}[fault.keyword[3:]]
     bound = f"at least {fault.limit}" if fault.keyword.startswith("min") else f"at most {fault.limit}"
     subject = f"{value_text(fault.value)} has" if noun == "character" else "has"
@@ -219,10 +223,8 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _pattern(_validator: Any, pattern: str, value: Any, _schema: Any) -> Iterator[ValidationError]:
-    """Like jsonschema's check, but `$` matches only at the very end, as in Go.
-
-    Python's also matches before a trailing newline.
-    """
+    """Check a pattern as jsonschema does, except that `$` matches only at the very end, as in Go. In Python it also
+    matches before a final newline."""
     if isinstance(value, str) and not _compiled(pattern).search(value):
         yield ValidationError("does not match")
 

@@ -1,12 +1,12 @@
-"""What is wrong with the structure of one manifest, by the schemas in `policies.schema.declarations`.
+"""Finds faults in the structure of one manifest, by the schemas in `policies.schema.declarations`.
 
-The answer is that of an API server which holds Kueue's and Volcano's CRDs: what it refuses is a defect, and what it
-drops silently (unknown fields, a status where that is a subresource) is a defect marked `warning`. CEL rules that a
-rule of Quotree states with more facts are left to that rule. Nothing is loaded or compiled before the first manifest
-of a kind, and a sound manifest costs some microseconds.
+The result is that of an API server with Kueue's and Volcano's CRDs. What it refuses is a defect. What it drops without
+an error (unknown fields, or a status that is a subresource) is a defect with `warning`. A CEL rule is skipped if a
+rule of Quotree checks the same with a better message. Schemas are loaded with the first manifest of their kind. The
+check of a valid manifest takes some microseconds.
 
-Known differences: a list where a time belongs is a defect here though the API server stores it, and 1.0 for 1 is none
-here though the API server refuses it where a CEL rule reads it.
+There are two known differences. A list in the place of a time is a defect here, but the API server stores it. A number
+1.0 in the place of 1 is not a defect here, but the API server refuses it if a CEL rule reads it.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _STATUS: Path = ("status",)
 
 
 def defects(manifest: Manifest, *, subresource: str = "") -> tuple[Defect, ...]:
-    """Every defect of the manifest by itself, in the order of their paths; none for a kind that has no schema here.
+    """All defects of the manifest, in the order of their paths; none for a kind without a schema.
 
-    With `subresource="status"` the manifest is a write of the status, which is otherwise dropped where the kind has
-    that subresource.
+    `subresource`: `status` if the manifest is a write of the status. Other writes drop the status of a kind with this
+    subresource, so its faults are only warnings.
     """
     group, version, kind = _identity(manifest)
     versions = _versions(group, kind)
@@ -49,17 +49,19 @@ def defects(manifest: Manifest, *, subresource: str = "") -> tuple[Defect, ...]:
     if drops_status and any(path[:1] == _STATUS for path, _ in found):
         manifest = {name: value for name, value in manifest.items() if name != "status"}
         in_status = [(path, defect) for path, defect in found if path[:1] == _STATUS]
-        found = _status_as_warnings(in_status) + _structural(compiled, manifest)  # the rest may not have been looked at
-    if _acceptable(found):  # as on the API server: rules look at sound objects only
+        found = _status_as_warnings(in_status) + _structural(
+            compiled, manifest
+        )  # the fast check may have stopped before the other faults
+    if _acceptable(found):  # as in the API server, CEL rules run only on a valid structure
         broken = _broken_rules(compiled, manifest)
         found += _status_as_warnings(broken) if drops_status else broken
     return tuple(defect for _, defect in sorted(found, key=_order))
 
 
 def transition_defects(before: Manifest, after: Manifest, *, subresource: str = "") -> tuple[Defect, ...]:
-    """Every field of `after` that must not differ from `before` but does; none where either has other defects.
+    """Defects for immutable fields that differ; none if one of the manifests has other defects.
 
-    Without `subresource="status"` the status of `before` stays, as it does on the API server.
+    Unless `subresource` is `status`, the status of `before` is used, as in the API server.
     """
     group, version, kind = _identity(after)
     compiled = (_versions(group, kind) or {}).get(version)
@@ -82,7 +84,7 @@ def _identity(manifest: Manifest) -> tuple[str, str, str]:
 
 
 def versions_of(group: str, kind: str) -> tuple[str, ...]:
-    """The versions of the kind that have a schema here."""
+    """The versions of the kind that have a schema."""
     return tuple(_versions(group, kind) or ())
 
 
@@ -93,36 +95,34 @@ def _versions(group: str, kind: str) -> Mapping[str, Compiled] | None:
 
 @cache
 def _files() -> Mapping[tuple[str, str], str]:
-    from policies.schema.declarations import FILES  # here, since a command without manifests needs none of it
+    from policies.schema.declarations import FILES  # imported here, since a command without manifests does not need it
 
     return FILES
 
 
 @cache
 def _declared(file: str) -> Mapping[str, Compiled]:
-    from policies.schema.compiled import compiled  # here, since a command without manifests needs none of it
+    from policies.schema.compiled import compiled  # imported here, since a command without manifests does not need it
     from policies.schema.declarations import load
 
     return {version["name"]: compiled(version) for version in load(file)["versions"]}
 
 
 def _is_clean(compiled: Compiled, manifest: Manifest) -> bool:
-    """Whether the manifest has no defect. This is fast, and nearly every manifest has none."""
+    """Whether the manifest has no defect. This check is fast, and nearly all manifests pass it."""
     return _is_sound(compiled, manifest) and not _breaks(compiled.places, manifest)
 
 
 def _is_sound(compiled: Compiled, manifest: Manifest) -> bool:
     try:
         return compiled.is_sound(manifest)
-    except (ValueError, RecursionError):  # what JSON cannot hold, such as a key that is no text
+    except (ValueError, RecursionError):  # a value that JSON does not have, such as a key that is not a text
         return False
 
 
 def _breaks(place: KeyedPlace, value: Any) -> bool:
-    """Whether the value breaks a rule at or below this place, or has two list entries with the same key.
-
-    Its structure is valid.
-    """
+    """Whether a value with a valid structure violates a rule at or below this place, or has two list entries with the
+    same key."""
     for keyed in place.keyed:
         if _repeats(value, keyed.keys):
             return True
@@ -142,7 +142,7 @@ def _breaks(place: KeyedPlace, value: Any) -> bool:
 def _structural(compiled: Compiled, manifest: Manifest) -> list[tuple[Path, Defect]]:
     if _is_sound(compiled, manifest):
         return list(_duplicates(compiled, manifest)) if _breaks(compiled.lists, manifest) else []
-    from policies.schema.messages import explain, unreadable  # here, since a sound manifest needs none of it
+    from policies.schema.messages import explain, unreadable  # imported here, since a valid manifest does not need it
 
     found = list(unreadable(manifest))
     if not found:
@@ -155,7 +155,7 @@ def _acceptable(found: list[tuple[Path, Defect]]) -> bool:
 
 
 def _duplicates(compiled: Compiled, manifest: Manifest) -> Iterator[tuple[Path, Defect]]:
-    """Entries of sets and keyed lists that are, or have the key of, an earlier entry."""
+    """Defects for entries of sets and keyed lists that repeat an earlier entry or its key."""
     for keyed in compiled.keyed:
         for path, entries in _located(manifest, keyed.steps):
             if isinstance(entries, list) and len(entries) > 1:
@@ -169,7 +169,7 @@ def _repeats(entries: Any, keys: tuple[tuple[str, Any], ...]) -> bool:
     found: list[object]
     if not keys:
         found = [entry for entry in entries if isinstance(entry, str)]
-    elif len(keys) == 1:  # of nearly every list, so not by _key, which takes three times as long
+    elif len(keys) == 1:  # as in nearly all lists; _key would take three times as long
         ((name, default),) = keys
         values = [default if (value := entry.get(name)) is None else value for entry in entries if type(entry) is dict]
         found = [value for value in values if isinstance(value, str)]
@@ -196,7 +196,7 @@ def _named(key: tuple[str, ...], keys: tuple[tuple[str, Any], ...]) -> str:
 
 
 def _key(entry: Any, keys: tuple[tuple[str, Any], ...]) -> tuple[str, ...] | None:
-    """What tells an entry apart; None where it has no sound key."""
+    """The key of an entry; None if it has no valid key."""
     if not keys:
         return (entry,) if isinstance(entry, str) else None
     if not isinstance(entry, dict):
@@ -235,7 +235,7 @@ def _entries(holder: Any) -> Iterable[Any]:
 
 
 def _located(value: Any, steps: tuple[str, ...], path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """The values at this place, with their paths; null counts as absent."""
+    """The values at this place, with their paths. A null counts as absent."""
     if value is None:
         return
     if not steps:

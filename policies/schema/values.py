@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 SHOWN = 60
-"""Characters of a wrong value that a message repeats."""
+"""The most characters of a wrong value that a message shows."""
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, default=str)
 _BOOLEANS = {"true": True, "false": False}

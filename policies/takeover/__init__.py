@@ -1,1 +1,1 @@
-"""Plans of a take-over from Kueue's manager, of the way back, and of the removal: what is missing, and each step."""
+"""Plans a take-over from Kueue's manager, its reversal, and the removal of Quotree: the refusals, and each step."""

@@ -1,6 +1,7 @@
-"""The steps back: every object of Kueue's is what it was, by what the annotations remember.
+"""The steps of the reversal of a take-over: all objects of Kueue get the values that annotations have kept.
 
-Quotree's reconciler ends first. Its webhook guards new work until Kueue's webhooks are asked again, and stays.
+Quotree's reconciler is stopped first. Quotree's webhook judges new work until Kueue's webhooks are called again, and
+stays afterwards.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from policies.takeover.taking import CONFIGURATION_KEY, INJECTED, UNASKED, bare,
 
 
 def steps(found: FoundCluster, names: ReleaseNames) -> tuple[PlanStep, ...]:
-    """All of them in their order, those that are done included."""
+    """All steps in their order, including those that are done."""
     return (
         _stop(found, names),
         _start(found, names),
@@ -52,7 +53,7 @@ def _stop(found: FoundCluster, names: ReleaseNames) -> PlanStep:
 
 
 def _start(found: FoundCluster, names: ReleaseNames) -> PlanStep:
-    """One that was at 0 before stays there."""
+    """The step that starts Kueue's manager. If it had 0 replicas before, it keeps them."""
     manager = found.objects[names.manager]
     wanted = started(manager, 0) if remembered(manager, REPLICAS_BEFORE) else dict(manager)
     title = f"start {names.manager} with {replicas(wanted)} replicas"
@@ -60,13 +61,14 @@ def _start(found: FoundCluster, names: ReleaseNames) -> PlanStep:
 
 
 def _convert(found: FoundCluster) -> PlanStep:
-    """The step that gives conversion back. Kueue's manager runs by then, so that it can answer."""
+    """The step that returns conversion to Kueue's manager, which runs already."""
     mine = [each for each in found.definitions if is_converted(each)]
     return PlanStep("let Kueue's manager convert again", updates(found, map(_unconverted, mine)))
 
 
 def _unconverted(definition: Manifest) -> dict[str, Any]:
-    """One that no longer names us was replaced meanwhile, as by an upgrade of Kueue: its conversion stays."""
+    """The definition with Kueue's former conversion. If it does not name Quotree any more, it was replaced, for example
+    by an upgrade of Kueue, and its conversion stays."""
     if not names_us(definition):
         return noted(definition, CONVERSION_BEFORE, None)
     before = mapping(remembered(definition, CONVERSION_BEFORE))
@@ -77,7 +79,7 @@ def _unconverted(definition: Manifest) -> dict[str, Any]:
 def _asked(found: FoundCluster, names: ReleaseNames) -> PlanStep:
     present = [found.objects[ref] for ref in names.kueue_webhooks if ref in found.objects]
     return PlanStep(
-        "let the API server ask Kueue's webhooks again", updates(found, map(_unsilenced, present)), settles=True
+        "let the API server call Kueue's webhooks again", updates(found, map(_unsilenced, present)), settles=True
     )
 
 
@@ -94,17 +96,19 @@ def _without_condition(webhook: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _visible(found: FoundCluster, names: ReleaseNames) -> PlanStep:
-    """The step that recreates objects before their record is removed. Objects that Kueue recreated are left alone."""
+    """The step that recreates Kueue's APIServices, and then removes the annotation that kept them. Those that Kueue has
+    recreated are left unchanged."""
     manager = found.objects[names.manager]
     kept = mapping(remembered(manager, SERVICES_BEFORE))
     present = {ref_of(each).name for each in found.of_kind("APIService")}
     missing = [bare(mapping(each)) for name, each in sorted(kept.items()) if name not in present]
     wanted = [*missing, *([] if missing else [noted(manager, SERVICES_BEFORE, None)])]
-    return PlanStep("bring the visibility APIServices back", updates(found, wanted))
+    return PlanStep("restore the visibility APIServices", updates(found, wanted))
 
 
 def _configure(found: FoundCluster, names: ReleaseNames) -> PlanStep:
-    """The reconciler stays at 0 until the next take-over."""
+    """The step that restores the reconciler's configuration. The reconciler keeps 0 replicas until the next
+    take-over."""
     wanted: list[Manifest] = []
     present = found.objects[names.configuration]
     before = remembered(present, CONFIGURATION_BEFORE)
@@ -116,4 +120,4 @@ def _configure(found: FoundCluster, names: ReleaseNames) -> PlanStep:
     if TAKEN_FROM in notes:
         kept = {key: value for key, value in notes.items() if key != TAKEN_FROM}
         wanted.append(replaced(deployment, "spec.template.metadata.annotations", kept or None))
-    return PlanStep(f"give {names.configuration} back what it had", updates(found, wanted))
+    return PlanStep(f"restore {names.configuration}", updates(found, wanted))

@@ -1,7 +1,7 @@
-"""What is read of a cluster for a move, and how it is changed: values alone, with the old ones kept in annotations.
+"""The objects that a plan reads, and the changes of them. Annotations keep the old values.
 
-A step says what the objects are to look like; it is done once they do. So the state of the cluster is the whole memory
-of a move: a user who was interrupted runs the command again.
+A step describes how objects must look, and is done when they look like this. So the state of the cluster is the only
+record of a take-over, and a user who was interrupted can run the command again.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ REPLICAS_BEFORE = "quotree.dev/replicas-before"
 CONVERSION_BEFORE = "quotree.dev/conversion-before"
 CONFIGURATION_BEFORE = "quotree.dev/configuration-before"
 SERVICES_BEFORE = "quotree.dev/api-services-before"
-"""Annotations with the values from before the move, as JSON."""
+"""The annotations with the values from before the take-over, as JSON."""
 TAKEN_FROM = "quotree.dev/configuration-taken-from"
-"""Annotation of the reconciler's Pods: which of Kueue's configurations they were started with."""
+"""The annotation of the reconciler's Pods with the digest of the configuration of Kueue that they were started with."""
 LEASE = "c1f6bfd2.kueue.x-k8s.io"
-"""The Lease of Kueue's manager by its default name."""
+"""The default name of the Lease of Kueue's manager."""
 
 
 class ObjectRef(NamedTuple):
-    """One object; `namespace` is empty for kinds without."""
+    """A reference to an object. `namespace`: empty for cluster-scoped kinds."""
 
     kind: str
     name: str
@@ -44,7 +44,10 @@ def ref_of(manifest: Manifest) -> ObjectRef:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseNames:
-    """`kueue` is what the names of Kueue's objects begin with: for Helm the full name of the release."""
+    """The names of the objects of an installation.
+
+    `kueue`: the prefix of the names of Kueue's objects; with Helm, the full name of the release.
+    """
 
     kueue_namespace: str = "kueue-system"
     kueue: str = "kueue"
@@ -87,7 +90,7 @@ class ReleaseNames:
 
     @property
     def processes(self) -> dict[str, ObjectRef]:
-        """The Deployments of what Quotree can be installed as, by what `quotree serve` calls it."""
+        """The Deployments of Quotree, by the name of the process in `quotree serve`."""
         return {
             "webhook": self.webhook,
             "reconciler": self.reconciler,
@@ -105,7 +108,7 @@ class ReleaseNames:
 
     @property
     def configuration(self) -> ObjectRef:
-        """The ConfigMap with the reconciler's configuration, in the form of Kueue's."""
+        """The ConfigMap with the reconciler's configuration, in the form of Kueue's Configuration."""
         return ObjectRef("ConfigMap", "quotree-reconciler", self.namespace)
 
     @property
@@ -123,17 +126,20 @@ class ReleaseNames:
 
     @property
     def read(self) -> tuple[ObjectRef, ...]:
-        """All that is read by its name, but Leases."""
+        """The objects that are read by name, without Leases."""
         ours = (self.webhook, self.reconciler, self.configuration, self.settings, self.mutating, self.validating)
         return (self.manager, self.manager_configuration, *self.kueue_webhooks, *ours)
 
 
 @dataclass(frozen=True, slots=True)
 class FoundCluster:
-    """A cluster as it was read. `objects` are those that exist.
+    """The state of a cluster.
 
-    `pods`: how many Pods of a Deployment are left, including those that are ending. `lease_holders`: the holder of each
-    Lease that is held. `groups`: the API groups that are served. `other_clusters`: there are MultiKueueClusters.
+    `objects`: the objects that exist.
+    `pods`: the number of Pods of each Deployment, including terminating ones.
+    `lease_holders`: the holder of each held Lease.
+    `groups`: the API groups that are served.
+    `other_clusters`: whether there are MultiKueueClusters.
     """
 
     objects: Mapping[ObjectRef, Manifest]
@@ -153,9 +159,11 @@ class FoundCluster:
 
 @dataclass(frozen=True, slots=True)
 class PlannedWrite:
-    """`body`: the object to create, the merge patch for one that is still at `version`, or None to delete that.
+    """A write to an object.
 
-    `subresource`: what of the object is patched, `status`; empty for the rest of it.
+    `body`: the object to create, the merge patch for an object, or None to delete it.
+    `version`: the resource version that the object must still have; empty for a creation.
+    `subresource`: `status` to patch the status; else empty.
     """
 
     ref: ObjectRef
@@ -166,9 +174,11 @@ class PlannedWrite:
 
 @dataclass(frozen=True, slots=True)
 class PlanStep:
-    """`writes` are to be made, then `waits` says what must happen; with neither the step is done.
+    """A step of a plan. It is done if it has neither `writes` nor `waits`.
 
-    `settles`: every API server takes it in before the next step begins.
+    `writes`: the writes that are left.
+    `waits`: what must happen after the writes; empty for nothing.
+    `settles`: whether to wait until all API servers use the new state before the next step.
     """
 
     title: str
@@ -183,7 +193,11 @@ class PlanStep:
 
 @dataclass(frozen=True, slots=True)
 class TakeoverPlan:
-    """`refusals`: why it is not begun, or not gone on with. `notes`: what to know or to do besides."""
+    """A plan.
+
+    `refusals`: why it must not be started or continued.
+    `notes`: further information for the user.
+    """
 
     steps: tuple[PlanStep, ...] = ()
     refusals: tuple[str, ...] = ()
@@ -198,7 +212,7 @@ class TakeoverPlan:
 
 
 def updates(found: FoundCluster, wanted: Iterable[Manifest]) -> tuple[PlannedWrite, ...]:
-    """What makes the objects look like this; nothing for those that do."""
+    """The writes that make the objects look like this; none for objects that do already."""
     return tuple(_updates(found, wanted))
 
 
@@ -213,7 +227,7 @@ def _updates(found: FoundCluster, wanted: Iterable[Manifest]) -> Iterator[Planne
 
 
 def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """The merge patch from one to the other."""
+    """The merge patch from the old to the new object."""
     patch: dict[str, Any] = {key: None for key in old if key not in new}
     for key, value in new.items():
         before = old.get(key)
@@ -226,7 +240,7 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]
 
 
 def replaced(manifest: Manifest, path: str, value: object) -> dict[str, Any]:
-    """A copy with this value at a path of keys; None removes it."""
+    """A copy with this value at a path of keys. None removes the value."""
     made = deepcopy(dict(manifest))
     *steps, last = path.split(".")
     holder = made
@@ -240,12 +254,12 @@ def replaced(manifest: Manifest, path: str, value: object) -> dict[str, Any]:
 
 
 def noted(manifest: Manifest, key: str, value: object) -> dict[str, Any]:
-    """A copy that remembers this as JSON; None forgets it."""
+    """A copy with the value as JSON in an annotation. None removes the annotation."""
     return annotated(manifest, key, None if value is None else json.dumps(value, sort_keys=True))
 
 
 def annotated(manifest: Manifest, key: str, value: str | None) -> dict[str, Any]:
-    """A copy with this annotation; None removes it."""
+    """A copy with this annotation. None removes it."""
     made = deepcopy(dict(manifest))
     meta = made.setdefault("metadata", {})
     notes = {name: kept for name, kept in (meta.get("annotations") or {}).items() if name != key}
@@ -258,7 +272,7 @@ def annotated(manifest: Manifest, key: str, value: str | None) -> dict[str, Any]
 
 
 def remembered(manifest: Manifest | None, key: str) -> Any:
-    """What `noted` put there; None where nothing is, or nothing that can be read."""
+    """The value that `noted` has written; None if it is absent or cannot be read."""
     written = texts(metadata(manifest or {}).get("annotations")).get(key)
     try:
         return json.loads(written) if written else None
@@ -287,7 +301,8 @@ def replicas(deployment: Manifest) -> int:
 
 
 def stopped(deployment: Manifest) -> dict[str, Any]:
-    """At 0, and it remembers how many it had at first: somebody may have started it again since."""
+    """The Deployment with 0 replicas. An annotation keeps the first number of replicas, even if a user has started the
+    Deployment again since then."""
     present, known = replicas(deployment), remembered(deployment, REPLICAS_BEFORE)
     before = known if isinstance(known, int) and known > 0 else present
     return replaced(noted(deployment, REPLICAS_BEFORE, before), "spec.replicas", 0) if present else dict(deployment)
@@ -301,7 +316,7 @@ def started(deployment: Manifest, default: int) -> dict[str, Any]:
 
 
 def unready(deployment: Manifest) -> str:
-    """Why it does not serve as its spec says; empty where it does."""
+    """Why the Deployment is not ready; empty if it is."""
     status, wanted = mapping(deployment.get("status")), replicas(deployment)
     if (status.get("observedGeneration") or 0) < (metadata(deployment).get("generation") or 0):
         return "its last change has not been taken up yet"
@@ -312,7 +327,7 @@ def unready(deployment: Manifest) -> str:
 
 
 def remaining_writer(found: FoundCluster, deployment: ObjectRef, lease: ObjectRef) -> str:
-    """What may still write for a Deployment that is at 0; empty if nothing can."""
+    """What may still write for a Deployment with 0 replicas; empty if nothing can."""
     if left := found.pods.get(deployment, 0):
         return f"{left} Pod{'s' * (left > 1)} of {deployment} to end"
     holder = found.lease_holders.get(lease)

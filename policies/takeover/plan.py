@@ -1,4 +1,4 @@
-"""The plan of a move: what stands in its way, and its steps."""
+"""Makes the plan of a take-over or its reversal: the refusals and the steps."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from policies.text.positions import BadText
 CONVERTED = frozenset({"admissionchecks", "clusterqueues", "cohorts", "localqueues", "multikueueclusters"}) | frozenset(
     {"multikueueconfigs", "workloads"}
 )
-"""The kinds whose CustomResourceDefinition our webhook may write to."""
+"""The kinds whose CustomResourceDefinition Quotree's webhook may update."""
 _ASKED = {
     "MutatingWebhookConfiguration": ("kueue-finalizers", "kueue-jobs", "kueue-other-jobs", "kueue-templates"),
     "ValidatingWebhookConfiguration": ("kueue-trees", "kueue-localqueues", "kueue-workloads", "kueue-jobs"),
@@ -47,13 +47,18 @@ _MULTIKUEUE = "--feature-gates=MultiKueue="
 
 
 Judge = Callable[[Manifest, Configuration], object]
-"""Reads a configuration as the reconciler will, beside Quotree's own. Raises BadConfiguration."""
+"""Reads a configuration as the reconciler does, together with Quotree's own one. Raises BadConfiguration."""
 
 
 def take_over(
     found: FoundCluster, names: ReleaseNames, kinds: Collection[str], judge: Judge, render: taking.Render
 ) -> TakeoverPlan:
-    """`kinds`: the frameworks that the reconciler runs by default. `render` makes the text of a configuration."""
+    """The plan of a take-over.
+
+    `kinds`: the frameworks that the reconciler runs by default.
+    `judge`: reads the translated configuration.
+    `render`: writes a configuration as a text.
+    """
     missing = tuple(_missing(found, names))
     if missing:
         return TakeoverPlan(refusals=missing)
@@ -83,7 +88,7 @@ def take_over(
 
 
 def give_back(found: FoundCluster, names: ReleaseNames) -> TakeoverPlan:
-    """Nothing is refused but what cannot be: where Kueue's manager, or the memory, is gone."""
+    """The plan of the reversal. It is refused only if Kueue's manager is missing, or an annotation with old values."""
     needed = (names.manager, names.reconciler, names.configuration)
     gone = [f"{ref} is missing: install it again" for ref in needed if ref not in found.objects]
     if refusals := (*gone, *_forgotten(found)):
@@ -91,11 +96,14 @@ def give_back(found: FoundCluster, names: ReleaseNames) -> TakeoverPlan:
     steps = giving.steps(found, names)
     if not any(step.writes for step in steps[1:]) and not any(taking.traces(found, names)):
         return TakeoverPlan(notes=("Quotree has not taken over from Kueue here",))
-    return TakeoverPlan(steps, notes=(f"{names.webhook} stays: it guards the trees, and admits nothing.",))
+    return TakeoverPlan(
+        steps, notes=(f"{names.webhook} stays: it checks changes to the trees and admits no workloads.",)
+    )
 
 
 def _forgotten(found: FoundCluster) -> Iterator[str]:
-    """Definitions of Kueue's that we convert, and nobody knows who did before."""
+    """Refusals for Kueue's definitions that Quotree converts, but that lack the annotation with the former
+    conversion."""
     for each in found.definitions:
         known = LABEL in texts(metadata(each).get("labels")) or taking.is_converted(each)
         if taking.names_us(each) and not known:
@@ -120,14 +128,14 @@ def _unknown(manager: Manifest, names: ReleaseNames) -> Iterator[str]:
 
 
 def _misnamed(names: ReleaseNames, settings: KueueSettings, installed: str, version: KueueVersion) -> Iterator[str]:
-    """Where our processes would go by the gates and defaults of another version than Kueue's manager."""
+    """A refusal if Quotree's configuration names another version of Kueue than the installed one."""
     if settings.version != version:
         named = f'kueueVersion: "{settings.version}"'
         yield f'{names.settings} has {named}, and Kueue is {installed}: set it to "{version}", or remove it'
 
 
 def _unserved(found: FoundCluster, names: ReleaseNames) -> Iterator[str]:
-    """Our webhook must answer before Kueue's is asked no longer."""
+    """Refusals if Quotree's webhook does not answer yet, since it must before Kueue's webhooks are turned off."""
     if why := unready(found.objects[names.webhook]):
         yield f"{names.webhook} does not serve: {why}"
     if not replicas(found.objects[names.webhook]):
@@ -160,7 +168,7 @@ def _judged(translated: Translated, judge: Judge, own: Configuration) -> Iterato
 
 
 def _unlike(found: FoundCluster, names: ReleaseNames, settings: KueueSettings, translated: Translated) -> Iterator[str]:
-    """Where our webhook would do otherwise than Kueue's."""
+    """Refusals for settings with which Quotree's webhook would behave differently from Kueue's."""
     assert translated.read is not None
     if not settings.manage_jobs:
         yield f"{names.settings} lacks kueue.manageJobs: true; without it new jobs start unsuspended"
@@ -185,7 +193,7 @@ def _unlike(found: FoundCluster, names: ReleaseNames, settings: KueueSettings, t
 
 
 def _user(manager: Manifest, names: ReleaseNames) -> str:
-    """The user that Kueue's manager writes as. It still writes, with our webhook running, until it has ended."""
+    """The user of Kueue's manager. It still writes until it has ended, and Quotree's webhook must allow its writes."""
     pod = pod_spec(manager)
     account = text(pod.get("serviceAccountName")) or "default"
     return f"system:serviceaccount:{names.kueue_namespace}:{account}"
@@ -202,7 +210,7 @@ def _without_pods(found: FoundCluster, names: ReleaseNames, settings: KueueSetti
 
 
 def _own(config_map: Manifest, installed: KueueVersion) -> Configuration | str:
-    """Quotree's own configuration, or what is wrong with it."""
+    """Quotree's own configuration, or the fault in it."""
     try:
         written = yaml_values.single(text(mapping(config_map.get("data")).get("configuration.yaml")) or "")
         return read_configuration(written, registry(), installed=lambda: installed)
@@ -211,13 +219,13 @@ def _own(config_map: Manifest, installed: KueueVersion) -> Configuration | str:
 
 
 def _dispatches(reconciler: Manifest) -> bool:
-    """Whether the reconciler dispatches to worker clusters; the last flag counts."""
+    """Whether the reconciler dispatches to worker clusters. The last flag counts."""
     flags = [flag for flag in _flags(reconciler) if flag.startswith(_MULTIKUEUE)]
     return not flags or flags[-1] == f"{_MULTIKUEUE}true"
 
 
 def _follows_settings(reconciler: Manifest) -> bool:
-    """Whether it reads Quotree's own configuration, which may describe kinds of jobs."""
+    """Whether the reconciler reads Quotree's own configuration, which may describe kinds of jobs."""
     return any(flag.startswith("--settings") for flag in _flags(reconciler))
 
 

@@ -1,7 +1,8 @@
-"""The steps that take Quotree out of a cluster: what it put there is gone, and nothing waits for it any more.
+"""The steps that remove Quotree from a cluster, with all that it has added, so that nothing waits for it any more.
 
-The webhooks go first, since they would refuse what nobody can judge. The programs go before the marks, which they would
-put back. Work that runs goes on. Objects of Kueue, Volcano and YuniKorn stay, unless their definitions are to go.
+The webhook configurations are removed first, since requests would be refused without a webhook. The processes are
+stopped before their labels, annotations and finalizers are removed, which they would restore. Running work continues.
+Objects of Kueue, Volcano and YuniKorn stay, unless their definitions are removed on request.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ from policies.takeover.objects import (
 from policies.takeover.taking import traces
 
 QUEUE_FINALIZER, QUEUE_OPERATION = "quotree.dev/queue-in-use", "quotree.dev/queue-operation"
-"""Annotations on Volcano's queues; scheduling/volcano_queues writes them."""
+"""The annotations that scheduling/volcano_queues writes on Volcano's queues."""
 FENCE = "quotree.dev/taken-over-at"
-"""The annotation of a Workload that a new leader of the reconciler leaves."""
+"""The annotation that a new leader of the reconciler writes on a Workload."""
 OF_KUEUE = frozenset({IN_USE, MANAGED, GATE, TOPOLOGY_GATE, ELASTIC_GATE})
-"""Kueue's manager has the same, and goes on with them."""
+"""The additions that Kueue's manager also uses. They stay if it runs."""
 FINALIZERS = frozenset({IN_USE, MANAGED, QUEUE_FINALIZER})
 GATES = frozenset({GATE, TOPOLOGY_GATE, ELASTIC_GATE, QUOTA_KEY})
 LABELS = frozenset({MANAGED, QUOTA_KEY})
@@ -57,7 +58,7 @@ KINDS_WITH_ADDITIONS = (
     "Pod",
     "Namespace",
 )
-"""The kinds of other projects to which we add something; we add nothing to jobs."""
+"""The kinds of other projects to which Quotree adds something. It adds nothing to jobs."""
 CLUSTER_ROLES = (
     "quotree-audit",
     "quotree-audit-yunikorn",
@@ -81,23 +82,27 @@ CLUSTER_ROLES = (
 API_SERVICES = ("v1alpha1.visibility.quotree.dev",)
 CLUSTER_ROLE_BINDINGS = (*(each for each in CLUSTER_ROLES if "-batch-" not in each), "quotree-webhook-reviews")
 KUBECONFIGS = "quotree-kubeconfigs"
-"""The namespace of Secrets with kubeconfigs, which are the administrator's."""
+"""The namespace of Secrets with kubeconfigs, which belong to the administrator."""
 _REMOTE = "quotree-reconciler-multikueue"
 _TOP = ObjectRef("Queue", "root")
 _NAMED = 20
-"""Jobs or Pods that a note names."""
+"""The most jobs or Pods that a note names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """`resume`: jobs that wait are started. `definitions`: ours go too, and with them all objects of these kinds."""
+    """The options of a removal.
+
+    `resume`: whether waiting jobs are started.
+    `definitions`: whether Quotree's definitions are deleted, with all objects of their kinds.
+    """
 
     resume: bool = False
     definitions: bool = False
 
 
 def read_by_name(names: ReleaseNames, policies: Iterable[str]) -> Iterator[ObjectRef]:
-    """What is ours and has a fixed name. `policies`: those of `quotree install render --vap`."""
+    """The objects of Quotree with fixed names. `policies`: the names of those of `quotree install render --vap`."""
     yield from (names.validating, names.mutating, ObjectRef("Namespace", names.namespace))
     for name in policies:
         yield ObjectRef("ValidatingAdmissionPolicyBinding", name)
@@ -109,7 +114,7 @@ def read_by_name(names: ReleaseNames, policies: Iterable[str]) -> Iterator[Objec
 
 
 def remove(found: FoundCluster, names: ReleaseNames, wishes: Wishes) -> TakeoverPlan:
-    """Refused while Quotree has a cluster of Kueue's."""
+    """The plan of a removal. It is refused after a take-over that was not reversed."""
     if any(traces(found, names)):
         return TakeoverPlan(refusals=("Quotree has taken over from Kueue: run quotree install take-over --undo first",))
     kept = OF_KUEUE if _kueue_runs(found, names) else frozenset[str]()
@@ -117,7 +122,7 @@ def remove(found: FoundCluster, names: ReleaseNames, wishes: Wishes) -> Takeover
         PlanStep("stop the API server from calling Quotree", _deleted(found, _ASKED), settles=True),
         _stop(found, names),
         PlanStep("remove finalizers, scheduling gates, labels and annotations", updates(found, _released(found, kept))),
-        PlanStep("take off the conditions of Namespaces", tuple(_without_conditions(found))),
+        PlanStep("remove the conditions of Namespaces", tuple(_without_conditions(found))),
         *(
             [PlanStep("start the jobs that wait", updates(found, _resumed(found)))]
             if wishes.resume and not kept
@@ -149,7 +154,8 @@ def _kueue_runs(found: FoundCluster, names: ReleaseNames) -> bool:
 
 
 def _stop(found: FoundCluster, names: ReleaseNames) -> PlanStep:
-    """The step that stops our processes: a running reconciler would restore the labels, and stop ungated Pods."""
+    """The step that stops Quotree's processes. A running reconciler would restore labels, and stop Pods without a
+    gate."""
     ours = [ref for ref in sorted(found.objects) if (ref.kind, ref.namespace) == ("Deployment", names.namespace)]
     left = sum(found.pods.values())
     holder = found.lease_holders.get(names.reconciler_lease)
@@ -167,7 +173,7 @@ def has_additions(manifest: Manifest) -> bool:
 
 
 def _additions(manifest: Manifest, kept: frozenset[str]) -> frozenset[str]:
-    """The finalizers, gates, labels, annotations and conditions of ours on the object, except those in `kept`."""
+    """The finalizers, gates, labels, annotations and conditions of Quotree on the object, except those in `kept`."""
     meta = metadata(manifest)
     found = {
         *FINALIZERS.intersection(map(str, listing(meta.get("finalizers")))),
@@ -184,7 +190,8 @@ def _conditions(manifest: Manifest) -> Sequence[object]:
 
 
 def _without_conditions(found: FoundCluster) -> Iterator[PlannedWrite]:
-    """The conditions on Namespaces: they need a request of their own, since they are in the status."""
+    """The writes that remove conditions of Namespaces. These are separate writes, since conditions are in the
+    status."""
     for each in found.of_kind("Namespace"):
         left = [one for one in _conditions(each) if mapping(one).get("type") not in CONDITIONS]
         if len(left) < len(_conditions(each)):
@@ -200,7 +207,7 @@ def _released(found: FoundCluster, kept: frozenset[str]) -> Iterator[Manifest]:
 
 
 def _bare(manifest: Manifest, additions: frozenset[str]) -> dict[str, Any]:
-    """A copy without these additions, and without the amounts that followed the Nodes."""
+    """A copy without these additions, and without the amounts that the reconciler has derived from the Nodes."""
     meta, made = metadata(manifest), dict(manifest)
     followed = texts(meta.get("annotations")).get(AMOUNTS_FROM_NODES, "").split(",") if ref_of(manifest) == _TOP else ()
     for name in ("capability", "deserved"):
@@ -221,7 +228,7 @@ def _bare(manifest: Manifest, additions: frozenset[str]) -> dict[str, Any]:
 
 
 def _jobs(found: FoundCluster, *, waiting: bool) -> Iterator[tuple[JobShape, Manifest]]:
-    """The jobs in a queue that wait, or those that run."""
+    """The jobs with a queue that wait, or else those that run."""
     for shape in SHAPES.values():
         for each in found.of_kind(shape.kind.kind):
             queued = QUEUE_NAME in texts(metadata(each).get("labels"))
@@ -237,7 +244,7 @@ def _resumed(found: FoundCluster) -> Iterator[Manifest]:
     return (replaced(job, shape.suspend.path, shape.suspend.off) for shape, job in _jobs(found, waiting=True))
 
 
-# -- what goes as a whole ----------------------------------------------------------------------------------------------
+# -- deletions ---------------------------------------------------------------------------------------------------------
 
 
 def _deleted(found: FoundCluster, kinds: Iterable[str]) -> tuple[PlannedWrite, ...]:
@@ -245,7 +252,7 @@ def _deleted(found: FoundCluster, kinds: Iterable[str]) -> tuple[PlannedWrite, .
 
 
 def _gone(found: FoundCluster, title: str, refs: Iterable[ObjectRef]) -> PlanStep:
-    """Deleted, and waited for."""
+    """The step that deletes these objects and waits until they are gone."""
     present = [ref for ref in refs if ref in found.objects]
     asked = [ref for ref in present if metadata(found.objects[ref]).get("deletionTimestamp")]
     writes = tuple(_delete(found, ref) for ref in present if ref not in asked)
@@ -260,7 +267,7 @@ def _definitions(found: FoundCluster) -> list[ObjectRef]:
     return [ref_of(each) for each in found.definitions if LABEL in texts(metadata(each).get("labels"))]
 
 
-# -- what to know ------------------------------------------------------------------------------------------------------
+# -- notes -------------------------------------------------------------------------------------------------------------
 
 
 def _notes(found: FoundCluster, wishes: Wishes, kept: frozenset[str]) -> Iterator[str]:

@@ -1,8 +1,8 @@
-"""Whether our webhooks leave out the namespaces whose jobs Kueue does not manage.
+"""Checks that Quotree's webhooks leave out the namespaces whose jobs Kueue does not manage.
 
-Kueue's webhooks read `managedJobsNamespaceSelector` themselves. Ours read it in Quotree's own Configuration, or leave
-it to the API server, by the namespaceSelector of a webhook: a job that was suspended in another namespace would wait
-there indefinitely.
+Kueue's webhooks read `managedJobsNamespaceSelector` from Kueue's Configuration. For Quotree's webhooks, the selector
+must be in Quotree's own Configuration, or in the namespaceSelector of the webhook. Otherwise a job in another namespace
+would be suspended and wait indefinitely.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from policies.dialects.selectors import read_label_selector
 from policies.takeover.objects import FoundCluster, ReleaseNames
 
 Term: TypeAlias = tuple[str, str, tuple[str, ...]]
-"""Key, operator and values of one requirement."""
+"""The key, the operator and the values of one requirement."""
 _OF_JOBS = {
     "MutatingWebhookConfiguration": frozenset(
         ("kueue-jobs", "kueue-other-jobs", "kueue-templates", "kueue-pods", "kueue-default-pods")
@@ -43,13 +43,13 @@ def asked_elsewhere(
             if missing := [_shown(term) for term in wanted if term not in present]:
                 lacks = ", ".join(missing)
                 yield (
-                    f"{ref}: {name} is asked where {SELECTOR} manages no job: add {lacks} to its namespaceSelector,"
-                    f" or kueue.{SELECTOR} to {names.settings}"
+                    f"{ref}: {name} is called in namespaces that {SELECTOR} excludes: add {lacks} to its"
+                    f" namespaceSelector, or kueue.{SELECTOR} to {names.settings}"
                 )
 
 
 def _terms(selector: Mapping[str, Any]) -> Iterator[Term]:
-    """Each value that a label must not have is a requirement of its own."""
+    """The requirements of a selector. Each value that a label must not have is a separate one."""
     for key, value in mapping(selector.get("matchLabels")).items():
         yield key, "In", (str(value),)
     for entry in map(mapping, listing(selector.get("matchExpressions"))):

@@ -1,7 +1,8 @@
-"""The steps from Kueue's manager to Quotree.
+"""The steps of a take-over from Kueue's manager.
 
-Quotree's webhook is asked beside Kueue's from the day it is installed, so nothing slips through when Kueue's is asked
-no longer. Between the two managers nobody decides, and running work goes on. Source: Kueue v0.19 and v0.20, config/.
+The API server calls Quotree's webhook in addition to Kueue's since it was installed, so no request passes unjudged when
+Kueue's webhook is not called any more. Between the two managers nothing is admitted, and running work continues.
+Source: Kueue v0.19 and v0.20, config/.
 """
 
 from __future__ import annotations
@@ -36,19 +37,19 @@ from policies.takeover.objects import (
 from policies.takeover.translation import Translated
 
 UNASKED = "quotree-has-taken-over"
-"""The name of the match condition that never holds."""
+"""The name of a match condition that is always false."""
 INJECTED = "cert-manager.io/inject-ca-from"
-"""The annotation that makes cert-manager write a CA: Kueue's would come back."""
+"""The annotation that makes cert-manager write a CA. It would restore Kueue's CA."""
 CONFIGURATION_KEY = "configuration.yaml"
 _REPLICAS = 2
-"""The replicas of a reconciler that was installed with 0."""
+"""The replicas for a reconciler that was installed with 0."""
 _TEMPLATE_NOTE = "spec.template.metadata.annotations"
 
 Render = Callable[[Mapping[str, Any]], str]
 
 
 def steps(found: FoundCluster, names: ReleaseNames, translated: Translated, render: Render) -> tuple[PlanStep, ...]:
-    """All of them in their order, those that are done included."""
+    """All steps in their order, including those that are done."""
     return (
         _pause(found, names, translated),
         _configure(found, names, translated, render),
@@ -67,7 +68,8 @@ def _started_with(found: FoundCluster, names: ReleaseNames) -> str:
 
 
 def _pause(found: FoundCluster, names: ReleaseNames, translated: Translated) -> PlanStep:
-    """Or it would begin with the old configuration as soon as Kueue's manager has stopped."""
+    """The step that stops a running reconciler. Otherwise it would start to decide with its old configuration as soon
+    as Kueue's manager has stopped."""
     title = "stop Quotree's reconciler until it has Kueue's Configuration"
     if _started_with(found, names) == translated.digest:
         return PlanStep(title)
@@ -92,9 +94,10 @@ def _configure(found: FoundCluster, names: ReleaseNames, translated: Translated,
 
 
 def _silence(found: FoundCluster, names: ReleaseNames) -> PlanStep:
-    """The objects stay as they are, except for a match condition in each entry that never holds."""
+    """The step that turns Kueue's webhooks off, by a match condition that is always false. The objects stay otherwise
+    unchanged."""
     present = [found.objects[ref] for ref in names.kueue_webhooks if ref in found.objects]
-    title = "let the API server ask Kueue's webhooks no longer"
+    title = "stop the API server from calling Kueue's webhooks"
     return PlanStep(title, updates(found, map(silenced, present)), settles=True)
 
 
@@ -112,7 +115,8 @@ def _silent(webhook: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _invisible(found: FoundCluster, names: ReleaseNames) -> PlanStep:
-    """An APIService without a server holds up the deletion of every namespace. Its manifest stays with the manager."""
+    """The step that removes Kueue's APIServices, since one without a server blocks the deletion of all namespaces. An
+    annotation of Kueue's Deployment keeps their manifests."""
     services = found.of_kind("APIService")
     title = "remove the visibility APIServices, which Kueue's manager serves"
     if services:
@@ -132,12 +136,14 @@ def bare(manifest: Manifest) -> dict[str, Any]:
 
 
 def _stop(found: FoundCluster, names: ReleaseNames) -> PlanStep:
-    """Nobody waits here: from now on nothing converts, until the next step is done."""
+    """The step that stops Kueue's manager. It does not wait for the end, since nothing converts objects until the next
+    step is done."""
     return PlanStep(f"scale {names.manager} to 0", updates(found, [stopped(found.objects[names.manager])]))
 
 
 def _convert(found: FoundCluster, names: ReleaseNames) -> PlanStep:
-    """Kueue's manager writes its own CA there as long as it runs, so this is looked at again until it has ended."""
+    """The step that turns conversion over to Quotree's webhook. Kueue's manager writes its own CA into the definitions
+    while it runs, so the step is checked again until it has ended."""
     client = our_client(found.objects[names.validating])
     mine = [each for each in found.definitions if _by_webhook(each) and _is_kueues(each, names)]
     injected = injector(found.objects[names.validating])
@@ -152,12 +158,12 @@ def _is_kueues(definition: Manifest, names: ReleaseNames) -> bool:
 
 
 def _by_webhook(definition: Manifest) -> bool:
-    """Not those of Kueue 0.20, which have one version; one may have replaced a definition that we converted."""
+    """Whether a webhook converts the definition. The definitions of Kueue 0.20 have one version, so none does."""
     return mapping(mapping(definition.get("spec")).get("conversion")).get("strategy") == "Webhook"
 
 
 def our_client(validating: Manifest) -> dict[str, Any]:
-    """Where the API server finds our webhook, and whom it trusts there: as in our webhook configuration."""
+    """The Service and the CA of Quotree's webhook, from its webhook configuration."""
     first = mapping(next(iter(listing(validating.get("webhooks"))), None))
     client = mapping(first.get("clientConfig"))
     return {
@@ -167,12 +173,12 @@ def our_client(validating: Manifest) -> dict[str, Any]:
 
 
 def converted_in(definition: Manifest, namespace: str) -> bool:
-    """Whether a webhook of this namespace converts it."""
+    """Whether a webhook in this namespace converts the definition."""
     return mapping(_client_config(definition).get("service")).get("namespace") == namespace
 
 
 def is_converted(definition: Manifest) -> bool:
-    """Whether it was Kueue's, is converted by us, and remembers who did before."""
+    """Whether Quotree converts the definition, and an annotation has Kueue's former conversion."""
     return bool(mapping(mapping(remembered(definition, CONVERSION_BEFORE)).get("conversion")))
 
 
@@ -190,12 +196,13 @@ def converting(definition: Manifest, client: Mapping[str, Any], injected: str | 
 
 
 def injector(manifest: Manifest) -> str | None:
-    """The source of the CA that cert-manager writes into the object; None if it writes none."""
+    """The source of the CA that cert-manager writes into the object, or None."""
     return texts(metadata(manifest).get("annotations")).get(INJECTED)
 
 
 def _wait_for_end(found: FoundCluster, names: ReleaseNames) -> PlanStep:
-    """A Lease that was not given up is not waited for again once the reconciler has started: it looks itself."""
+    """The step that waits for the end of Kueue's manager. After the reconciler has started, it does not wait for the
+    Lease again, since the reconciler does."""
     begun = replicas(found.objects[names.reconciler]) > 0
     waits = "" if begun else remaining_writer(found, names.manager, names.manager_lease)
     return PlanStep("wait until Kueue's manager has ended", waits=waits)
@@ -219,7 +226,7 @@ def _version(manifest: Manifest) -> str:
 
 
 def traces(found: FoundCluster, names: ReleaseNames) -> Iterator[str]:
-    """What a take-over has left in the cluster."""
+    """The traces of a take-over in the cluster."""
     for ref in names.kueue_webhooks:
         present = found.objects.get(ref)
         if present is not None and silenced(present) == present and listing(present.get("webhooks")):

@@ -1,4 +1,4 @@
-"""The Configuration of Kueue's manager as the one of the reconciler, with an account of every key.
+"""Translates the Configuration of Kueue's manager for the reconciler, and reports each key that is left out or changed.
 
 Source: Kueue v0.19 and v0.20, apis/config, and the flags of its manager.
 """
@@ -22,17 +22,20 @@ from policies.text import yaml_values
 from policies.text.positions import BadText
 
 KEY = "controller_manager_config.yaml"
-"""The key of Kueue's ConfigMap."""
+"""The key of Kueue's ConfigMap with the Configuration."""
 _GATES = "--feature-gates"
 _WHY = {key.path: key.why for key in KEYS if key.use is Use.IDLE}
 
 
 @dataclass(frozen=True, slots=True)
 class Translated:
-    """`manifest` is for the reconciler, `read` what it stands for. `account` has a line for each key that is not taken
-    over as it is. `digest` tells one configuration and version of Kueue from another.
+    """The result.
 
-    Where there are `refusals`, the other fields are not to be used.
+    `manifest`: the Configuration for the reconciler.
+    `read`: its values.
+    `account`: a line for each key that is left out or changed.
+    `digest`: identifies the configuration and the version of Kueue.
+    `refusals`: why it cannot be translated. If there are any, the other fields are not set.
     """
 
     manifest: dict[str, Any] = field(default_factory=dict)
@@ -50,10 +53,14 @@ def translate(
     namespace: str,
     version: KueueVersion,
 ) -> Translated:
-    """`written` is the text of Kueue's Configuration, `manager` its Deployment, whose flags count as well.
+    """Translate a Configuration.
 
-    `kinds`: the frameworks that the reconciler runs. `groups`: the API groups that the cluster serves; a framework
-    whose group is missing has no jobs. `namespace`: where Kueue's manager is. `version`: whose gates it has.
+    `written`: the text of Kueue's Configuration.
+    `manager`: the Deployment of Kueue's manager, whose flags count as well.
+    `kinds`: the frameworks that the reconciler runs.
+    `groups`: the API groups that the cluster serves. A framework without its group can have no jobs.
+    `namespace`: the namespace of Kueue's manager.
+    `version`: the version of Kueue.
     """
     arguments = list(_arguments(manager))
     try:
@@ -83,7 +90,7 @@ def _parsed(written: str) -> dict[str, Any]:
 
 
 def _why(path: str) -> str:
-    """The reason for the key, or for the nearest key above it."""
+    """The reason why a key is left out: its own, or that of the nearest key around it."""
     parts = path.split(".")
     known = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
     return next((_WHY[key] for key in known if key in _WHY), "it has no effect in Quotree.")
@@ -103,7 +110,7 @@ def _without(section: Mapping[str, Any], paths: Collection[str], under: str = ""
 
 
 def _arguments(manager: Manifest) -> Iterator[str]:
-    """The flags of Kueue's manager that say what it does."""
+    """The flags of Kueue's manager that change its behaviour."""
     pod = pod_spec(manager)
     for container in map(mapping, listing(pod.get("containers"))):
         if text(container.get("name")) == "manager":
@@ -111,7 +118,7 @@ def _arguments(manager: Manifest) -> Iterator[str]:
 
 
 def _gates(manifest: Manifest, arguments: Collection[str]) -> dict[str, Any]:
-    """The feature gates of the file, or of the flag. Raises BadConfiguration where both are set: so does Kueue."""
+    """The feature gates of the file or of the flag. As in Kueue, both together raise BadConfiguration."""
     flags = [entry for each in arguments for entry in each.partition("=")[2].split(",") if entry]
     gates = mapping(manifest.get("featureGates"))
     if flags and gates:
@@ -123,7 +130,8 @@ def _gates(manifest: Manifest, arguments: Collection[str]) -> dict[str, Any]:
 def _kinds(
     made: dict[str, Any], found: KueueConfiguration, kinds: set[str], groups: set[str], account: list[str]
 ) -> Iterator[str]:
-    """Takes out the frameworks that nobody could use. Those are refused that the reconciler does not run."""
+    """Remove the frameworks that the cluster does not serve. Yields a refusal for each that the reconciler does not
+    run."""
     named = found.integrations.frameworks
     kept = []
     for name in named:

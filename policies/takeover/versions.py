@@ -1,4 +1,4 @@
-"""Which version of Kueue is installed, by its Deployment and its definitions."""
+"""Finds the installed version of Kueue, by its Deployment and its definitions."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from policies.takeover.objects import manager_version
 
 
 def installed_version(manager: Manifest | None, definition: Manifest | None) -> KueueVersion | None:
-    """None where Kueue is not installed, or nothing tells its version.
+    """The version of Kueue; None if it is not installed, or its version cannot be found. An unknown version counts as
+    the nearest known one.
 
-    `manager`: the Deployment of its manager, which stays after a take-over. `definition`: the CustomResourceDefinition
-    of Workloads. Kueue 0.20 does not serve v1beta1; our own definitions say nothing of Kueue. A version between the
-    known ones and beside them counts as the nearest known one.
+    `manager`: the Deployment of its manager, which stays after a take-over.
+    `definition`: the CustomResourceDefinition of Workloads. Kueue 0.20 does not serve v1beta1. A definition of Quotree
+    does not count.
     """
     written = manager_version(manager) if manager is not None else ""
     if written:
@@ -26,12 +27,12 @@ def installed_version(manager: Manifest | None, definition: Manifest | None) -> 
 
 
 def known_version(written: str) -> KueueVersion | None:
-    """The version that `manager_version` names, if its gates and objects are known."""
+    """The version in a result of `manager_version`; None if its gates and objects are not known."""
     return next((version for version in KueueVersion if written and _minor(version) == _minor(written)), None)
 
 
 def _nearest(written: str) -> KueueVersion:
-    """The last known version that is not newer, else the first one."""
+    """The newest known version that is not newer than this one; else the oldest one."""
     older = [version for version in KueueVersion if _minor(version) <= _minor(written)]
     return max(older, key=_minor, default=min(KueueVersion, key=_minor))
 

@@ -5,5 +5,5 @@
 - `yaml_nodes`: a YAML text inside a manifest as nodes that keep how each scalar is written;
 - `json_members`: a JSON object inside a manifest as members, duplicates included.
 
-What cannot be read is a `BadText` everywhere. Only `yaml_events` imports the YAML library.
+All of them report unreadable text as `BadText`. Only `yaml_events` imports the YAML library.
 """

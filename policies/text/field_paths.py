@@ -1,7 +1,7 @@
 """Finds the place of a field path such as `spec.groups[0].name` in the text of a manifest.
 
-The places of all values of a stretch of text are found in one walk over its steps, the first time that one of them is
-asked for: findings are few for most objects, and thousands for some. YAML and JSON are both walked as steps.
+The first search in a part of a text walks over all its steps and remembers the places of all values. Most objects have
+few findings, but some have thousands. The steps are the same for YAML and JSON.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import NamedTuple, TypeAlias
 from policies.text.positions import Position, TextLines, TextSpan
 
 MAX_JUMPS = 50
-"""Aliases that one search follows; merges of merges would multiply them without bound."""
+"""The most aliases that one search follows. Without a limit, merges of merges could multiply them."""
 _MAX_SPLITS = 20
-"""Places where a path may be cut after a key; a key that needs more of them is shown at its mapping."""
+"""The most places at which a path is split after its first key. A key with more separators is shown at its mapping."""
 _SPLIT = frozenset(".[]")
 """The separators of a path."""
 
@@ -29,10 +29,17 @@ class StepKind(Enum):
     MAPPING = auto()  # key, value, key, value ... CLOSE
     LIST = auto()  # value, value ... CLOSE
     CLOSE = auto()
-    ALIAS = auto()  # `text` is the anchor it stands for
+    ALIAS = auto()  # `text` is the name of the anchor
 
 
 class PathStep(NamedTuple):
+    """One step of a walk over a text.
+
+    `offset`: where the scalar, the mapping, the list or the alias begins.
+    `text`: the text of a scalar, or the name of an alias.
+    `anchor`: the name of the anchor of the value, or None.
+    """
+
     kind: StepKind
     offset: int
     text: str = ""
@@ -45,10 +52,14 @@ Steps = Callable[[str, int, int], Iterator[PathStep]]
 
 @dataclass(slots=True)
 class _Spot:
-    """Where a value is. `shown`: whether it is shown there, and not at its key. Aliases have neither keys nor items.
+    """The place of a value.
 
-    `keys`: by key, its number in the mapping, its offset, and its value. `plain`: none of them has a dot or a bracket,
-    so that a path is read in one way. `merged`: the aliases below `<<`.
+    `shown`: whether a finding is shown at the value itself, not at its key.
+    `alias`: the name of the anchor if it is an alias. An alias has neither keys nor items.
+    `keys`: for each key, its index in the mapping, its offset, and its value; None if it is not a mapping.
+    `plain`: whether no key has a dot or a bracket, so that a path can be split in only one way.
+    `items`: the items; None if it is not a list.
+    `merged`: the aliases at `<<`.
     """
 
     offset: int
@@ -61,11 +72,14 @@ class _Spot:
 
 
 _Anchors: TypeAlias = dict[str, list[tuple[int, _Spot]]]
-"""The places and values of each anchor by name, in the order of the text."""
+"""The places and values of anchors by name, in the order of the text."""
 
 
 class Outline:
-    """The places of the values between two offsets; `document` is the outline of the YAML document around them."""
+    """The places of the values between two offsets.
+
+    `document`: the outline of the YAML document around them, which has the anchors.
+    """
 
     def __init__(self, text: str, steps: Steps, start: int, end: int, document: Outline | None = None) -> None:
         self.text = text
@@ -74,11 +88,11 @@ class Outline:
         self.document = document
 
     def find(self, path: str) -> int | None:
-        """The offset of the field, or of its nearest ancestor that is present; None for the whole value."""
+        """The offset of the field, or of its nearest present ancestor; None if that is the whole value."""
         return _Search(self).below(self._top, path)
 
     def named(self, alias: _Spot) -> _Spot | None:
-        """What the alias stands for: an anchor precedes its aliases, and the last one of its name counts."""
+        """The value of the alias: that of the last anchor with its name before the alias."""
         found = (self.document or self)._anchors.get(alias.alias, [])
         place = bisect_left(found, alias.offset, key=lambda each: each[0])
         return found[place - 1][1] if place else None
@@ -99,7 +113,7 @@ class Outline:
 
 
 def _build(steps: Iterator[PathStep], anchors: _Anchors) -> _Spot | None:
-    """The first value of the steps, whole or, where the text breaks off, as far as it goes."""
+    """The first value of the steps. If the text has a fault, the part before the fault."""
     first = next(steps, None)
     if first is None or first.kind is StepKind.CLOSE:
         return None
@@ -137,7 +151,7 @@ def _spot(step: PathStep, anchors: _Anchors) -> _Spot:
 
 
 class _Open:
-    """A mapping or a list that is being walked."""
+    """A mapping or list whose end has not been reached yet."""
 
     def __init__(self, spot: _Spot) -> None:
         self._spot = spot
@@ -145,7 +159,7 @@ class _Open:
         self._last = ""
 
     def take(self, step: PathStep, spot: _Spot) -> bool:
-        """The next step; whether it is a value and not a key."""
+        """Take the next step. Returns whether it is a value, not a key."""
         if self._spot.items is not None:
             self._spot.items.append(spot)
             return True
@@ -166,7 +180,7 @@ class _Open:
 
 
 class _Search:
-    """One search, with a limit on the aliases that it follows."""
+    """One search. It follows a limited number of aliases."""
 
     def __init__(self, outline: Outline) -> None:
         self._outline = outline
@@ -201,9 +215,9 @@ class _Search:
 
 
 def _splits(path: str, plain: bool) -> Iterator[tuple[str, str]]:
-    """The first key of a path and what follows it, in every way in which it may be read: a key may have a dot.
+    """All ways to split a path into its first key and the rest, since a key may have dots.
 
-    Where no key has one, in the first way only.
+    `plain`: whether no key has a dot, so that only the first way counts.
     """
     head = path[0] if path[0] in ".[" else ""
     ends = re.finditer(r"\](?=[.\[]|\Z)" if head == "[" else r"(?=[.\[])|\Z", path[len(head) :])
@@ -221,26 +235,28 @@ def skip(value: PathStep, steps: Iterator[PathStep]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """The part of a text that holds a manifest, and how to find a field of it."""
+    """The part of a text that is a manifest.
+
+    `within`: the path of the manifest in the span, if the span is a list of manifests.
+    """
 
     outline: Outline
     lines: TextLines
     span: TextSpan
     within: str = ""
-    """Path of the manifest inside the span, where the span holds a list of manifests."""
 
     @classmethod
     def of(cls, text: str, steps: Steps, span: TextSpan, lines: TextLines) -> Region:
-        """The region of a whole document, or of the value that it is."""
+        """The region of a whole document."""
         return cls(Outline(text, steps, span.start, span.end, Outline(text, steps, *span.document)), lines, span)
 
     def locate(self, field: str) -> Position:
-        """The field's value or key; where it is absent, its nearest ancestor; for "" the start of the manifest."""
+        """The position of a field, or of its nearest ancestor if it is absent. "" means the start of the manifest."""
         path = self.within + (f".{field}" if self.within and field[:1] not in ("", "[") else field)
         found = self.outline.find(path) if path else None
         return self.lines.position(self.span.start if found is None else found)
 
     def inside(self, span: TextSpan) -> Region:
-        """The region of a value in this one."""
+        """The region of a value in this region."""
         whole = self.outline
         return Region(Outline(whole.text, whole.steps, span.start, span.end, whole.document), self.lines, span)

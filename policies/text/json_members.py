@@ -1,7 +1,7 @@
-"""The members of one JSON object with their offsets in the text, duplicates included.
+"""Reads the members of one JSON object with their offsets in the text. Duplicate keys are kept.
 
-`json.loads` reports neither where a value stands nor that a key is there twice. Here a syntax error ends the reading,
-and the members before it are kept, so that everything that is wrong can be reported at once.
+`json.loads` reports neither positions nor duplicate keys. Here the members before a syntax error are kept, so that all
+faults can be reported at once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,12 @@ _KINDS: dict[str, Kind] = {'"': "text", "{": "object", "[": "list", "t": "boolea
 
 @dataclass(frozen=True, slots=True)
 class JsonMember:
-    """A key and its value; numbers are decoded as floats. `source` is the value as it is written."""
+    """A key and its value.
+
+    `value`: numbers are floats.
+    `source`: the value as written.
+    `key_at`, `value_at`: the offsets of the key and the value.
+    """
 
     key: str
     kind: Kind
@@ -35,9 +40,10 @@ class JsonMember:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """`kind` is that of the value that the text starts with; None where it starts with none.
+    """The members of a text.
 
-    `error` is what ended the reading early.
+    `kind`: the kind of the value at the start of the text; None if there is no value.
+    `error`: the syntax error at which reading stopped, or None.
     """
 
     kind: Kind | None
@@ -45,24 +51,26 @@ class Scan:
     error: BadText | None = None
 
 
-@lru_cache(maxsize=8)  # several rules ask about the same few annotations of one change
+@lru_cache(maxsize=8)  # several rules read the same annotations of a change
 def scan(text: str) -> Scan:
-    """The members of the object that the text is, and the first syntax error. Never raises, always ends."""
+    """Read a text that should be a JSON object: its members, and the first syntax error. Raises no errors."""
     reader = _Reader(text)
     try:
         reader.whole()
     except BadText as bad:
-        error = BadText(bad.offset, bad.message)  # a new one: what was raised holds on to the reader by its traceback
+        error = BadText(
+            bad.offset, bad.message
+        )  # a copy, since the traceback of the raised error would keep the reader in memory
         return Scan(reader.kind, tuple(reader.members), error)
     return Scan(reader.kind, tuple(reader.members))
 
 
 def _no_constant(name: str) -> NoReturn:
-    """Python reads NaN and Infinity, which are not JSON."""
+    """Refuse NaN and Infinity, which Python reads although they are not JSON."""
     raise ValueError(name)
 
 
-# numbers are decoded as floats: a huge integer takes long to decode, and their values do not matter here
+# Numbers are decoded as floats, since a huge integer takes long to decode, and the values do not matter.
 _DECODER = json.JSONDecoder(parse_int=float, parse_constant=_no_constant)
 
 
@@ -92,7 +100,7 @@ class _Reader:
             raise BadText(self.at, "more text follows the end of the object")
 
     def member(self) -> bool:
-        """Reads one member; whether another follows."""
+        """Read one member. Returns whether another one follows."""
         if self.next() != '"':
             raise BadText(self.at, self.no_key())
         key_at = self.at
@@ -110,7 +118,7 @@ class _Reader:
         return self.text[self.at - 1] == ","
 
     def next(self) -> str:
-        """Skip blanks; returns the character there, empty at the end."""
+        """Skip blanks, and return the next character; empty at the end."""
         blanks = _BLANKS.match(self.text, self.at)
         self.at = blanks.end() if blanks else self.at
         return self.text[self.at : self.at + 1]
@@ -124,7 +132,7 @@ class _Reader:
         except ValueError:
             raise BadText(at, self.no_value()) from None
         if isinstance(value, str):
-            value = _LONE_SURROGATE.sub("\ufffd", value)  # as Go decodes half of a pair
+            value = _LONE_SURROGATE.sub("\ufffd", value)  # as Go does with half of a surrogate pair
         return _KINDS.get(self.text[at], "number"), value
 
     def no_key(self) -> str:
@@ -151,7 +159,7 @@ class _Reader:
 
 
 def article(kind: Kind) -> str:
-    """`a number`, `an object`, `null`."""
+    """The kind with its article, such as `a number`, `an object` or `null`."""
     if kind == "null":
         return kind
     return f"an {kind}" if kind == "object" else f"a {kind}"

@@ -1,4 +1,4 @@
-"""JSON manifests: values, spans and steps. Stricter than the API server: a key that occurs twice is an error."""
+"""Reads JSON manifests: values, spans and steps. Stricter than the API server: a duplicate key is an error."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _KINDS = {"{": StepKind.MAPPING, "[": StepKind.LIST, "}": StepKind.CLOSE, "]": S
 
 
 class _Twice(Exception):
-    """A key occurs twice in an object; `_second_key` finds out where."""
+    """A key occurs twice in an object. `_second_key` finds the position."""
 
 
 class _NoNumber(Exception):
-    """NaN, an infinity, or a number that nobody can hold; `read` finds out where."""
+    """The text has NaN, an infinity, or a number that is too large. `read` finds the position."""
 
 
 def read(text: str) -> DocumentRoot | BadText:
-    """The value of the text, or what is wrong. A number with a fraction or an exponent is an exact Decimal."""
+    """The value of the text, or its fault. A number with a fraction or an exponent becomes an exact Decimal."""
     try:
         value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
@@ -34,12 +34,12 @@ def read(text: str) -> DocumentRoot | BadText:
     except _Twice:
         return _second_key(text)
     except _NoNumber as found:
-        # The decoder stops before it looks at what follows, which may be part of the same token.
+        # The decoder stops in the middle of a token. The characters that follow may belong to it.
         offset = next(step.offset for step in steps(text, 0, len(text)) if text.startswith(str(found), step.offset))
         return BadText(offset, f"{str(found)[:40]} is not a number in JSON, or too large for one")
     except RecursionError:
         return _too_deep(text)
-    except ValueError:  # an integer of more digits than Python reads
+    except ValueError:  # an integer with more digits than Python reads
         long = re.search(r"[0-9]{1000}", text)
         return BadText(long.start() if long else 0, "this number has too many digits")
     bad = _too_deep(text) if _is_deep(value) else _half_character(text)
@@ -73,7 +73,7 @@ def _constant(name: str) -> Any:
 def _exact(digits: str) -> Decimal:
     try:
         return Decimal(digits)
-    except InvalidOperation:  # an exponent beyond what a Decimal has
+    except InvalidOperation:  # the exponent is too large for a Decimal
         raise _NoNumber(digits) from None
 
 
@@ -87,7 +87,7 @@ def _root(text: str, value: Any) -> DocumentRoot:
 
 
 def _items(text: str, value: Any) -> list[TextSpan]:
-    """The spans of the list under `items`. Each item is decoded once more, far faster than a walk over its steps."""
+    """The spans of the list at `items`. Each item is decoded again, which is far faster than to walk over its steps."""
     items = value.get("items") if isinstance(value, dict) else None
     spans: list[TextSpan] = []
     at = _start_of_items(text) if isinstance(items, list) else 0
@@ -111,7 +111,7 @@ def _start_of_items(text: str) -> int:
 
 
 def _second_key(text: str) -> BadText:
-    around: list[set[str] | None] = [None]  # the keys so far of each enclosing object, None for an array
+    around: list[set[str] | None] = [None]  # the keys so far of each enclosing object; None for an array
     key_is_next = False
     for step in steps(text, 0, len(text)):
         keys = around[-1]
@@ -148,7 +148,7 @@ def _too_deep(text: str) -> BadText:
 
 
 def _half_character(text: str) -> BadText | None:
-    """An error for half of a surrogate pair, which no output could print."""
+    """The fault if the text has half of a surrogate pair, which cannot be printed; else None."""
     if not _SURROGATE.search(text):
         return None
     for step in steps(text, 0, len(text)):

@@ -8,12 +8,12 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 MAX_DEPTH = 100
-"""Mappings and lists within each other; a pod template, the deepest of manifests, has about 15."""
+"""The most levels of mappings and lists. A pod template, which is the deepest manifest, has about 15."""
 TOO_DEEP = f"more than {MAX_DEPTH} mappings and lists within each other"
 
 
 class Position(NamedTuple):
-    """Both count from 1; the column counts characters."""
+    """A line and a column, counted from 1. The column counts characters."""
 
     line: int
     column: int
@@ -23,7 +23,7 @@ class Position(NamedTuple):
 
 
 class BadText(Exception):
-    """A text, or a part of it, that cannot be read; `offset` is the index of the first wrong character."""
+    """A text cannot be read. `offset`: the index of the first wrong character."""
 
     def __init__(self, offset: int, message: str):
         super().__init__(message)
@@ -32,7 +32,7 @@ class BadText(Exception):
 
 
 class TextSpan(NamedTuple):
-    """The characters [start, end) of a value; `document` spans the YAML document around it, where its anchors are."""
+    """The characters [start, end) of a value. `document`: the span of the YAML document around it, with the anchors."""
 
     start: int
     end: int
@@ -40,7 +40,7 @@ class TextSpan(NamedTuple):
 
 
 class DocumentRoot(NamedTuple):
-    """The value of a document, and the spans of the list under its key `items`, if it has one."""
+    """The value of a document. `items`: the spans of the entries of the list at its key `items`; empty without it."""
 
     value: Any
     span: TextSpan
@@ -53,7 +53,7 @@ def position(text: str, offset: int) -> Position:
 
 
 class TextLines:
-    """The lines of a text, found once: for many positions in the same text, where `position` is for one."""
+    """Finds many positions in the same text. It searches for the line breaks once, unlike `position`."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -18,17 +18,17 @@ from policies.text.yaml_events import (
 from policies.text.yaml_nodes import Mapping, Node, Scalar, SequenceNode
 
 MAX_DEPTH = 200
-"""The most levels of nesting, including those that aliases repeat. A queue of YuniKorn takes two. No real file has that
-many, and Python's stack can hold them."""
+"""The most levels of nesting, with those that aliases repeat. Each level of YuniKorn queues has two. No real file has
+more, and Python's stack is large enough for them."""
 
 _NEXT = "next"
-"""A placeholder for the next entry, behind an entry that is read alone."""
+"""A placeholder for the next entry, after an entry that is parsed alone."""
 
 
 def first_document(text: str) -> Node | None:
-    """The first document of the text, or None. Later documents are not read, as in YuniKorn.
+    """The first document of the text, or None. As in YuniKorn, later documents are not read.
 
-    An alias is the node that it refers to, so aliases cost nothing here. Raises BadText.
+    An alias is the same object as its anchor, so it takes no memory. Raises BadText.
     """
     try:
         return _Nodes(text, 0, len(text)).document()
@@ -37,17 +37,18 @@ def first_document(text: str) -> Node | None:
 
 
 class ListEntry(NamedTuple):
-    """One entry of a list, and how many lines it takes."""
+    """One entry of a list. `lines`: the number of its lines."""
 
     node: Node
     lines: int
 
 
 def entry(text: str, line: int, depth: int) -> ListEntry | None:
-    """Parse the text as a single entry of a list in block style. The text is whole lines, from line `line` on.
+    """Parse the text as a single, complete entry of a list in block style. None if it is not one.
 
-    None for any other text, and for an incomplete entry. So the entries after it are read the same without it.
-    `depth`: how many mappings and lists contain the list. Raises BadText.
+    So the parser reads the text after a complete entry in the same way as without this entry. Raises BadText.
+    `line`: the number of the first line; the text has whole lines.
+    `depth`: how many mappings and lists contain the list.
     """
     dash = text.find("-")
     following = f"{' ' * dash}- {_NEXT}\n"
@@ -69,7 +70,9 @@ class _Nodes(Composer[Node]):
         super().__init__(text, start, end)
         self._line = line
         self._depth = depth
-        self._levels: dict[int, int] = {}  # by identity: all nodes live as long as their document is read
+        self._levels: dict[
+            int, int
+        ] = {}  # by id(), which is unique because all nodes live while their document is read
 
     def document(self) -> Node | None:
         while (event := self._next()).__class__ is not DocumentStartEvent:

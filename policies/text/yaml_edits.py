@@ -1,7 +1,7 @@
-"""JSON Patch operations as edits of a YAML or JSON text: what they do not concern stays as it is, to the byte.
+"""Applies JSON Patch operations to a YAML or JSON text without changing the rest of the text.
 
-An edit knows the layouts that people write. It may be wrong about others: the caller reads the result again and
-compares it with what the patch makes of the value.
+It supports the usual layouts, and may be wrong for others. The caller parses the result again, and compares it with the
+patched value.
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ from policies.text.yaml_scalars import resolve
 
 
 class NoEdit(Exception):
-    """The operation has no place in this text as it is laid out; the message says why."""
+    """The operation cannot be applied to the layout of this text. The message says why."""
 
 
 def edited(
     text: str, start: int, end: int, operations: Iterable[Mapping[str, Any]], within: tuple[str, ...] = ()
 ) -> str:
-    """The text after the operations on the value at [start, end); their paths begin at `within`. Raises NoEdit."""
+    """Apply the operations to the value at [start, end), and return the whole text. Raises NoEdit.
+
+    `within`: the path of the manifest in the value; the paths of the operations start there.
+    """
     for operation in operations:
         before = len(text)
         text = _Edit(text, start, end).of(operation, within)
@@ -80,7 +83,7 @@ class _Edit:
             raise NoEdit("only a plain or quoted value is replaced")
         if old.start == old.end:
             raise NoEdit("the value is empty")
-        is_text = bool(old.style) or isinstance(resolve(old.text), str)  # a plain text is not JSON's
+        is_text = bool(old.style) or isinstance(resolve(old.text), str)  # in YAML, a text may have no quotes
         return self._spliced(old.start, old.end, _scalar(value, '"' if self._top.flow and not is_text else old.style))
 
     def _renamed(self, holder: Laid, old: str, new: str) -> str:
@@ -150,7 +153,7 @@ class _Edit:
         return [(item.start, item.end) for item in holder.items]
 
     def _line_parts(self, holder: Laid) -> list[tuple[int, int]]:
-        """The lines of each item; a comment between two items goes with the one below it."""
+        """The lines of each item. A comment between two items belongs to the item below it."""
         ends = [self._next_line(item.end) for item in holder.items]
         first = self._line_start(holder.start)
         if not self._first_in_line(holder.start):
@@ -161,7 +164,7 @@ class _Edit:
         return self._text.rfind("\n", 0, at) + 1
 
     def _next_line(self, at: int) -> int:
-        """Where the line after the one that the value ends in begins. A block scalar ends with its last line break."""
+        """The start of the line after the end of the value. A block scalar ends with its last line break."""
         if at and self._text[at - 1] == "\n":
             return at
         found = self._text.find("\n", at)
@@ -175,19 +178,19 @@ class _Edit:
 
 
 def _block(block: str, old: str, new: str) -> str:
-    """The literal block with another text; only the lines that differ are written. Raises NoEdit."""
+    """The literal block with another text. Only lines that differ are written. Raises NoEdit."""
     lines, olds, news = block.split("\n"), old.split("\n"), new.split("\n")
     if len(olds) != len(news):
         raise NoEdit("the text would have other lines")
     for at, (was, now) in enumerate(zip(olds, news, strict=True), 1):
-        if was != now:  # the first line is that of the `|`
+        if was != now:  # the first line of the block is the `|`
             line, end = (lines[at][:-1], "\r") if lines[at].endswith("\r") else (lines[at], "")
             lines[at] = line.removesuffix(was) + now + end
     return "\n".join(lines)
 
 
 def _place(laid: Laid, step: str) -> int | None:
-    """The index of this key or item."""
+    """The index of a key or item; None if it is absent."""
     if laid.shape == "mapping":
         return next((at for at, key in enumerate(laid.keys) if key.shape == "scalar" and key.text == step), None)
     if laid.shape == "list" and step.isdigit() and int(step) < len(laid.items):
@@ -196,7 +199,8 @@ def _place(laid: Laid, step: str) -> int | None:
 
 
 def _scalar(value: Any, style: str) -> str:
-    """The value as a scalar; a text keeps the quotes of the one before it, or gets none where it needs none."""
+    """The value as a scalar. A text gets the quotes of the old text, or none if the old one has none and it needs
+    none."""
     if not isinstance(value, str) or style == '"':
         return _json(value)
     if style == "'" and value.isprintable():
@@ -212,13 +216,14 @@ def _quoted(value: str) -> str:
 
 
 def _json(value: Any) -> str:
-    """The value as JSON, which YAML can read too, since unprintable characters are escaped."""
+    """The value as JSON, which is also valid YAML, since unprintable characters are escaped."""
     text = json.dumps(value, ensure_ascii=False, default=float)
     return text if text.isprintable() else "".join(map(_character, text))
 
 
 def _character(c: str) -> str:
-    """YAML and JSON both read it. Neither has an escape of more than four digits that the other one reads."""
+    """The character, escaped if it is unprintable. Escapes of more than four digits differ between YAML and JSON, so
+    such a character is not escaped."""
     return c if c.isprintable() or ord(c) > 0xFFFF else f"\\u{ord(c):04x}"
 
 

@@ -1,4 +1,4 @@
-"""The events of a YAML text, and what is made of them. The only module of the domain that imports the YAML library."""
+"""Reads the events of a YAML text. In `policies`, only this module imports the YAML library."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _OPEN: Any = object()
 
 
 def events(text: str) -> Callable[[], Any]:
-    """A function that returns the next event of the text. It raises YAMLError; `syntax_error` explains that."""
+    """A function that returns the next event of the text. It raises YAMLError, which `syntax_error` explains."""
     try:
         next_event: Callable[[], Any] = CParser(text).get_event
     except UnicodeEncodeError as error:
@@ -52,7 +52,7 @@ def events(text: str) -> Callable[[], Any]:
 
 
 class Composer(ABC, Generic[V]):
-    """Reads the values of one stretch of a text. A subclass builds the scalars, mappings and lists."""
+    """Reads the values of a part of a text. Subclasses build the scalars, mappings and lists."""
 
     def __init__(self, text: str, start: int, end: int):
         self._start = start
@@ -91,11 +91,11 @@ class Composer(ABC, Generic[V]):
 
     @abstractmethod
     def _repeated(self, value: V, alias: Any, depth: int) -> V:
-        """What an alias of the value stands for."""
+        """The value of an alias for `value`."""
 
 
 def syntax_error(error: yaml.YAMLError, text: str, start: int, end: int) -> BadText:
-    """What the parser found wrong with the stretch of text from `start` to `end`."""
+    """The fault that the parser found in the text from `start` to `end`."""
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         offset = start + error.problem_mark.index
         if text[offset : offset + 1] == "\t":

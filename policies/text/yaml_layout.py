@@ -1,4 +1,4 @@
-"""How a value is laid out in a YAML or JSON text: where each key, value and item begins and ends."""
+"""Finds the layout of a value in a YAML or JSON text: where each key, value and item begins and ends."""
 
 from __future__ import annotations
 
@@ -24,10 +24,14 @@ Shape: TypeAlias = Literal["scalar", "mapping", "list", "alias"]
 
 @dataclass(slots=True)
 class Laid:
-    """One value at [start, end). `flow`: in braces or brackets, as all of JSON is.
+    """The layout of one value, which is the characters [start, end).
 
-    `style` is how a scalar is written: empty for plain, else a quote, `|` or `>`. `anchored`: an alias may repeat it.
-    `keys` belong to the `items` of a mapping, one each.
+    `flow`: whether a mapping or list has braces or brackets, as in JSON.
+    `style`: the style of a scalar: empty for plain, else a quote, `|` or `>`.
+    `anchored`: whether it has an anchor, so that an alias may repeat it.
+    `items`: the items of a list, or the values of a mapping.
+    `keys`: the keys of a mapping, one for each item.
+    `text`: the text of a scalar.
     """
 
     shape: Shape
@@ -42,7 +46,7 @@ class Laid:
 
 
 def layout(text: str, start: int, end: int) -> Laid:
-    """The layout of the value at [start, end). Raises BadText where it cannot be parsed."""
+    """The layout of the value at [start, end). Raises BadText if it cannot be parsed."""
     column = start - (text.rfind("\n", 0, start) + 1)
     following = events(" " * column + text[start:end])
     try:
@@ -52,8 +56,9 @@ def layout(text: str, start: int, end: int) -> Laid:
 
 
 def _first(following: Callable[[], Any], shift: int) -> Laid:
-    """One pass without recursion: the depth of a text is not bounded here."""
-    around: list[tuple[Laid, bool]] = []  # with whether a key is next
+    """The layout of the first value of the events. Works without recursion, since the depth of the text is not
+    limited."""
+    around: list[tuple[Laid, bool]] = []  # the open mappings and lists, each with whether a key is next
     while not isinstance(event := following(), StreamEndEvent):
         laid = _laid(event, shift)
         if isinstance(event, MappingEndEvent | SequenceEndEvent):

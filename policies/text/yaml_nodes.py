@@ -1,4 +1,5 @@
-"""YAML as nodes: what is written in a text, how it is written, and where. Nothing here imports the YAML library."""
+"""YAML as nodes: each value with its form and its position in the text. This module does not import the YAML
+library."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from policies.text.yaml_scalars import resolve
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """`plain`: neither quoted nor a block nor tagged, so that its text says its type."""
+    """A scalar. `plain`: whether it has no quotes, no tag and is not a block, so that its text decides the type."""
 
     text: str
     plain: bool
@@ -19,7 +20,7 @@ class Scalar:
 
     @property
     def value(self) -> Any:
-        """What the text means: a boolean, a number, None, or a text."""
+        """The value: a boolean, a number, None, or a text."""
         return resolve(self.text) if self.plain else self.text
 
 
@@ -32,7 +33,7 @@ class SequenceNode:
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """The keys in their order; a key that occurs twice is here twice."""
+    """A mapping. `entries`: in the order of the text. A duplicate key has two entries."""
 
     entries: tuple[tuple[Scalar, Node], ...]
     line: int

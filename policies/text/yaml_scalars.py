@@ -1,7 +1,7 @@
-"""The value of a YAML scalar for Kubernetes.
+"""Computes the value of a YAML scalar as Kubernetes does.
 
-kubectl and the API server read YAML by sigs.k8s.io/yaml, that is go-yaml 2 and then JSON; the outcome is neither
-YAML 1.1 nor 1.2:
+kubectl and the API server read YAML with sigs.k8s.io/yaml, which uses go-yaml 2 and then converts to JSON. The result
+is neither YAML 1.1 nor 1.2:
 - y, yes, on, true and n, no, off, false are booleans, in lower case, Capitalised and UPPER CASE; null, ~ and nothing
   are null;
 - integers may have a sign, underscores and the prefixes 0x, 0b, 0o; a leading 0 means octal, so 010 is 8 (and 08 is 8);
@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Any
 
 NO_NUMBER: Any = object()
-"""The value of an infinity or NaN, which JSON does not have."""
+"""Stands for infinity and NaN, which JSON does not have."""
 
 _TRUE = ["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"]
 _FALSE = ["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"]
@@ -40,12 +40,12 @@ _TEXT = ("!", "!!str", "!!timestamp")
 
 
 def resolve(text: str) -> Any:
-    """The value of a scalar without quotes and tag."""
+    """The value of a scalar that has neither quotes nor a tag."""
     return _value_of_short(text) if len(text) <= 64 else _value(text)
 
 
 def resolve_tagged(tag: str, text: str) -> Any:
-    """The value of a scalar with a tag such as `!!int`. Raises ValueError where it has none."""
+    """The value of a scalar with a tag such as `!!int`. Raises ValueError if the text is not of this type."""
     if tag in _TEXT:
         return text
     if tag not in _TYPES:
@@ -70,7 +70,7 @@ def _value(text: str) -> Any:
     return _decimal(digits, text) if _FLOAT(digits) else text
 
 
-_value_of_short = lru_cache(maxsize=4096)(_value)  # manifests repeat themselves
+_value_of_short = lru_cache(maxsize=4096)(_value)  # manifests repeat the same values
 
 
 def _integer(sign: str, digits: str) -> int:
@@ -80,7 +80,7 @@ def _integer(sign: str, digits: str) -> int:
 
 
 def _decimal(digits: str, text: str) -> Any:
-    """An integer where there is no fraction (below 1e21, as Go prints JSON); the text where a float64 overflows."""
+    """The number: an integer without a fraction, below 1e21, as Go prints JSON. If it overflows a float64, the text."""
     rounded = float(digits)
     if rounded == 0:
         return 0

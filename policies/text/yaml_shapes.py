@@ -1,10 +1,12 @@
-"""Documents that differ only in words at the ends of their lines have one shape, which the parser reads once.
+"""Reads documents of the same shape faster: only the first one is parsed. Documents have the same shape if they differ
+only in words at the ends of lines.
 
-A word is a value of letters, digits and `.`, `_`, `/`, `-`, bare or in quotes, behind `: ` or `- `. None of these
-characters means anything to YAML inside a value. So another word in its place makes the same document with another
-value there. To be sure that each word is a whole value, and not a part of a longer text or of a key, the document is
-parsed with a placeholder for each word. Each placeholder that the parser returns must be a whole value. One that it
-does not return was in a comment or was overridden by a merge, and so would be any other word.
+A word is a value of letters, digits and `.`, `_`, `/`, `-`, with or without quotes, after `: ` or `- `. These
+characters have no special meaning for YAML inside a value. So a document with other words is the same, except for the
+values in these places. To make sure that each word is a whole value, and not a part of a longer text or of a key, the
+document is parsed with a placeholder for each word. Each placeholder in the result must be a whole value. A placeholder
+that is not in the result is in a comment or was overridden by a merge, and the same holds for any other word in its
+place.
 """
 
 from __future__ import annotations
@@ -19,27 +21,27 @@ from policies.text.yaml_scalars import resolve
 
 _WORD = re.compile(r"""(?<=[:-] )(['"]?)([A-Za-z0-9][A-Za-z0-9._/-]*)\1$""", re.MULTILINE)
 _SHAPES = 512
-"""Shapes that are kept; an organisation has some ten for each kind, none longer than a short document."""
+"""The most shapes that are kept. An organisation has about ten for each kind."""
 _PLACEHOLDER = "quotree-mark-"
 
 
 class KnownShape(NamedTuple):
-    """What a document holds, and how many values its aliases repeat."""
+    """The content of a document. `copies`: how many values its aliases repeat."""
 
     roots: list[DocumentRoot]
     copies: int
 
 
 Reader: TypeAlias = Callable[[str], KnownShape | None]
-"""Reads one document; None where something is wrong with it."""
+"""Reads one document. Returns None if the document has a fault."""
 
 
 class _Word(int):
-    """The place of a value in a template: the number of the word that belongs there."""
+    """A place in a template where a value belongs. The number is the index of the word."""
 
 
 class _Place(NamedTuple):
-    """An offset: the number of words before it, and the number of characters beside them."""
+    """An offset in a template: the number of words before it, and the number of other characters before it."""
 
     words: int
     others: int
@@ -49,7 +51,11 @@ class _Place(NamedTuple):
 
 
 class _Template(NamedTuple):
-    """A document with words left out. `bare`: the words without quotes, which may be numbers or booleans."""
+    """A document with places instead of words.
+
+    `bare`: the indexes of words without quotes, which may be numbers or booleans.
+    `copies`: see KnownShape.
+    """
 
     value: dict[str, Any]
     bare: list[int]
@@ -66,12 +72,12 @@ class _Template(NamedTuple):
 
 
 def read(text: str, reader: Reader) -> KnownShape | None:
-    """What `reader` would read of the text."""
+    """The same as `reader` returns for the text, but faster if the shape is known."""
     pieces = _WORD.split(text)
     words = pieces[2::3]
     del pieces[2::3]
     shape = _shape(tuple(pieces))
-    if not shape.seen:  # most shapes of a folder may occur once, and a template costs a reading
+    if not shape.seen:  # many shapes occur only once, and to make a template takes as long as to parse a document
         shape.seen = True
         return reader(text)
     template = shape.template(reader)
@@ -79,7 +85,7 @@ def read(text: str, reader: Reader) -> KnownShape | None:
 
 
 class _Shape:
-    """The text around the words: text, quote, text, quote ... text."""
+    """A shape. `pieces`: the text around the words, alternating with the quote of each word."""
 
     def __init__(self, pieces: tuple[str, ...]) -> None:
         self.seen = False
@@ -88,7 +94,7 @@ class _Shape:
         self._template: _Template | None = None
 
     def template(self, reader: Reader) -> _Template | None:
-        """The template of the document; None if a place is not that of a value."""
+        """The template of the shape; None if a word is not a whole value."""
         if not self._made:
             self._made = True
             self._template = _template(self._pieces, reader)
@@ -101,7 +107,7 @@ _shape = lru_cache(maxsize=_SHAPES)(_Shape)
 def _template(pieces: tuple[str, ...], reader: Reader) -> _Template | None:
     around, quotes = pieces[0::2], pieces[1::2]
     if any("%" in each or _PLACEHOLDER in each for each in around):
-        return None  # a directive may give tags another meaning
+        return None  # a directive may change the meaning of tags
     placeholders = [f"{_PLACEHOLDER}{number:04}" for number in range(len(quotes))]
     text = around[0] + "".join(
         f"{quote}{name}{quote}{after}" for quote, name, after in zip(quotes, placeholders, around[1:], strict=True)
@@ -120,11 +126,11 @@ def _template(pieces: tuple[str, ...], reader: Reader) -> _Template | None:
 
 
 class _NotAValue(Exception):
-    """A placeholder is only a part of a text, or is in a key."""
+    """A placeholder is only a part of a text, or is a part of a key."""
 
 
 def _with_places(value: Any, places: dict[str, _Word]) -> Any:
-    """The value with the places of words for their placeholders. Raises _NotAValue."""
+    """The value with places instead of placeholders. Raises _NotAValue."""
     if isinstance(value, dict):
         if any(_PLACEHOLDER in key for key in value):
             raise _NotAValue
@@ -144,7 +150,7 @@ def _place(text: str, offset: int, placeholders: list[str]) -> _Place:
 
 
 def _filled(value: Any, values: list[Any]) -> Any:
-    """A separate copy, with the values in their places."""
+    """A copy of the value with `values` in the places."""
     kind = value.__class__
     if kind is _Word:
         return values[value]

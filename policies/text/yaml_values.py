@@ -1,8 +1,8 @@
-"""YAML as Kubernetes reads it: values, spans and steps.
+"""Reads YAML as Kubernetes does: values, spans and steps.
 
-Values are made straight from the events of PyYAML's C parser; `yaml_scalars` says what a scalar means. Keys are
-strings: 1: and on: become "1" and "true". `<<` merges in place, as for kubectl: it overrides the keys above it, and the
-keys below override it. Stricter than kubectl: a key that occurs twice is an error, as is a tag beyond YAML's core.
+Values are built directly from the events of PyYAML's C parser; `yaml_scalars` computes the values of scalars. Keys are
+strings: 1: and on: become "1" and "true". As in kubectl, `<<` overrides the keys above it, and the keys below override
+it. Stricter than kubectl: a duplicate key is an error, and so is a tag that is not in YAML's core.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ from policies.text.yaml_scalars import NO_NUMBER, resolve, resolve_tagged
 from policies.text.yaml_shapes import KnownShape
 
 MAX_COPIED = 300_000
-"""Values of one file that aliases may repeat: beyond any real use, and still about 70 MiB of memory only."""
+"""The most values of one file that aliases may repeat: more than in any real file, and about 70 MiB of memory."""
 
 _SHORT = 64
-"""Characters of a key that is worth to be kept for the next one."""
+"""The most characters of a key that is cached."""
 _SHORT_DOCUMENT = 4096
-"""Characters of a document that is worth to be kept for the next equal one; a queue has about 600."""
+"""The most characters of a document that is cached. A queue has about 600."""
 _SEPARATOR = re.compile(r"^---(?![^ \t\r\n])", re.MULTILINE)
-_EMPTY_LINES = r"(?:[ \t]*+(?:#[^\n]*+)?+\r?\n)*+"  # possessive: no memory for ways back, however many lines
+_EMPTY_LINES = r"(?:[ \t]*+(?:#[^\n]*+)?+\r?\n)*+"  # possessive, so backtracking takes no memory, however many lines
 _DIRECTIVES = re.compile(_EMPTY_LINES + "%").match
 _NOTHING = re.compile(r"(?:---)?+" + _EMPTY_LINES + r"[ \t]*+(?:#[^\n]*+)?+\Z").match
 
 
 def read(text: str, most: int = MAX_COPIED) -> Iterator[DocumentRoot | BadText]:
-    """Every document of the text that is not empty, or what is wrong with it.
+    """Read all documents of the text that are not empty. A document with a fault gives a BadText.
 
-    An error ends its document, not the documents around it: lines that start with `---` separate them, and no value can
-    contain such a line. Aliases may repeat up to `most` values.
+    Other documents are still read: lines that start with `---` separate documents, and no value can contain such a
+    line. Aliases may repeat up to `most` values.
     """
     copies = _Copies(most)
     for start, end in _documents(text):
@@ -59,9 +59,9 @@ def read(text: str, most: int = MAX_COPIED) -> Iterator[DocumentRoot | BadText]:
 
 
 def read_shared(text: str) -> Iterator[DocumentRoot | BadText]:
-    """Read documents for a reader that does not change them: documents of equal text share one value.
+    """Read all documents, for callers that do not change the values: documents with equal text share one value.
 
-    Two states of the same files, as of a branch and its base, are equal except for what the branch changes.
+    This saves time if two states of the same files are read, such as a branch and its base.
     """
     copies = _Copies(MAX_COPIED)
     for start, end in _documents(text):
@@ -72,13 +72,13 @@ def read_shared(text: str) -> Iterator[DocumentRoot | BadText]:
             yield from (_moved(root, start) for root in known.roots)
 
 
-@lru_cache(maxsize=2**14)  # the documents of a large organisation, at most some 100 MiB
+@lru_cache(maxsize=2**14)  # enough for a large organisation, and at most about 100 MiB
 def _known(text: str) -> KnownShape | None:
     return yaml_shapes.read(text, _alone)
 
 
 def _alone(text: str) -> KnownShape | None:
-    """The shape of a single document; None if it has errors, since messages need positions in the whole text."""
+    """Read a single document. None if it has errors, since messages need positions in the whole text."""
     copies = _Copies(MAX_COPIED)
     found = list(_roots(text, 0, len(text), copies))
     roots = [each for each in found if isinstance(each, DocumentRoot)]
@@ -86,7 +86,7 @@ def _alone(text: str) -> KnownShape | None:
 
 
 def _moved(root: DocumentRoot, by: int) -> DocumentRoot:
-    """The same value in a longer text."""
+    """The value with spans for a text in which it begins `by` characters later."""
 
     def moved(span: TextSpan) -> TextSpan:
         start, end = span.document
@@ -96,9 +96,9 @@ def _moved(root: DocumentRoot, by: int) -> DocumentRoot:
 
 
 def _roots(text: str, start: int, end: int, copies: _Copies) -> Iterator[DocumentRoot | BadText]:
-    """What one document holds; several values if `...` ends them."""
+    """The values of one document. If `...` ends a value, there can be several."""
     if _NOTHING(text, start, end):
-        return  # the parser would find the same, more slowly
+        return  # empty; the parser would also find nothing, but take longer
     builder = _Builder(text, start, end, copies)
     try:
         yield from builder.roots()
@@ -109,7 +109,7 @@ def _roots(text: str, start: int, end: int, copies: _Copies) -> Iterator[Documen
 
 
 def single(text: str, most: int = MAX_COPIED) -> Any:
-    """The value of a text that is one document. Raises BadText for any other text, an empty one included."""
+    """The value of a text with exactly one document. Raises BadText for any other text."""
     roots = list(islice(read(text, most), 2))
     if not roots:
         raise BadText(0, "it is empty")
@@ -122,7 +122,7 @@ def single(text: str, most: int = MAX_COPIED) -> Any:
 
 
 def steps(text: str, start: int, end: int) -> Iterator[PathStep]:
-    """The steps of the value at [start, end). Blanks replace what precedes it in its line."""
+    """The steps of the value at [start, end). Blanks replace the text before it in its line."""
     column = start - (text.rfind("\n", 0, start) + 1)
     shift = start - column
     following = events(" " * column + text[start:end])
@@ -132,7 +132,7 @@ def steps(text: str, start: int, end: int) -> Iterator[PathStep]:
             if step is not None:
                 yield step
     except YAMLError:
-        return  # the document is known to be broken here; what precedes this can be found
+        return  # the fault was reported before; the steps before it are still useful
 
 
 def _step(event: Any, shift: int) -> PathStep | None:
@@ -161,14 +161,14 @@ def _documents(text: str) -> Iterator[tuple[int, int]]:
 
 
 class _Copies:
-    """How many values the aliases of a file have repeated."""
+    """Counts the values that the aliases of a file have repeated."""
 
     def __init__(self, most: int) -> None:
         self.most = most
         self.made = 0
 
     def more(self, number: int) -> bool:
-        """Count these as well. False, and nothing counted, beyond the limit."""
+        """Count more values. Returns False, and counts nothing, if they exceed the limit."""
         if self.made + number > self.most:
             return False
         self.made += number
@@ -176,7 +176,7 @@ class _Copies:
 
 
 class _Builder(Composer[Any]):
-    """Makes the values of one stretch of text: one document, or several if `...` ends them."""
+    """Builds the values of a part of the text: one document, or several if `...` ends them."""
 
     def __init__(self, text: str, start: int, end: int, copies: _Copies):
         super().__init__(text, start, end)
@@ -223,7 +223,7 @@ class _Builder(Composer[Any]):
             value = following()
             if depth == 0 and key == "items" and value.__class__ is SequenceStartEvent and value.anchor is None:
                 result[key] = self._list(depth + 1, self._items)
-            elif value.__class__ is ScalarEvent and value.anchor is None:  # nearly all of them
+            elif value.__class__ is ScalarEvent and value.anchor is None:  # as nearly all values are
                 result[key] = self._scalar(value)
             else:
                 result[key] = self._node(value, depth + 1)
@@ -255,7 +255,7 @@ class _Builder(Composer[Any]):
         if not all(isinstance(source, dict) for source in sources):
             raise BadText(self._offset(event), "`<<` takes a mapping or a list of mappings")
         result: dict[str, Any] = {}
-        for source in reversed(sources):  # earlier ones win
+        for source in reversed(sources):  # earlier sources override later ones
             result |= source
         return result
 
@@ -264,7 +264,7 @@ class _Builder(Composer[Any]):
         return self._copy(value, depth, alias)
 
     def _copy(self, value: Any, depth: int, alias: Any) -> Any:
-        """A separate copy for every alias, so that no two fields share an object."""
+        """A separate copy for each alias, so that no two fields share an object."""
         if not self._copies.more(1):
             raise BadText(self._offset(alias), f"the aliases of this file repeat more than {self._copies.most} values")
         if not isinstance(value, dict | list):
@@ -291,9 +291,9 @@ class _Builder(Composer[Any]):
         return value
 
 
-@lru_cache(maxsize=4096)  # manifests repeat their keys
+@lru_cache(maxsize=4096)  # manifests repeat the same keys
 def _usual_key(text: str, plain: bool) -> str | None:
-    """The key that this is, where it is a string and not empty."""
+    """The key if it is a string and not empty, else None."""
     value = resolve(text) if plain else text
     return sys.intern(value) if isinstance(value, str) and value else None
 
@@ -303,13 +303,13 @@ def _short(tag: str) -> str:
 
 
 def _key_text(event: Any) -> str:
-    """The text of a key: booleans and integers as JSON spells them."""
+    """The text of a key. Booleans and integers are written as in JSON."""
     text = str(event.value)
     value = resolve(text) if event.implicit[0] and event.tag is None else text
     return str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, int) else text
 
 
 def _end(event: Any) -> int:
-    """The offset after the event; the C parser always marks it."""
+    """The offset after the event. The C parser always sets it."""
     index: int = event.end_mark.index
     return index

@@ -1,4 +1,4 @@
-"""The ValidatingAdmissionPolicies and bindings that put the CEL forms of the rules to an API server."""
+"""Makes the ValidatingAdmissionPolicies and bindings of the CEL forms of rules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from policies.schema.declarations import FILES, load
 Manifest = dict[str, Any]
 
 _BUILT_IN = {core.NAMESPACE: ("namespaces", ("v1",))}
-"""Resource and versions of kinds that have no CustomResourceDefinition."""
+"""The resource and the versions of kinds without a CustomResourceDefinition."""
 
 _ACTIONS = {Action.DENY: "Deny", Action.WARN: "Warn", Action.AUDIT: "Audit"}
 
@@ -27,7 +27,7 @@ def policies() -> list[Manifest]:
 
 
 def forms() -> list[tuple[Rule, Expression]]:
-    """Every CEL form with its rule."""
+    """All CEL forms, each with its rule."""
     return [(rule, form) for rule in registry().values() for form in rule.cel]
 
 
@@ -56,12 +56,12 @@ def _policy(rule: Rule, form: Expression) -> Iterable[Manifest]:
 
 
 def policy_name(rule: Rule, form: Expression) -> str:
-    """The name of the policy and its binding; the kinds distinguish the forms of one rule."""
+    """The name of the policy and its binding. The kinds in it distinguish the forms of one rule."""
     return f"{rule.id}.{'-'.join(kind.kind.lower() for kind in form.kinds)}.quotree.dev"
 
 
 def served(kind: GroupKind) -> tuple[str, tuple[str, ...]]:
-    """The resource, and the versions in which an API server may be asked to store objects of this kind."""
+    """The resource, and the versions in which clients can write objects of this kind."""
     if kind in _BUILT_IN:
         return _BUILT_IN[kind]
     declared = load(FILES[kind])

@@ -1,4 +1,4 @@
-"""One connection: its socket, what it is doing, and until when."""
+"""One connection of a client: its socket, its state and its deadline."""
 
 from __future__ import annotations
 
@@ -12,25 +12,29 @@ from typing import Any
 from webhook.front.reading import RequestReader
 
 _PIECE = 64 * 1024
-"""Bytes of one read or write; a TLS record has 16 KiB."""
+"""The most bytes of one read or write: a TLS record has 16 KiB."""
 
 
 class ConnectionState(Enum):
-    """What a connection is doing."""
+    """The states of a connection."""
 
     HANDSHAKE = auto()
     IDLE = auto()
-    """Nothing of a request has come."""
+    """No byte of the next request has arrived."""
     READING = auto()
     WORKING = auto()
-    """A thread has its request, and the connection. The loop leaves it alone."""
+    """A thread answers the request and owns the connection. The loop does not touch it."""
     WRITING = auto()
     ENDING = auto()
-    """Everything is sent. What still arrives is dropped, since closing at once could destroy the response."""
+    """Everything is sent. Bytes that still arrive are dropped, since closing at once could destroy the response."""
 
 
 class ClientConnection:
-    """Non-blocking. Its methods raise Blocked where they must wait, OSError where the connection is gone."""
+    """A non-blocking connection.
+
+    Its methods raise BlockingIOError, SSLWantReadError or SSLWantWriteError if they would have to wait, and any other
+    OSError if the connection is gone.
+    """
 
     __slots__ = (
         "_out",
@@ -49,23 +53,23 @@ class ClientConnection:
 
     def __init__(self, sock: socket.socket, peer: str, now: float, deadline: float) -> None:
         sock.setblocking(False)
-        with contextlib.suppress(OSError):  # it is gone already
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # the end of a response waits for nothing
+        with contextlib.suppress(OSError):  # the client may be gone already
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # send the last bytes of a response at once
         self._sock = sock
         self._out = memoryview(b"")
         self.peer = peer
         self.state = ConnectionState.HANDSHAKE
         self.since = now
-        """When it began what it is doing."""
+        """When the present state began."""
         self.deadline = deadline
         self.served = False
-        """Whether it ever had a whole request."""
+        """Whether a whole request has ever arrived."""
         self.close_after = False
-        """Whether it ends with the present response."""
+        """Whether the connection ends with the present response."""
         self.failed = False
         """Whether a response could not be sent."""
         self.reserved = 0
-        """Bytes that are held for its request and response."""
+        """Bytes of memory that are reserved for its request and response."""
         self.watched = 0
         """The events that the loop waits for."""
         self.reader: RequestReader
@@ -74,7 +78,7 @@ class ClientConnection:
         return self._sock.fileno()
 
     def secure(self, context: ssl.SSLContext) -> None:
-        """Begin TLS. Not before something has come, since TLS takes memory."""
+        """Begin TLS. Called when the first bytes have arrived, since TLS takes memory."""
         if not isinstance(self._sock, ssl.SSLSocket):
             self._sock = context.wrap_socket(self._sock, server_side=True, do_handshake_on_connect=False)
 
@@ -89,7 +93,7 @@ class ClientConnection:
         return self._sock.getpeercert()
 
     def gone(self) -> bool:
-        """Whether the client has ended the connection; safe in any thread. False where the system cannot tell."""
+        """Whether the client has closed the connection; any thread may call it. False if the system cannot tell."""
         poll = select.poll()
         with contextlib.suppress(OSError, ValueError, AttributeError):
             poll.register(self._sock, select.POLLRDHUP)
@@ -97,21 +101,21 @@ class ClientConnection:
         return False
 
     def receive(self) -> bytes:
-        """What has come; empty at the end."""
+        """The bytes that have arrived; empty if the client has closed the connection."""
         return self._sock.recv(_PIECE)
 
     def write(self, data: bytes) -> None:
-        """Send this from now on; `send` does it."""
+        """Set the bytes that `send` sends."""
         self._out = memoryview(data)
 
     def send(self) -> None:
-        """Send what is to be written. A piece that is refused is tried again as it was, as TLS demands."""
+        """Send the bytes of `write`. After an error, the next call sends the same piece again, as TLS requires."""
         while self._out:
             self._out = self._out[self._sock.send(self._out[:_PIECE]) :]
 
     @property
     def unsent(self) -> int:
-        """Bytes."""
+        """The number of bytes that `send` has not sent yet."""
         return len(self._out)
 
     def end_sending(self) -> None:

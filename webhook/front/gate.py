@@ -1,4 +1,4 @@
-"""Decides which clients are served: with a client CA, only those with a certificate of it."""
+"""Decides which clients are served. With a client CA, these are only clients with a certificate of this CA."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from certs.tls import names_of
 
 @dataclass(frozen=True, slots=True)
 class ClientGate:
-    """Lets everybody in unless `closed`. `names`: one of these must be in the certificate; empty means any.
+    """Decides by the certificate of a client.
 
-    `open_paths` are served to all. The API server's calls for conversion are such: it has no setting for a certificate
-    there, and they tell nothing of the cluster.
+    `closed`: whether a client certificate is required.
+    `names`: one of these must be in the certificate; empty means that any name is accepted.
+    `open_paths`: are served to everyone. The path for conversion is one: the API server has no setting for a client
+    certificate there, and the answers reveal nothing about the cluster.
     """
 
     closed: bool = False
@@ -22,7 +24,7 @@ class ClientGate:
     open_paths: frozenset[str] = frozenset()
 
     def refusal(self, certificate: Mapping[str, Any] | None) -> str:
-        """Why the client is not served; empty where it is. TLS has verified the certificate."""
+        """Why the client is not served; empty if it is. TLS has already verified the certificate."""
         if not self.closed:
             return ""
         if not certificate:

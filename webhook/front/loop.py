@@ -1,7 +1,7 @@
-"""One thread for all connections: accepts, shakes hands, reads, answers what is short, and hands the rest to threads.
+"""One thread serves all connections: it accepts, reads, answers short requests, and gives the others to threads.
 
-So a silent or slow client costs a socket and some memory, never a thread. Nothing here waits for a client, everything
-has a deadline, and where there is no room the connection goes that matters least.
+A silent or slow client therefore costs a socket and some memory, never a thread. The loop never waits for a client,
+every state has a deadline, and if there is no room, the least important connection is closed.
 """
 
 from __future__ import annotations
@@ -31,24 +31,28 @@ from webhook.settings import WebhookSettings
 log = logging.getLogger(__name__)
 
 _TURN = 0.25
-"""Seconds between two looks at the deadlines."""
+"""Seconds between two checks of the deadlines."""
 _ACCEPTS = 64
 _READS = 16
-"""The most reads of one connection in a turn, so that every connection has its turn."""
+"""The most reads of one connection in a turn, so that a busy one does not delay the others."""
 _ENDING = 2.0
-"""Seconds for a client to notice that the connection ends, or to send what was on its way when the server ends."""
+"""Seconds in which a client can close an ending connection, or send a last request while the server shuts down."""
 _PAUSE = 0.1
-"""Seconds without accepting, where the process has no file descriptor left."""
+"""Seconds in which no client is accepted after the process has run out of file descriptors."""
 _NO_DESCRIPTOR = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 class Front:
-    """Serves connections. All methods are for one thread.
+    """Serves connections. Only one thread may call its methods.
 
-    `at_once`: returns the response to a short request, or one that a worker thread computes; None if the app answers.
-    `limit`: returns the longest body of a path in bytes.
-    `ending`: returns whether responses close their connections.
-    `turned_away`: gets the reason for each connection or request that is refused.
+    `listeners`: the sockets that accept clients.
+    `tls`: returns the TLS context for a new connection.
+    `app`: answers the requests that `at_once` leaves to it.
+    `at_once`: returns the response, or one that a worker thread has to compute; None if the app must answer.
+    `gate`: decides which clients are served.
+    `limit`: returns the longest body of a path, in bytes.
+    `ending`: returns whether each response must close its connection.
+    `turned_away`: is called with the reason for each refused connection or request.
     """
 
     def __init__(
@@ -85,11 +89,11 @@ class Front:
     # -- the loop
 
     def turn(self) -> None:
-        """Handle the pending events; waits a quarter of a second for something to come."""
+        """Handle the pending events. Waits a quarter of a second if there are none."""
         ready = [key for key, _ in self._selector.select(_TURN)]
         if any(key.fileobj == self._woken for key in ready):
-            os.read(self._woken, 4096)  # first, so that a connection that finishes from now on wakes the loop again
-        for _ in range(len(self._finished)):  # and not those that come meanwhile, so that all have their turn
+            os.read(self._woken, 4096)  # before `_finished`, so that a connection added later wakes the loop again
+        for _ in range(len(self._finished)):  # only the present ones, so that other events are handled, too
             self._try(self._after_work, self._finished.popleft())
         for key in ready:
             if isinstance(key.data, ClientConnection) and key.data in self._connections:
@@ -108,16 +112,16 @@ class Front:
             self._watch(connection, selectors.EVENT_WRITE)
         except BlockingIOError:
             pass
-        except (OSError, ValueError):  # gone, or no TLS, or a certificate of somebody else
+        except (OSError, ValueError):  # the client is gone, does not speak TLS, or has another authority's certificate
             if connection.state is ConnectionState.HANDSHAKE:
                 self._turned_away("bad-handshake")
             self._drop(connection)
-        except Exception:  # one connection must not end all others
+        except Exception:  # an error in one connection must not end the others
             log.exception("internal error in serving a connection")
             self._drop(connection)
 
     def stop_accepting(self) -> None:
-        """Accept the clients that already wait, then no others. Idle connections may still send a request."""
+        """Accept the clients that wait already, and no later ones. Idle connections may still send a request."""
         for listener in self._listeners:
             while self._accept_one(listener):
                 pass
@@ -163,7 +167,7 @@ class Front:
             self._turned_away("slow-reader")
         self._drop(connection)
 
-    # -- connections come
+    # -- new connections
 
     def _accept_again(self) -> None:
         self._paused_until = 0.0
@@ -183,7 +187,7 @@ class Front:
                 return
 
     def _accept_one(self, listener: socket.socket) -> bool:
-        """Accept one connection. Returns False if none is waiting, or none can be accepted."""
+        """Accept one connection. Returns False if no client is waiting, or none can be accepted."""
         try:
             sock, address = listener.accept()
         except OSError as error:
@@ -201,7 +205,7 @@ class Front:
         return True
 
     def _pause(self) -> bool:
-        """Accept no clients for a moment. Each waiting client would otherwise begin another turn. Always False."""
+        """Accept no clients for a moment, since each waiting client would start another turn at once. Returns False."""
         self._paused_until = time.monotonic() + _PAUSE
         self._stop_watching_listeners()
         return False
@@ -215,10 +219,10 @@ class Front:
         self._drop(found)
         return True
 
-    # -- connections go on
+    # -- events of connections
 
     def _go_on(self, connection: ClientConnection) -> None:
-        """Something has come, or can be written."""
+        """Handle an event: the connection can be read or written."""
         match connection.state:
             case ConnectionState.IDLE | ConnectionState.READING:
                 self._read(connection)
@@ -229,7 +233,7 @@ class Front:
             case ConnectionState.ENDING:
                 self._discard(connection)
             case ConnectionState.WORKING:
-                self._watch(connection, 0)  # the client sends more while its request is judged, or is gone
+                self._watch(connection, 0)  # until the answer: the client is gone, or sends more than one request
 
     def _shake_hands(self, connection: ClientConnection) -> None:
         connection.secure(self._tls())
@@ -283,7 +287,7 @@ class Front:
             connection.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             try:
                 connection.send()
-            except OSError:  # it does not even read these few bytes
+            except OSError:  # the client does not even read these few bytes
                 self._drop(connection)
 
     def _reserve(self, connection: ClientConnection, size: int) -> bool:
@@ -301,7 +305,7 @@ class Front:
         self._held -= connection.reserved
         connection.reserved = 0
 
-    # -- requests are answered
+    # -- answers
 
     def _hand_over(self, connection: ClientConnection, request: WholeRequest) -> None:
         connection.state, connection.served = ConnectionState.WORKING, True
@@ -331,7 +335,7 @@ class Front:
             self.wake()
 
     def _send(self, connection: ClientConnection, response: HttpResponse) -> None:
-        """Send what can be sent at once; the loop sends the rest."""
+        """Send as much as can be sent at once. The loop sends the rest."""
         connection.close_after = connection.close_after or response.closes_connection or self._ending()
         try:
             connection.write(response.to_bytes(close=connection.close_after))
@@ -342,7 +346,7 @@ class Front:
             connection.failed = True
 
     def wake(self) -> None:
-        with contextlib.suppress(OSError):  # it is awake, or has ended
+        with contextlib.suppress(OSError):  # the pipe is full, so the loop is awake; or it is closed
             os.write(self.waker, b"\0")
 
     def _after_work(self, connection: ClientConnection) -> None:
@@ -369,12 +373,12 @@ class Front:
             self._take(connection, rest)
 
     def _refuse(self, connection: ClientConnection, refused: RequestRefused) -> None:
-        """Answer without a thread; the connection ends."""
+        """Answer with an error, and end the connection."""
         connection.close_after = True
         self._send(connection, error_response(refused))
         self._after_work(connection)
 
-    # -- connections end
+    # -- the end of connections
 
     def _end(self, connection: ClientConnection) -> None:
         connection.end_sending()

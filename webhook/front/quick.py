@@ -1,7 +1,7 @@
-"""Answers small reviews in the thread that holds the connections. The answers are those of the app.
+"""Answers small reviews in the thread of the connections. The answers are the same as those of the app.
 
-Python runs one thread at a time, so a worker thread does not speed up a short request: switching threads twice costs as
-much as judging it. A request that may take long still gets a worker thread.
+Python runs one thread at a time, so a worker thread does not speed up a short request: switching threads twice takes as
+long as judging it. A request that may take longer gets a worker thread.
 """
 
 from __future__ import annotations
@@ -17,13 +17,16 @@ from webhook.review_handler import JSON, KnownRequest, MustWait, Reply, ReviewHa
 from webhook.spans import HEADER
 
 SMALL = 16 * 1024
-"""Bytes of a body that is judged at once. A review of a queue has 2 KiB, of a Pod 10 KiB."""
+"""The most bytes of a body that is judged at once. A review of a queue has 2 KiB, of a Pod 10 KiB."""
 ENTRIES = 600
-"""The most opening brackets and commas in such a body. Each defect costs up to 0.1 ms. A review of a Pod has 300."""
+"""The most opening brackets and commas in such a body. Each defect in an object takes up to 0.1 ms. A review of a Pod
+has 300."""
 SLOW = 0.01
-"""Seconds of CPU time. A review that takes longer sends its path to threads. Most reviews take a fortieth of this."""
+"""Seconds of CPU time. After a review that takes longer, threads answer its path for a while. Most reviews take a
+fortieth of this."""
 REST = 100
-"""A slow review sends its path to threads for this many times as long, so it delays others at most 1 % of the time."""
+"""A slow review sends its path to threads for this many times its duration. So it delays others at most 1 % of the
+time."""
 
 _SIGNS = (b"{", b"[", b",")
 
@@ -41,10 +44,10 @@ class Quick:
         self._clock = clock
         self._cost = cost
         self._resting = dict.fromkeys(handler.paths, 0.0)
-        """The time until which the requests of a path are not answered here."""
+        """The time until which threads answer the requests of a path."""
 
     def __call__(self, request: WholeRequest) -> HttpResponse | DeferredResponse | None:
-        """The answer, or the work that a thread must do for it. None: the app must answer."""
+        """The response, or one that a thread has to compute. None if the app must answer."""
         path = request.path
         until = self._resting.get(path)
         if until is None or not _plain(request) or (until and self._clock() < until):
@@ -66,13 +69,13 @@ class Quick:
 
 
 def _response(reply: Reply) -> HttpResponse:
-    """The reply in the form that the app returns."""
+    """The reply as the same response that the app would return."""
     headers = (("Content-Type", reply.content_type), ("Content-Length", str(len(reply.body))))
     return HttpResponse(f"{reply.status} {reply.status.phrase.upper()}", headers, reply.body)
 
 
 def _plain(request: WholeRequest) -> bool:
-    """Whether the app and the handler would read the same request."""
+    """Whether the app would hand the same request to the handler."""
     return (
         request.method == "POST"
         and not request.cut

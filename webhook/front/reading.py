@@ -13,9 +13,10 @@ from gunicorn.asgi import parser
 from webhook.front.heads import Head, Heads, KnownHead
 
 SMALL = 64 * 1024
-"""Bytes. A body up to this size is always read; nearly all reviews are smaller."""
+"""Bytes. A body up to this size is read without a reservation; nearly all reviews are smaller."""
 _PIECES = 4096
-"""The pieces in which any body may arrive. More pieces must have `_PIECE` bytes on average, which limits the costs."""
+"""The number of pieces in which any body may arrive. Further pieces must have `_PIECE` bytes on average, which limits
+the time that they take."""
 _PIECE = 1024
 _STATUS = (
     (parser.LimitRequestLine, "414 URI Too Long"),
@@ -25,7 +26,7 @@ _STATUS = (
 
 
 class RequestRefused(Exception):
-    """The front refuses the request itself; the app does not see it.
+    """The loop refuses the request itself, and the app does not see it.
 
     `status`: the HTTP status.
     `retry`: whether the client may try again after a second.
@@ -49,16 +50,16 @@ class _Enough(Exception):
 
 
 GONE = "quotree.gone"
-"""The key of `WholeRequest.gone` in the environment of WSGI."""
+"""The key of `WholeRequest.gone` in the WSGI environment."""
 
 
 class WholeRequest(NamedTuple):
     """A request that has arrived.
 
     `target`: the path with the query.
-    `cut`: whether the body is longer than allowed; then the rest of it is missing.
-    `keep`: whether the client keeps the connection.
-    `gone`: returns whether the client has closed the connection meanwhile.
+    `cut`: whether the body is longer than allowed. Its end is missing then.
+    `keep`: whether the client keeps the connection open.
+    `gone`: returns whether the client has closed the connection.
     """
 
     method: str
@@ -75,11 +76,11 @@ class WholeRequest(NamedTuple):
         return self.target.partition("?")[0]
 
     def header(self, name: str) -> str:
-        """The value of the first header of this name, which is in lower case; empty if it is missing."""
+        """The value of the first header with this name (in lower case); empty if it is missing."""
         return next((value for each, value in self.headers if each == name), "")
 
     def environ(self, peer: str, server: tuple[str, int]) -> dict[str, Any]:
-        """The environment for WSGI. If the body is cut, the app sees that from Content-Length."""
+        """The WSGI environment. The app sees from Content-Length that a body is cut."""
         path, _, query = self.target.partition("?")
         environ: dict[str, Any] = {
             "REQUEST_METHOD": self.method,
@@ -103,7 +104,7 @@ class WholeRequest(NamedTuple):
         for name, value in self.headers:
             key = name.upper().replace("-", "_")
             if "_" in name:
-                continue  # looks like another header once it is in the environ
+                continue  # in the environ it would look like the header with `-`
             if key not in ("CONTENT_TYPE", "CONTENT_LENGTH"):
                 key = f"HTTP_{key}"
             environ[key] = f"{environ[key]},{value}" if key in environ else value
@@ -111,9 +112,11 @@ class WholeRequest(NamedTuple):
 
 
 class RequestReader:
-    """`limit` gives the longest body of a path, in bytes, or raises Refused.
+    """Reads the requests of one connection.
 
-    `room` reserves bytes, and is False where there are none left. `heads` are those that any connection has sent.
+    `limit`: returns the longest body of a path in bytes, or raises RequestRefused.
+    `room`: reserves this number of bytes; returns False if too few are left.
+    `heads`: the heads that any connection has sent.
     """
 
     def __init__(self, limit: Callable[[str], int], room: Callable[[int], bool], heads: Heads | None = None) -> None:
@@ -128,11 +131,11 @@ class RequestReader:
         self.awaits_continue = False
         """Whether the client waits for `100 Continue` before it sends the body."""
         self._known: KnownHead | None = None
-        """The head, where it was known; then the parser has nothing of this request."""
+        """The head if `heads` has it. The parser gets nothing of such a request."""
         self._parsing = False
-        """Whether the parser has some of this request."""
+        """Whether the parser has got the beginning of this request."""
         self._first = b""
-        """The first bytes of this request, while the parser reads them."""
+        """The first bytes of this request while the parser reads them."""
         self._body = bytearray()
         self._pieces = 0
         self._reserved = 0
@@ -140,7 +143,7 @@ class RequestReader:
         self._cut = False
 
     def feed(self, data: bytes) -> None:
-        """Take what has arrived. Raises RequestRefused."""
+        """Read these bytes, which have arrived. Raises RequestRefused."""
         try:
             if self._known is not None:
                 self._more(self._known, data)
@@ -155,7 +158,7 @@ class RequestReader:
                 self._parser.feed(data)
         except _Enough:
             self._cut = True
-        except (parser.ParseError, ValueError) as error:  # ValueError: a number of thousands of digits
+        except (parser.ParseError, ValueError) as error:  # ValueError: a number has thousands of digits
             status = next((status for kind, status in _STATUS if isinstance(error, kind)), "400 Bad Request")
             raise RequestRefused(status, f"the request is malformed: {error}") from None
 
@@ -166,7 +169,7 @@ class RequestReader:
         return self._cut or bool(self._parser.is_complete)
 
     def take(self) -> WholeRequest:
-        """The request that is complete. What was sent behind it remains to be read."""
+        """Return the complete request. Bytes after it remain for the next one."""
         if self._known is not None:
             head, length = self._known.head, self._known.length
             headers = head.of_length(length)
@@ -182,7 +185,7 @@ class RequestReader:
         return request
 
     def rest(self) -> bytes:
-        """What was sent behind the last request, once."""
+        """Return the bytes that arrived after the last request, and forget them."""
         rest, self._rest = self._rest, b""
         return rest
 
@@ -198,7 +201,7 @@ class RequestReader:
             self._piece(data[:left])
 
     def _head(self) -> bool:
-        """The parser has read the head. True to leave the body out."""
+        """Called by the parser when it has read the head. Returns True to skip the body."""
         read = self._parser
         head = _head_of(read)
         self._enter(head.target, read.content_length or 0, head.waits)
@@ -232,7 +235,7 @@ class RequestReader:
 
 
 def _head_of(read: Any) -> Head:
-    """What the parser has read of the head."""
+    """The head from the fields of the parser."""
     headers = tuple((name.decode("ascii"), value.decode("latin-1")) for name, value in read.headers)
     names = [name for name, _ in headers]
     return Head(

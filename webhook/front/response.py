@@ -1,4 +1,4 @@
-"""HTTP/1.1 responses as bytes: those of the WSGI app, and those that the front makes itself."""
+"""HTTP/1.1 responses as bytes: those of the WSGI app, and those of the loop itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from webhook.front.reading import RequestRefused
 log = logging.getLogger(__name__)
 
 _BODILESS = ("1", "204", "304")
-"""The beginnings of the statuses whose responses have no body."""
+"""The first characters of the statuses whose responses have no body."""
 
 
 class HttpResponse(NamedTuple):
@@ -29,7 +29,7 @@ class HttpResponse(NamedTuple):
     body: bytes
 
     def to_bytes(self, *, close: bool) -> bytes:
-        """The response as it is sent. `close`: it says that the connection ends with it."""
+        """The bytes to send. `close`: whether a header announces that the connection ends."""
         lines = [f"HTTP/1.1 {self.status}", f"Date: {_date(int(time.time()))}"]
         lines += [f"{name}: {value}" for name, value in self.headers if name != "Connection"]
         if close:
@@ -38,7 +38,7 @@ class HttpResponse(NamedTuple):
 
     @property
     def closes_connection(self) -> bool:
-        """Whether the app asked to close the connection."""
+        """Whether the app requests that the connection is closed."""
         return ("Connection", "close") in self.headers
 
 
@@ -46,7 +46,7 @@ class DeferredResponse(NamedTuple):
     """A response that a worker thread computes.
 
     `compute`: returns the response.
-    `author`: the user who sent the request, of whom `Threads` limits the share; empty if unknown.
+    `author`: the user who sent the request, for the limit of `Threads`; empty if unknown.
     """
 
     compute: Callable[[], HttpResponse]
@@ -54,7 +54,7 @@ class DeferredResponse(NamedTuple):
 
 
 def response_or_error(compute: Callable[[], HttpResponse], target: str) -> HttpResponse:
-    """The computed response; status 500 if `compute` fails. `target`: the path of the request, for the log."""
+    """Compute the response, or one with status 500 if that fails. `target`: the path of the request, for the log."""
     try:
         return compute()
     except Exception:

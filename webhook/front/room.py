@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from webhook.front.connection import ClientConnection, ConnectionState
 
 _QUICK = 1.0
-"""Seconds in which an API server has sent any body. A slower client is disconnected if another needs the room."""
+"""Seconds. An API server sends any body faster. A slower client is disconnected if another one needs the room."""
 
 
 def least(connections: Iterable[ClientConnection]) -> ClientConnection | None:
-    """The connection that matters least.
+    """The least important connection; None if all of them are being judged or answered.
 
-    One that ends anyway, then one that never had a request, then one that waits for its next, then one that is
-    sending it; of these the oldest. Those that are judged, or are being answered, stay.
+    Least important are connections that are ending, then those that never sent a whole request, then idle ones, then
+    those that are sending a request. Of equally important ones, it is the one that is in its state for longest.
     """
     return min((each for each in connections if _rank(each) is not None), key=_order, default=None)
 

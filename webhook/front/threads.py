@@ -1,4 +1,4 @@
-"""The worker threads: they judge what the thread of the connections does not judge itself."""
+"""The worker threads: they answer the requests that the thread of the connections does not answer itself."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 LARGE = 256 * 1024
-"""Bytes. A body of this size or more takes memory and time: one thread judges these bodies, one after another."""
+"""Bytes. A body of this size or more takes much memory and time, so only one thread judges such bodies, in turn."""
 
 
 class Threads:
-    """The requests of one author take at most half of the threads, so other authors never wait for them."""
+    """A pool of threads. The requests of one author take at most half of it, so other authors never wait for them."""
 
     def __init__(self, count: int) -> None:
         self._share = max(1, count // 2)
@@ -54,7 +54,7 @@ class Threads:
                     self._pool.submit(following)
 
     def _next(self, author: str) -> Callable[[], None] | None:
-        """The author's next work; None if none waits."""
+        """The next waiting work of the author; None if there is none."""
         with self._lock:
             waiting = self._waiting.get(author)
             if waiting:

@@ -1,1 +1,1 @@
-"""The ledger: changes that were allowed and are not seen yet, shared by all replicas; docs/ledger.md."""
+"""The ledger: changes that were allowed and that not every cache shows yet; shared by all replicas (docs/ledger.md)."""

@@ -1,4 +1,4 @@
-"""The ledger compared with a cache: which entries are open or settled, and which forests the open ones may lead to."""
+"""Compares the ledger with a cache: which entries are open or settled, and which forests the open ones can lead to."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from webhook.ledger.entry import LedgerEntry
 from webhook.ledger.waste import author_key
 
 LEDGER_KINDS = frozenset({*DECLARED, CONFIG_MAP}) - {TOPOLOGY, WORKLOAD_PRIORITY_CLASS}
-"""The kinds whose changes are recorded in the ledger: rules about other objects read them, and their webhooks fail
-closed. Topologies and priority classes are not among them, since only warnings read them."""
+"""The kinds whose changes are recorded in the ledger: rules about other objects read objects of these kinds, and their
+webhooks fail closed. Topologies and priority classes are not among them, since only rules that warn read those."""
 
 _YUNIKORN = "yunikorn.apache.org//queues"
 """The key of YuniKorn's one tree, to which every namespace with quota belongs."""
@@ -34,8 +34,8 @@ class LedgerContents:
 
     `version`: the resource version of its ConfigMap.
     `entries`: by the uid of the request.
-    `watermarks`: for each scope of sightings the resource version that a cache must have reached, because it shows the
-    outcome of the entries that were removed. Authors whose changes were not stored have a key there as well (`waste`).
+    `watermarks`: for each scope of sightings, the resource version that a cache must have reached. A cache at that
+    version shows the outcome of the removed entries. Remembered authors have a key here as well (`waste`).
     """
 
     version: str
@@ -54,7 +54,7 @@ class LedgerContents:
 
 
 class Settlement(NamedTuple):
-    """The proof that an entry was stored, or can no longer be stored.
+    """A proof that the change of an entry was stored, or can no longer be stored.
 
     `version`: the resource version of the event that proves it; None without an event.
     """
@@ -63,7 +63,7 @@ class Settlement(NamedTuple):
 
 
 def settlement(entry: LedgerEntry, sightings: Sightings) -> Settlement | None:
-    """What the sightings prove about the outcome of the entry; None if it is still open.
+    """The proof among the sightings; None if the entry is still open.
 
     The API server stores an update or deletion only on top of the version that it is based on, so any newer version
     settles the entry.
@@ -78,7 +78,7 @@ def settlement(entry: LedgerEntry, sightings: Sightings) -> Settlement | None:
 
 
 def open_entries(entries: Iterable[LedgerEntry], snapshot: Snapshot) -> list[LedgerEntry]:
-    """The entries that may still be stored, or that are stored but not yet visible in the cache."""
+    """The entries whose changes may still be stored, or are stored but not yet visible in the cache."""
     return [entry for entry in entries if settlement(entry, snapshot.sightings) is None]
 
 
@@ -101,7 +101,7 @@ def related_entries(change: Change, forest: Forest, entries: list[LedgerEntry]) 
 
 
 def possible_forests(forest: Forest, entries: Iterable[LedgerEntry], most: int) -> Iterator[Forest] | None:
-    """The forest for each combination of outcomes of the entries; None if there are more than `most` combinations."""
+    """The forest for each combination of stored and not stored entries; None if there are more than `most`."""
     options: dict[Ref, list[KubeObject | None]] = {}
     for entry in entries:
         states = options.setdefault(entry.ref, [forest.get(entry.ref)])
@@ -118,7 +118,7 @@ def _forest_in(forest: Forest, states: Mapping[Ref, KubeObject | None]) -> Fores
 
 
 class _Affected(NamedTuple):
-    """The keys of the objects that matter to a change.
+    """The keys of the objects that a change affects, or depends on.
 
     `altered`: the objects that it changes, and all their ancestors.
     `referenced`: the objects that it only refers to.
@@ -180,5 +180,5 @@ def _new_parents(entries: Iterable[LedgerEntry]) -> dict[Ref, set[Ref]]:
 
 
 def _key(ref: Ref) -> str:
-    """The ref without its kind, since a rule compares the names of ClusterQueues and Cohorts."""
+    """A key without the kind, since a rule compares the names of ClusterQueues with those of Cohorts."""
     return f"{ref.group}/{ref.namespace}/{ref.name}"

@@ -1,4 +1,4 @@
-"""What was read of single objects because a watch did not show it soon enough."""
+"""Single objects that were read from the API server because a watch did not show them soon enough."""
 
 from __future__ import annotations
 
@@ -10,25 +10,32 @@ from policies.model.objects import KubeObject, Ref
 from webhook.ledger.entry import LedgerEntry
 
 _LASTING = 120.0
-"""Seconds; by then the watch has shown it, or the cache counts as silent."""
+"""How long such an object is kept, in seconds. By then the watch has shown it, or the cache counts as silent."""
 
 
 class DirectRead(NamedTuple):
-    """One object as the API server has it: `stored` is None where it is gone."""
+    """One object as the API server has it.
+
+    `stored`: None if the object is deleted.
+    `seen`: its uid and resource version; of a deleted object the last known ones.
+    """
 
     stored: KubeObject | None
     seen: Sighting
 
 
 class DirectReads:
-    """Objects that were read one by one, laid over the cache until that shows them too."""
+    """Objects that were read one by one. They replace those of the cache until the cache is as new."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._found: dict[Ref, tuple[DirectRead, float]] = {}
 
     def note(self, entry: LedgerEntry, found: DirectRead | None) -> None:
-        """Keep what was read of the entry's object, if it proves the fate of the entry; None: it does not exist."""
+        """Keep the object of the entry as it was read if it proves whether the change was stored.
+
+        `found`: None if the object does not exist.
+        """
         same = found is not None and found.seen.uid == entry.uid
         if found is not None and found.stored is not None and same and found.seen.version != entry.base:
             self._found[entry.ref] = found, self._clock()
@@ -36,7 +43,7 @@ class DirectReads:
             self._found[entry.ref] = DirectRead(None, Sighting(entry.uid, entry.base)), self._clock()
 
     def over(self, snapshot: Snapshot) -> Snapshot:
-        """The snapshot as it will be when the watches have shown these objects."""
+        """The snapshot with these objects, as the watches will soon show them."""
         now = self._clock()
         for ref, (found, at) in tuple(self._found.items()):
             if now - at > _LASTING or _shown(found, snapshot.sightings.of(ref)):
@@ -60,5 +67,5 @@ def _laid(snapshot: Snapshot, ref: Ref, found: DirectRead) -> Snapshot:
 
 
 def _with_progress_of(before: Sightings, after: Sightings) -> Sightings:
-    """The sightings with the former progress, since reading one object shows nothing about the others."""
+    """The later sightings with the earlier progress, since reading one object shows nothing about the others."""
     return Sightings(before.progress, after._seen, after._gone)

@@ -18,28 +18,29 @@ from policies.model.exemptions import PREFIX
 from policies.model.objects import GroupKind, KubeObject, Ref
 
 FORMAT = 1
-"""The format of each entry. A replica that finds a higher one cannot read the entry, and allows no change of a tree."""
+"""The format of each entry. A replica that finds a higher number cannot read the entry, and then refuses all changes
+of trees."""
 
 _LARGEST = 8 * 2**20
-"""Bytes of an unzipped state. The API server accepts objects of 3 MiB."""
+"""The most bytes of an unzipped state. The API server accepts objects of 3 MiB."""
 
 _KEPT = ("apiVersion", "kind", "spec", "status", "data", "binaryData")
 _QUOTA_NOTES: Mapping[GroupKind, tuple[str, ...]] = {
     volcano.QUEUE: (volcano.HIERARCHY, volcano.HIERARCHY_WEIGHTS),
     core.NAMESPACE: (*yunikorn.NAMESPACE_KEYS, core.VOLCANO_QUEUE),
 }
-"""The annotations in which two schedulers have amounts, parents and queues. No other one is kept, whatever its key."""
+"""The annotations in which Volcano and YuniKorn have amounts, parents and queues. No others are kept."""
 
 _REASON = 60
-"""Characters that are kept of the reason of an exemption."""
+"""The most characters of the reason of an exemption that are kept."""
 _USER = 160
-"""Characters of a user's name that are kept. The rest of a longer name is replaced by a digest."""
+"""The most characters of a user's name that are kept. A digest replaces the rest of a longer name."""
 _OF_SERVICE_ACCOUNT = "system:serviceaccount:"
 _OF_CONTROLLERS = "system:serviceaccount:kube-system:"
 
 
 class UnreadableEntry(ValueError):
-    """An entry that this version cannot read; the message says which."""
+    """This version cannot read an entry. The message names the entry and says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +48,12 @@ class LedgerEntry:
     """A change that was allowed and may be stored at any moment.
 
     `request`: the uid of the AdmissionReview.
-    `uid`: the uid of the object.
+    `ref`, `uid`: the object.
     `base`: the resource version that the change is based on; empty for a creation. The API server stores the change
     only on top of exactly this version.
     `after`: the object that is about to be stored; None for a deletion.
     `user`, `at`: who requested it and when (RFC 3339), for people.
-    `text`: its form in the ledger.
+    `text`: the entry as the ConfigMap has it.
     """
 
     request: str
@@ -72,7 +73,7 @@ class LedgerEntry:
 
     @property
     def author(self) -> str:
-        """The author whose share of the ledger it uses."""
+        """The author to whose share of the ledger the entry counts."""
         return author(self.user)
 
     def __str__(self) -> str:
@@ -80,10 +81,7 @@ class LedgerEntry:
 
 
 def written(request: str, ref: Ref, old: Manifest | None, new: Manifest | None, user: str, at: str) -> LedgerEntry:
-    """The entry of one request, from the manifests that the API server sent.
-
-    A creation has its uid before it is stored.
-    """
+    """The entry of one request, from the manifests that the API server sent. A new object has its uid already."""
     there = metadata(new if old is None and new is not None else old or {})
     content = {
         "format": FORMAT,
@@ -98,9 +96,9 @@ def written(request: str, ref: Ref, old: Manifest | None, new: Manifest | None, 
 
 
 def author(user: str) -> str:
-    """The author as whom a user counts. A ServiceAccount counts as its namespace, where a tenant can create many.
+    """The author that a user counts as. All ServiceAccounts of a namespace are one, since a tenant can create many.
 
-    Each of Kubernetes' own controllers is an author of its own.
+    Each ServiceAccount of `kube-system` is a separate author, because Kubernetes' own controllers use them.
     """
     if not user.startswith(_OF_SERVICE_ACCOUNT) or user.startswith(_OF_CONTROLLERS):
         return user
@@ -109,7 +107,7 @@ def author(user: str) -> str:
 
 @lru_cache(maxsize=4096)
 def entry(request: str, text: str) -> LedgerEntry:
-    """The entry with this text in the ledger. Raises UnreadableEntry."""
+    """Read an entry from its text in the ledger. Raises UnreadableEntry."""
     try:
         content = json.loads(text)
         if content["format"] > FORMAT:
@@ -142,9 +140,9 @@ def _read(state: str) -> KubeObject:
 
 
 def _state(manifest: Manifest) -> dict[str, Any]:
-    """What rules of other objects read of an object that has quota: amounts, parents and selectors.
+    """The fields of the object that rules about other objects read: amounts, parents and selectors.
 
-    Nothing that a tenant can fill with text: of a LocalQueue its ClusterQueue alone.
+    Fields that a tenant could fill with long text are left out: of a LocalQueue only its ClusterQueue is kept.
     """
     kind, there = group_kind(manifest), metadata(manifest)
     kept: dict[str, Any] = {key: there[key] for key in ("name", "namespace") if key in there}
@@ -160,7 +158,7 @@ def _state(manifest: Manifest) -> dict[str, Any]:
 
 
 def _excuses(manifest: Manifest) -> dict[str, str]:
-    """The exemptions in force, with the beginning of their reasons."""
+    """The annotations of valid exemptions, with their reasons shortened."""
     return {
         PREFIX + each.rule: f"{each.reason[:_REASON]}; until={each.until}"
         for each in exemptions(manifest)

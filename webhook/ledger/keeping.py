@@ -1,4 +1,4 @@
-"""The thread that removes old entries of the ledger while nothing is written, and the readiness of the ledger."""
+"""The thread that removes old entries even if no change is written, and the readiness of the ledger."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _RETRY_AFTER = 2.0
 
 
 class MaintainedLedger:
-    """A ledger with its ConfigMap and its thread. It is ready once the ConfigMap was read and may be written."""
+    """A ledger with its ConfigMap and its thread. It is ready when the ConfigMap was read and can be written."""
 
     def __init__(self, ledger: Ledger, store: ConfigMapStore) -> None:
         self._ledger = ledger

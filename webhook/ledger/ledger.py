@@ -1,4 +1,4 @@
-"""Orders the writers of all replicas: concurrent requests take turns, and wait for what others have in flight."""
+"""Orders the changes of all replicas: requests take turns, and wait for changes that are not stored yet."""
 
 from __future__ import annotations
 
@@ -34,19 +34,22 @@ from webhook.ledger.sequencer import (
 log = logging.getLogger(__name__)
 
 DECIDING_SECONDS = 2.0
-"""How long a change may wait for others and for the ledger; the API server waits 3 s for the webhook."""
+"""How long a change may wait for other changes and for the ledger, in seconds. The API server waits 3 s for the
+webhook."""
 WASTE_SECONDS = 1.8
-"""How long of it a change may wait for entries of authors who had a change that was not stored."""
+"""How long a change may wait for entries of remembered authors (`webhook.ledger.waste`), in seconds. For other entries
+it waits half of DECIDING_SECONDS."""
 _LOOK_AFTER = 0.15
-"""Seconds; what a watch did not show by then is read, and again after as long."""
+"""If a watch does not show an object within this many seconds, the object is read, and read again after the same
+time."""
 _POLL = 0.005
 SILENT_SECONDS = 120.0
-"""The age from which on a cache may be behind a watermark. Longer than a watch (`cluster.reflector.Pacing`), shorter
-than a watermark is kept (`LINGERING_SECONDS`)."""
+"""A cache that is older may be behind a removed watermark, so no change is allowed. Longer than a watch lasts
+(`cluster.reflector.Pacing`), shorter than a watermark is kept (`LINGERING_SECONDS`)."""
 
 
 class LedgerCache(Protocol):
-    """The part of a Store that the ledger needs."""
+    """The part of `cluster.store.ManifestCache` that the ledger needs."""
 
     def snapshot(self) -> Snapshot:
         """The present snapshot."""
@@ -59,31 +62,32 @@ class LedgerCache(Protocol):
 
 
 class ChangeOrder(Protocol):
-    """What orders changes before they are allowed."""
+    """Orders concurrent changes, and judges each before it is allowed."""
 
     def decide(self, change: Change, judge: Callable[[Forest], Judgement], entry: LedgerEntry | None) -> Judgement:
-        """The judgement that holds whatever becomes of the changes of others; the entry is None for a dry run.
+        """Return a judgement that holds whether other open changes are stored or not. `entry` is None for a dry run.
 
-        Raises LedgerUnavailable where there is none, AlreadyExists for a creation of a name that is taken.
+        Raises LedgerUnavailable if no such judgement is possible, AlreadyExists if the name of a new object is taken.
         """
 
     def ready(self) -> list[str]:
         """Why the ledger is not ready, one sentence each; empty if it is ready."""
 
     def abandon(self, request: str) -> None:
-        """Nobody gets the answer to this request any more. `request` is the uid of its AdmissionReview."""
+        """Void the entry of a request whose client has gone. `request` is the uid of its AdmissionReview."""
 
     def entries(self) -> int:
-        """How many changes are entered now, as far as is known here."""
+        """The number of changes in the ledger, as far as this replica knows."""
 
     def close(self) -> None:
         """End its threads."""
 
 
 class Ledger:
-    """The ledger of one replica. A thread that finds a turn under way is served in the next one, with all that wait.
+    """The ledger of one replica. If several threads wait for a turn, one of them serves all of them in one turn.
 
-    `patience` as in the settings; at most `waiting` threads use it at a time.
+    `patience`: `WebhookSettings.patience_seconds`.
+    `waiting`: how many threads may wait with `patience` at a time.
     """
 
     def __init__(
@@ -108,7 +112,7 @@ class Ledger:
         self._waiting: list[RequestedChange] = []
 
     def decide(self, change: Change, judge: Callable[[Forest], Judgement], entry: LedgerEntry | None) -> Judgement:
-        """See `Order.decide`. Waits at most DECIDING_SECONDS, and `patience` for objects that the cache may lack."""
+        """See `ChangeOrder.decide`. Waits DECIDING_SECONDS at most; `patience` for objects that the cache may lack."""
         if (self._cache.age() or 0.0) > SILENT_SECONDS:
             raise LedgerUnavailable("this replica has not heard from the API server for minutes; try again")
         started = self._clock()
@@ -121,7 +125,7 @@ class Ledger:
             self._take_turn(asked)
             now, undecided = self._clock(), asked.state is SequencedState.UNDECIDED
             give_up = started + self._waiting_seconds(asked)
-            if undecided and now < give_up and self._look(self._sequencer.borrowable(asked)):
+            if undecided and now < give_up and self._look(self._sequencer.worth_reading(asked)):
                 continue
             if undecided and now < give_up:
                 if not self._news(judged_on, min(look_at, give_up)) and self._clock() >= look_at:
@@ -136,14 +140,14 @@ class Ledger:
         return _given(asked)
 
     def _waiting_seconds(self, asked: RequestedChange) -> float:
-        """How long it may wait for others: longer for those whose room may soon be lent."""
-        return WASTE_SECONDS if self._sequencer.awaits_waste(asked) else DECIDING_SECONDS / 2
+        """How long the change may wait for others. Longer for remembered authors, whose entries may soon not count."""
+        return WASTE_SECONDS if self._sequencer.awaits_remembered_author(asked) else DECIDING_SECONDS / 2
 
     def _taken(self, asked: RequestedChange, gone: Sighting | None) -> Sighting | None:
-        """Raises AlreadyExists where the API server has an object of that name. Returns what the cache shows in vain.
+        """Raise AlreadyExists if the name of a new object is taken. Return the cached sighting of the name.
 
-        Only names in the cache are looked up; any other existing name has an entry or a watermark. `gone` was looked
-        up.
+        Only names in the cache are looked up; any other existing name has an entry or a watermark. `gone`: a sighting
+        whose name was already looked up, and not found.
         """
         entry = asked.entry
         if entry is None or entry.operation is not ChangeOperation.CREATE:
@@ -160,7 +164,7 @@ class Ledger:
         return seen
 
     def tidy(self) -> None:
-        """Take out what is settled and what was never stored. Raises ClusterError, UnreadableEntry."""
+        """Remove the entries that are settled or were never stored. Raises ClusterError, UnreadableEntry."""
         with self._turn:
             overdue = self._sequencer.overdue()
         looked = [(entry, self._read_directly(entry.ref)) for entry in overdue]
@@ -168,7 +172,7 @@ class Ledger:
             self._sequencer.tidy(looked)
 
     def abandon(self, request: str) -> None:
-        """See `ChangeOrder.abandon`. The entry leaves with the next write."""
+        """See `ChangeOrder.abandon`. The next write removes the entry."""
         with self._turn:
             self._sequencer.abandon(request)
 
@@ -181,7 +185,7 @@ class Ledger:
                 self._turn.release()
 
     def _take_turn(self, asked: RequestedChange) -> None:
-        """Be served: by the thread whose turn it is, or with all that wait by this one."""
+        """Wait for the turn. Then serve all waiting changes, unless another thread has served this one."""
         asked.served = False
         with self._queue:
             self._waiting.append(asked)
@@ -195,11 +199,11 @@ class Ledger:
                 each.served = True
 
     def _state(self) -> tuple[object, object]:
-        """What a judgement rests on; another one means that there is news."""
+        """The snapshot and the ledger that a judgement is based on. A change of either one is news."""
         return self._cache.snapshot(), self._store.newest()
 
     def _patiently(self, judged_on: tuple[object, object], deadline: float) -> bool:
-        """Whether there was news before the deadline, and a thread to wait for it."""
+        """Wait for news until the deadline; True if some came. False at once if too many threads wait already."""
         if not self._room.acquire(blocking=False):
             return False
         try:
@@ -208,7 +212,7 @@ class Ledger:
             self._room.release()
 
     def _news(self, judged_on: tuple[object, object], deadline: float) -> bool:
-        """Wait until something changes; whether it did before the deadline."""
+        """Wait until the snapshot or the ledger changes. False if neither does before the deadline."""
         while self._clock() < deadline:
             if any(new is not old for new, old in zip(self._state(), judged_on, strict=True)):
                 return True
@@ -216,7 +220,8 @@ class Ledger:
         return False
 
     def _look(self, entries: Iterable[LedgerEntry]) -> bool:
-        """Read the objects that a judgement depends on, where the watch is slow to show them. False if it read none."""
+        """Read the objects of these entries, since the watch may be slow to show them. False if one cannot be read, or
+        there are none."""
         entry = None
         for entry in entries:
             try:
@@ -238,22 +243,22 @@ class Ledger:
 
 
 def _may_be_stale(asked: RequestedChange) -> bool:
-    """Whether it is refused for what the cache holds of other objects."""
+    """Whether the change is refused because of other objects, which the cache may have in an old version."""
     verdict = asked.judgement.verdict if asked.state is SequencedState.REFUSED and asked.judgement else Verdict()
     return any(not judged.rule.alone for judged in verdict.of(Severity.ERROR))
 
 
 def _given(asked: RequestedChange) -> Judgement:
-    """The judgement to answer. Raises what failed."""
+    """The judgement to answer. Raises the failure if there is one."""
     if asked.failure is not None or asked.judgement is None:
         raise asked.failure or LedgerUnavailable("the ledger reached no verdict in time; try again")
     return asked.judgement if asked.state is not SequencedState.UNDECIDED else _pending(asked.judgement, asked.others)
 
 
 def _pending(judgement: Judgement, others: Sequence[LedgerEntry]) -> Judgement:
-    """A refusal because of changes that may never be stored. Its message mentions them."""
+    """The refusal, with a note in its fix that it depends on changes that may never be stored."""
     more = f" and {len(others) - 1} more" if len(others) > 1 else ""
-    note = f"it counts what is not stored yet ({others[0]}{more}): should that fail, try again in a minute"
+    note = f"it depends on changes not stored yet ({others[0]}{more}): if one fails, try again in a minute"
     findings = tuple(
         replace(judged, finding=replace(judged.finding, fix="; ".join(filter(None, (judged.finding.fix, note)))))
         if judged.severity is Severity.ERROR

@@ -1,4 +1,4 @@
-"""Enters changes into the ledger: judges each on top of what others entered, and writes all in one request."""
+"""Enters changes into the ledger: judges each one on top of the entries of others, and writes all in one request."""
 
 from __future__ import annotations
 
@@ -31,36 +31,42 @@ from webhook.ledger.waste import (
 )
 
 REQUEST_SECONDS = 65.0
-"""How long a request may still be stored after it was allowed: the API server's --request-timeout, 60 s, and a margin.
-Each replica counts from when it saw the entry first, so that no clock is compared with another."""
+"""How long after it was allowed a change may still be stored, in seconds: the API server's --request-timeout, 60 s, and
+a margin. Each replica counts from when it first saw the entry, so that clocks of different machines do not matter."""
 
 LINGERING_SECONDS = 180.0
-"""After this every cache has shown later versions, or refuses for its silence."""
+"""After this many seconds every cache shows a later version, or is silent for so long that its replica allows no
+changes."""
 
 FEW_FORESTS, MANY_FORESTS = 8, 256
-"""How many possible forests are judged at once, and how many before a change is refused. There are more than a few for
-some milliseconds only, and waiting costs less than judging them."""
+"""How many possible forests of a change are judged at once, and how many after it has waited. With even more, the
+change is refused. More than a few are possible for some milliseconds only, and waiting costs less than judging them."""
 
 MOST_OF_OBJECT, MOST_OF_NAMESPACE = 20, 50
-"""Open entries. All but those of the last milliseconds belong to requests that failed after they were allowed."""
+"""The most open entries of an object and of a namespace. Nearly all open entries are of requests that failed after they
+were allowed: others are open for milliseconds only."""
 LONGEST_ENTRY, BYTES_OF_NAMESPACE, BYTES_OF_AUTHOR = 64 * 1024, 64 * 1024, 300 * 1024
-"""Bytes of one entry, and of all open ones of a namespace and of an author. YuniKorn's own ConfigMap may be longer."""
+"""The most bytes of one entry, of all open entries of a namespace, and of all open entries of an author. YuniKorn's own
+ConfigMaps are exempt."""
 
 
 class LedgerUnavailable(Exception):
-    """The ledger cannot order this change; the message says why, and what to do. `result` is how it is counted."""
+    """The ledger cannot order this change. The message says why, and what to do.
+
+    `result`: the label of the metric that counts it.
+    """
 
     result = "unavailable"
 
 
 class LedgerBusy(LedgerUnavailable):
-    """The ledger works, but too many other changes around this one are open. A user can cause that on purpose."""
+    """The ledger works, but too many other changes around this one are open. Users can cause that on purpose."""
 
     result = "busy"
 
 
 class AlreadyExists(Exception):
-    """A creation of a name that exists: the API server would not store it, so it is answered and never entered."""
+    """The name of a new object is taken. The API server would not store the object, so the change is not entered."""
 
     def __init__(self, ref: Ref) -> None:
         super().__init__(f"{ref} already exists")
@@ -69,7 +75,7 @@ class AlreadyExists(Exception):
 class SequencedState(Enum):
     """The state of a change.
 
-    ALLOWED: entered, or free to pass.
+    ALLOWED: allowed, and in the ledger unless it is a dry run.
     REFUSED: refused, whether other changes are stored or not.
     UNDECIDED: it depends on whether other changes are stored.
     FAILED: it could not be judged or entered.
@@ -83,15 +89,18 @@ class SequencedState(Enum):
 
 @dataclass(slots=True, eq=False)
 class RequestedChange:
-    """A change that is to be allowed or refused.
+    """A change that is to be allowed or refused. Times are in seconds of the sequencer's clock.
 
-    `entry`: what is recorded in the ledger; None for a dry run, which is not recorded.
-    `deadline`, `since`: when it must be answered, and when it arrived, in seconds of the sequencer's clock.
-    `most`: the number of possible forests that are judged at most.
+    `judge`: returns the judgement of the change on a forest.
+    `entry`: the change as the ledger records it; None for a dry run, which is not recorded.
+    `deadline`, `since`: when the change must be answered, and when it arrived.
+    `most`: how many possible forests are judged at most.
 
     The sequencer sets the rest:
     `judgement`: None if none was possible; then `failure` says why.
-    `others`: the entries that it depends on.
+    `others`: the entries of other changes that the result depends on.
+    `served`: whether a turn of the ledger has dealt with it.
+    `entering`: when the write of its entry began.
     """
 
     change: Change
@@ -106,18 +115,17 @@ class RequestedChange:
     failure: Exception | None = None
     served: bool = False
     entering: float = math.inf
-    """When the write of its entry began, in seconds of the sequencer's clock."""
 
     def wait(self, others: tuple[LedgerEntry, ...], failure: Exception | None) -> None:
-        """It has to wait for these entries. `failure` is the answer where they stay."""
+        """Make the change wait for these entries. `failure` is the answer if they are still open at the deadline."""
         self.state, self.judgement, self.others, self.failure = SequencedState.UNDECIDED, None, others, failure
 
 
 class LedgerStore(Protocol):
-    """Where the ledger is kept. Its methods raise ClusterError or UnreadableEntry."""
+    """Stores the ledger. Its methods raise ClusterError or UnreadableEntry."""
 
     def newest(self) -> LedgerContents | None:
-        """The newest that is known here; None before it was read, or where it is missing."""
+        """The newest contents that this replica knows; None before the first read, or if the ConfigMap is missing."""
 
     def read(self) -> LedgerContents:
         """The ledger as it is stored now."""
@@ -129,23 +137,27 @@ class LedgerStore(Protocol):
         dropped: Iterable[str],
         watermarks: dict[str, str | None],
     ) -> LedgerContents:
-        """Write the ledger if its version is still that of `contents`; None removes a watermark. Returns the result."""
+        """Write the ledger if its version is still that of `contents`, and return the new contents.
+
+        `dropped`: the requests whose entries are removed.
+        `watermarks`: the changed ones; None removes a watermark.
+        """
 
 
 @dataclass(slots=True)
 class _Ages:
-    """When each entry and watermark was seen first, in seconds of the clock."""
+    """When each entry and watermark was first seen, in seconds of the clock."""
 
     clock: Callable[[], float]
     first: dict[object, float] = field(default_factory=dict)
 
     def keep(self, entries: Iterable[object]) -> None:
-        """Begin to count for these, and forget all others."""
+        """Start to count the ages of these, and forget all others."""
         now = self.clock()
         self.first = {entry: self.first.get(entry, now) for entry in entries}
 
     def of(self, entry: object) -> float:
-        """Seconds; 0 where it was not seen yet."""
+        """The age in seconds; 0 if the entry was not seen yet."""
         now = self.clock()
         return now - self.first.get(entry, now)
 
@@ -154,7 +166,7 @@ class _Ages:
 
 
 class Sequencer:
-    """One replica's hand in the ledger; one thread at a time."""
+    """Reads and writes the ledger for one replica. One thread may use it at a time."""
 
     def __init__(
         self,
@@ -172,30 +184,30 @@ class Sequencer:
         self._direct_reads = DirectReads(clock)
         self._times = StoreTimes()
         self._looked: dict[str, tuple[float, bool]] = {}
-        """When the object of an entry was read last, and whether the change was not stored."""
+        """When the object of each request was last read, and whether the change was not stored."""
         self._abandoned: set[str] = set()
 
     def note(self, entry: LedgerEntry, found: DirectRead | None) -> None:
-        """Note the object of the entry as it was read; None if it does not exist."""
+        """Note the object of the entry as it was read. `found`: None if it does not exist."""
         self._direct_reads.note(entry, found)
         self._looked[entry.request] = self._clock(), _unstored(entry, found)
 
     def abandon(self, request: str) -> None:
-        """The client has ended this request, so the API server refuses it, and its change is not stored."""
+        """Void the entry of a request that its client has ended. The API server does not store such a change."""
         self._void[request] = self._clock()
         self._abandoned.add(request)
 
-    def borrowable(self, asked: RequestedChange) -> list[LedgerEntry]:
-        """The entries that `asked` depends on, and need not wait for once a read shows that they are not stored."""
+    def worth_reading(self, asked: RequestedChange) -> list[LedgerEntry]:
+        """The entries that need not be waited for if a read shows that their changes are not stored."""
         contents = self._store.newest()
         return [
             each
             for each in asked.others
-            if contents and self._overtime(each, contents, asked) and self._look_at(each)[0] < asked.since
+            if contents and self._may_be_ignored(each, contents, asked) and self._look_at(each)[0] < asked.since
         ]
 
     def too_late(self, asked: RequestedChange) -> bool:
-        """Whether so much time has gone since it was entered that others may soon have its room; then it is void."""
+        """Whether the entry was written so long ago that other changes may soon ignore it. If so, voids the entry."""
         contents, entry = self._store.newest(), asked.entry
         if entry is None or contents is None or not contents.remembers(entry.author):
             return False
@@ -204,20 +216,20 @@ class Sequencer:
         self._void[entry.request] = self._clock()
         return True
 
-    def awaits_waste(self, asked: RequestedChange) -> bool:
+    def awaits_remembered_author(self, asked: RequestedChange) -> bool:
         """Whether `asked` depends on entries of remembered authors."""
         contents = self._store.newest()
         return contents is not None and any(contents.remembers(each.author) for each in asked.others)
 
     def observe(self) -> None:
-        """Measure how long the changes took that the cache shows by now."""
+        """Measure how long it took to store the changes that the cache shows."""
         contents = self._store.newest()
         if contents is not None and contents.entries:
             self._keep(contents)
             self._measure(contents, self._snapshot().sightings)
 
     def _keep(self, contents: LedgerContents) -> None:
-        """Count the ages of what is in the ledger, and forget what has left it."""
+        """Count the ages of the present entries and watermarks, and forget those that were removed."""
         self._ages.keep([*contents.entries, *contents.watermarks.items()])
         self._times.keep(contents.entries)
         self._looked = {each: seen for each, seen in self._looked.items() if each in contents.entries}
@@ -228,16 +240,16 @@ class Sequencer:
             if outcome is not None and outcome.version is not None:
                 self._times.note(request, self._ages.of(request))
 
-    def _overtime(self, entry: LedgerEntry, contents: LedgerContents, asked: RequestedChange) -> bool:
-        """Whether others ignore the entry: it takes longer than usual, and its author is remembered."""
+    def _may_be_ignored(self, entry: LedgerEntry, contents: LedgerContents, asked: RequestedChange) -> bool:
+        """Whether others may ignore the entry: its author is remembered, and it is open for longer than usual."""
         own = asked.entry is not None and asked.entry.author == entry.author
         known = contents.remembers(entry.author)
         return known and not own and self._ages.over(entry.request, self._times.usual())
 
-    def _lent(self, entry: LedgerEntry, contents: LedgerContents, asked: RequestedChange) -> bool:
-        """Whether it does not count for `asked`: a read after `asked` came showed that it is not stored."""
+    def _is_ignored(self, entry: LedgerEntry, contents: LedgerContents, asked: RequestedChange) -> bool:
+        """Whether `asked` ignores the entry: a read after `asked` arrived showed that the change was not stored."""
         at, unstored = self._look_at(entry)
-        return unstored and at >= asked.since and self._overtime(entry, contents, asked)
+        return unstored and at >= asked.since and self._may_be_ignored(entry, contents, asked)
 
     def _look_at(self, entry: LedgerEntry) -> tuple[float, bool]:
         return self._looked.get(entry.request, (-math.inf, False))
@@ -245,7 +257,7 @@ class Sequencer:
     def _own(
         self, asked: RequestedChange, contents: LedgerContents, entries: Sequence[LedgerEntry]
     ) -> tuple[LedgerEntry, ...]:
-        """The own entries for which a remembered author has to wait, so that other users come first."""
+        """The entries of the same author that a remembered author has to wait for, so that other users come first."""
         if asked.entry is None or not contents.remembers(asked.entry.author):
             return ()
         enough = self._times.usual() + APART_SECONDS
@@ -253,9 +265,9 @@ class Sequencer:
         return tuple(each for each in entries if each.author == author and not self._ages.over(each.request, enough))
 
     def serve(self, asked: Sequence[RequestedChange]) -> None:
-        """Decide all of these, each on top of those before it, and enter what is allowed: one write for all.
+        """Judge these changes, each on top of those before it, and enter the allowed ones with one write.
 
-        Sets `state` and the fields around it; a change that cannot be ordered gets a `failure`.
+        Sets the result fields of each RequestedChange. A change that cannot be ordered gets a `failure`.
         """
         try:
             self._serve(asked)
@@ -276,24 +288,24 @@ class Sequencer:
                     self._write(contents, added)
                 return
             except Conflict:
-                self._hesitate(asked, None)
+                self._pause_or_raise(asked, None)
             except (Unreachable, ApiError) as error:
-                self._hesitate(asked, error)
+                self._pause_or_raise(asked, error)
             contents = None
 
     def _fail(self, each: RequestedChange, why: str, kind: type[LedgerUnavailable] = LedgerUnavailable) -> None:
-        """Refuse it. Its entry counts no longer here, and leaves with the next write, should it be there."""
+        """Fail the change. Its entry no longer counts on this replica, and the next write removes it."""
         each.state, each.failure = SequencedState.FAILED, kind(why)
         if each.entry is not None:
             self._void[each.entry.request] = self._clock()
 
     def _entered(self, each: RequestedChange, contents: LedgerContents) -> bool:
-        """Whether the change stands in the ledger after a write whose answer was lost."""
+        """Whether the change is in the ledger already, through a write whose answer was lost."""
         return (
             each.entry is not None and each.state is SequencedState.ALLOWED and each.entry.request in contents.entries
         )
 
-    def _hesitate(self, asked: Sequence[RequestedChange], error: ClusterError | None) -> None:
+    def _pause_or_raise(self, asked: Sequence[RequestedChange], error: ClusterError | None) -> None:
         """Wait before another attempt if a request has time left for one. Raises the error otherwise."""
         if error is not None and isinstance(error, ApiError) and error.status < 500 and error.status != 429:
             raise error
@@ -302,10 +314,10 @@ class Sequencer:
         self._pause(0.0 if error is None else 0.05)
 
     def _judge(self, asked: Sequence[RequestedChange], contents: LedgerContents) -> list[LedgerEntry]:
-        """The entries of those that are allowed, each judged on top of those before it."""
+        """Judge each change on top of the allowed ones before it. Return the entries of the allowed ones."""
         self._keep(contents)
         cache = self._snapshot()
-        late = contents.behind(cache.sightings, self._forgiven(contents))
+        late = contents.behind(cache.sightings, self._expired_watermarks(contents))
         view = self._direct_reads.over(cache)
         open_ = [entry for entry in open_entries(contents.entries.values(), view) if entry.request not in self._void]
         added: list[LedgerEntry] = []
@@ -319,14 +331,14 @@ class Sequencer:
                 why = f"your own {own[0]} is not stored yet, like earlier ones; try again in some seconds"
                 each.wait(own, LedgerBusy(why))
             else:
-                counted = [entry for entry in open_ if not self._lent(entry, contents, each)]
+                counted = [entry for entry in open_ if not self._is_ignored(entry, contents, each)]
                 self._judge_one(each, view.forest, [*counted, *added])
                 if each.state is SequencedState.ALLOWED and each.entry is not None:
                     added.append(each.entry)
         return added
 
     def _judge_one(self, each: RequestedChange, forest: Forest, entries: list[LedgerEntry]) -> None:
-        """Judge a change on top of these entries; what is allowed has room in the ledger."""
+        """Judge a change on top of these entries. An allowed change waits if the ledger has no room for its entry."""
         if each.most < MANY_FORESTS and (same := _rivals(each.entry, entries)):
             each.wait(same, None)
             return
@@ -336,7 +348,7 @@ class Sequencer:
             if why:
                 each.wait(crowd, LedgerBusy(why))
 
-    def _forgiven(self, contents: LedgerContents) -> list[str]:
+    def _expired_watermarks(self, contents: LedgerContents) -> list[str]:
         return [
             place
             for place, value in contents.watermarks.items()
@@ -349,8 +361,8 @@ class Sequencer:
         added: Sequence[LedgerEntry],
         expired: Sequence[tuple[LedgerEntry, DirectRead | None]] = (),
     ) -> None:
-        """Write the `added` entries. Removes settled and `expired` ones, and those that an added one repeats."""
-        dropped, watermarks = self._leaving(contents)
+        """Add entries. Remove the settled and `expired` ones, and those that an added entry repeats."""
+        dropped, watermarks = self._removals(contents)
         wasted = [contents.entries[each] for each in self._abandoned & contents.entries.keys()]
         for entry, found in expired:
             dropped.add(entry.request)
@@ -362,7 +374,7 @@ class Sequencer:
         wasted += [entry for entry in again if self._ages.over(entry.request, REPEATED_SECONDS)]
         self._remember(wasted, watermarks, contents)
         self._store.write(contents, added, dropped | {entry.request for entry in again}, watermarks)
-        late = self._clock() - LINGERING_SECONDS  # a write takes less
+        late = self._clock() - LINGERING_SECONDS  # longer than any write, so an older request has no late entry
         self._void = {each: at for each, at in self._void.items() if at > late and each not in dropped}
         self._abandoned &= self._void.keys()
 
@@ -376,12 +388,12 @@ class Sequencer:
             watermarks.update(dict.fromkeys(beyond(contents.watermarks, ages, found)))
             watermarks.update(found)
 
-    def _leaving(self, contents: LedgerContents) -> tuple[set[str], dict[str, str | None]]:
-        """The entries that the cache settles, and the watermarks that replace them."""
+    def _removals(self, contents: LedgerContents) -> tuple[set[str], dict[str, str | None]]:
+        """The requests whose entries are void or settled, and the changes of watermarks that replace the entries."""
         sightings = self._snapshot().sightings
         self._measure(contents, sightings)
         dropped = self._void.keys() & contents.entries.keys()
-        watermarks: dict[str, str | None] = dict.fromkeys(self._forgiven(contents))
+        watermarks: dict[str, str | None] = dict.fromkeys(self._expired_watermarks(contents))
         for request, entry in contents.entries.items():
             outcome = settlement(entry, sightings)
             if outcome is None or request in dropped:
@@ -394,7 +406,7 @@ class Sequencer:
         return dropped, watermarks
 
     def overdue(self) -> list[LedgerEntry]:
-        """The open entries whose requests have timed out. Only reading the object shows whether they were stored."""
+        """The open entries of requests that have timed out. Only reading the object shows whether they were stored."""
         contents = self._store.newest()
         if contents is None:
             return []
@@ -403,17 +415,18 @@ class Sequencer:
         return [entry for entry in entries if self._ages.over(entry.request, REQUEST_SECONDS)]
 
     def tidy(self, looked: Sequence[tuple[LedgerEntry, DirectRead | None]]) -> None:
-        """Remove the settled entries, and the overdue ones in `looked` (each with its object) that were never stored.
+        """Remove the settled entries, and the overdue ones that were never stored.
 
-        Raises ClusterError, UnreadableEntry."""
-        expired = [(entry, found) for entry, found in looked if self._dead(entry, found)]
+        `looked`: the overdue entries, each with its object as it was read. Raises ClusterError, UnreadableEntry.
+        """
+        expired = [(entry, found) for entry, found in looked if self._is_obsolete(entry, found)]
         contents = self._store.newest()
-        if contents is None or not (expired or any(self._leaving(contents))):
+        if contents is None or not (expired or any(self._removals(contents))):
             return
         self._write(contents, [], expired)
 
-    def _dead(self, entry: LedgerEntry, found: DirectRead | None) -> bool:
-        """Whether it was never stored, or was stored so long ago that every cache shows it."""
+    def _is_obsolete(self, entry: LedgerEntry, found: DirectRead | None) -> bool:
+        """Whether the change was never stored, or the entry is so old that every cache shows the outcome."""
         return _unstored(entry, found) or self._ages.over(entry.request, LINGERING_SECONDS)
 
 
@@ -425,7 +438,7 @@ def _unstored(entry: LedgerEntry, found: DirectRead | None) -> bool:
 
 
 def _repeated(added: Sequence[LedgerEntry], contents: LedgerContents) -> list[LedgerEntry]:
-    """The entries that an added one repeats."""
+    """The entries that an added entry repeats: same author, object, version and content."""
     wanted = [(entry.author, entry.ref, entry.base, entry.after) for entry in added]
     return [each for each in contents.entries.values() if (each.author, each.ref, each.base, each.after) in wanted]
 
@@ -438,19 +451,19 @@ def _advance(watermarks: dict[str, str | None], contents: LedgerContents, entry:
 
 
 def _rivals(entry: LedgerEntry | None, entries: Sequence[LedgerEntry]) -> tuple[LedgerEntry, ...]:
-    """Other creations of the same name. One of them at most is stored, and the rest is then answered at once."""
+    """The other creations of the same name. Only one is stored, and then the others can be answered at once."""
     if entry is None or entry.operation is not ChangeOperation.CREATE:
         return ()
     return tuple(each for each in entries if each.ref == entry.ref and each.operation is ChangeOperation.CREATE)
 
 
 def crowded(entry: LedgerEntry, entries: Sequence[LedgerEntry]) -> tuple[tuple[LedgerEntry, ...], str]:
-    """The open entries that leave no room for this one, and what to say of them; empty where there is room.
+    """The open entries that leave no room for this one, and a message; both empty if there is room.
 
-    Without these limits, a user who may write in one namespace could fill the ledger for all.
+    Without these limits, a user who may write in one namespace could fill the ledger for everyone.
     """
     if entry.ref.group_kind == CONFIG_MAP:
-        return (), ""  # there are two of them
+        return (), ""  # no limits: YuniKorn has only two ConfigMaps
     size = len(entry.text)
     if size > LONGEST_ENTRY:
         return (), f"{entry.ref} takes {size} bytes of the ledger, and one object may take {LONGEST_ENTRY}"
@@ -472,7 +485,7 @@ def _bytes(entries: Sequence[LedgerEntry]) -> int:
 
 
 def _decide_safely(each: RequestedChange, forest: Forest, entries: list[LedgerEntry]) -> None:
-    """An internal error is that of one request, not of all that are judged with it."""
+    """Judge one change. An internal error fails only this change, not the others of the turn."""
     each.failure = None
     try:
         decide(each, forest, entries)
@@ -485,9 +498,10 @@ def _warnings(judgement: Judgement) -> int:
 
 
 def decide(each: RequestedChange, forest: Forest, entries: list[LedgerEntry]) -> None:
-    """Judge one change in every forest that the entries may lead to. It is allowed only if all of them allow it.
+    """Judge one change in every forest that the entries can lead to. It is allowed only if all of them allow it.
 
-    A warning is given only if all forests lead to it: what was applied just before is most likely stored.
+    The answer has the warnings of the forest with the fewest: an object that was applied just before is most likely
+    stored.
     """
     related = related_entries(each.change, forest, entries)
     each.others = tuple(related)

@@ -26,13 +26,13 @@ WATERMARKS = "seen"
 """The key of the watermarks; every other key is the uid of a request."""
 
 LARGEST = 900 * 1024
-"""Bytes of all entries; the API server accepts 1 MiB."""
+"""The most bytes of all entries. The API server accepts a ConfigMap of 1 MiB."""
 
 _WATCH = Pacing(first=0.2, longest=3.0)
 
 
 class ConfigMapStore:
-    """Keeps the newest state at hand: of the watch, or of the own reads and writes."""
+    """The LedgerStore in a ConfigMap. It keeps the newest contents that a watch, a read or a write has returned."""
 
     def __init__(self, cluster: ClusterClient) -> None:
         self._cluster = cluster
@@ -60,7 +60,7 @@ class ConfigMapStore:
         return self._newest
 
     def read(self) -> LedgerContents:
-        """Raises LedgerUnavailable where it is missing or must not be read, else as `sequencer.LedgerStore` says."""
+        """See `LedgerStore.read`. Raises LedgerUnavailable, too, if the ConfigMap is missing or may not be read."""
         try:
             return self._take(self._cluster.get(CONFIG_MAPS.item(NAME, NAMESPACE)))
         except ApiError as error:
@@ -73,7 +73,7 @@ class ConfigMapStore:
         dropped: Iterable[str],
         watermarks: dict[str, str | None],
     ) -> LedgerContents:
-        """Raises LedgerUnavailable where it is full or must not be written, else as `sequencer.LedgerStore` says."""
+        """See `LedgerStore.write`. Raises LedgerUnavailable, too, if the ConfigMap is full or may not be written."""
         data: dict[str, str | None] = dict.fromkeys(dropped)
         data |= {each.request: each.text for each in added}
         if watermarks:
@@ -87,11 +87,11 @@ class ConfigMapStore:
             raise _explained(error) from error
 
     def try_out(self) -> None:
-        """Check the right to write, by a write without changes. Raises as `read` and `write` do."""
+        """Check the right to write by a write without changes. Raises what `read` and `write` raise."""
         self.write(self.read(), (), (), {})
 
     def _take(self, manifest: Manifest) -> LedgerContents:
-        """The contents of a ConfigMap, kept if no newer one is."""
+        """Read the contents of a ConfigMap, and keep them unless newer ones are known."""
         found = read_contents(manifest)
         with self._lock:
             if self._newest is None or is_newer(found.version, self._newest.version):
@@ -118,7 +118,7 @@ class ConfigMapStore:
             self._forget()
 
     def _forget(self) -> None:
-        """The next request reads, and gets the reason as an error."""
+        """Forget the contents, so that the next request reads the ConfigMap and gets the reason as an error."""
         with self._lock:
             self._newest = None
 

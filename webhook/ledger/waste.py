@@ -8,12 +8,12 @@ from functools import lru_cache
 from hashlib import sha256
 
 WASTED_SECONDS = 3600.0
-"""How long an author is remembered for a change that was not stored, from when a replica first saw the key."""
+"""How long an author is remembered for a change that was not stored, counted from when a replica first saw the key."""
 MOST_AUTHORS = 64
 """The number of authors that are remembered. If there are more, the oldest are forgotten."""
 
 APART_SECONDS = 0.5
-"""How much longer the author of an entry waits than others do, so that the others come first."""
+"""How much longer a remembered author waits for own entries than other users do, so that the others come first."""
 
 REPEATED_SECONDS = 1.0
 """If a client repeats a request after this time, the first request was not stored. A client that repeats it sooner may
@@ -23,14 +23,15 @@ _KEY = "wasted/"
 _MEASURED = 8
 """The number of changes to measure before `usual` uses the measurements."""
 _UNKNOWN = 10.0
-"""Seconds; the default timeout of a webhook, for which the API server may wait before it stores a change."""
+"""The duration before enough changes are measured, in seconds: the default timeout of a webhook, for which the API
+server may wait before it stores a change."""
 _SHORTEST = 1.0
 _MARGIN = 2.0
 
 
 @lru_cache(maxsize=1024)
 def author_key(author: str) -> str:
-    """The author's key among the watermarks. Replicas of earlier versions ignore it."""
+    """The key of a remembered author among the watermarks. Replicas of earlier versions ignore such a key."""
     return _KEY + sha256(author.encode()).hexdigest()[:16]
 
 
@@ -39,14 +40,14 @@ def is_waste(place: str) -> bool:
 
 
 def beyond(keys: Iterable[str], ages: Mapping[str, float], added: Iterable[str]) -> list[str]:
-    """The keys of the oldest authors, without which no more than MOST_AUTHORS remain. `ages` in seconds."""
+    """The keys of the oldest authors, which must go so that no more than MOST_AUTHORS remain. `ages`: in seconds."""
     kept = {each for each in keys if is_waste(each)}.difference(added)
     surplus = len(kept) + len(set(added)) - MOST_AUTHORS
     return sorted(kept, key=lambda each: ages.get(each, 0.0), reverse=True)[: max(0, surplus)]
 
 
 class StoreTimes:
-    """How long the API server took to store each of the last changes, from the entry to the event of the watch."""
+    """How long the API server took to store each of the last changes: from its entry to its watch event."""
 
     def __init__(self) -> None:
         self._last: deque[float] = deque(maxlen=64)
@@ -54,7 +55,7 @@ class StoreTimes:
         self._usual = _UNKNOWN  # read by threads without a lock
 
     def note(self, request: str, seconds: float) -> None:
-        """Each request counts once."""
+        """Count the duration of a request, once for each request."""
         if request not in self._counted:
             self._counted.add(request)
             self._last.append(seconds)
@@ -62,9 +63,9 @@ class StoreTimes:
                 self._usual = max(_SHORTEST, _MARGIN * max(self._last))
 
     def keep(self, requests: Iterable[str]) -> None:
-        """Forget which requests were counted, except these."""
+        """Forget that requests were counted, except these."""
         self._counted.intersection_update(requests)
 
     def usual(self) -> float:
-        """Seconds after which a change that is not stored most likely never will be."""
+        """The seconds after which a change that is not stored will most likely never be."""
         return self._usual

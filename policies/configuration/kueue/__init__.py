@@ -1,8 +1,8 @@
-"""Kueue's own Configuration (config.kueue.x-k8s.io/v1beta2): the one place where it is judged and read.
+"""Validates and reads Kueue's own Configuration (config.kueue.x-k8s.io/v1beta2).
 
 - `keys`: how each key is used (docs/reconciler-configuration.md); `gates`: feature gates and their defaults.
-- `validation`: what Kueue refuses of it, section by section; `defaults`: the values of absent keys.
-- `reading`: from a manifest to `values`, from which scheduling, simulation and reconciler make their own settings.
+- `validation`: the faults that Kueue refuses, by section; `defaults`: the values of absent keys.
+- `reading`: reads a manifest into `values`, from which scheduling, simulation and reconciler derive their settings.
 
-Quotree's own settings of MultiKueue, for which Kueue's file has no place: `policies.configuration.multikueue`.
+`policies.configuration.multikueue` has settings of MultiKueue that are not in Kueue's Configuration.
 """

@@ -1,4 +1,4 @@
-"""Kueue's defaults of a Configuration, as far as the validation depends on them.
+"""Sets Kueue's defaults of a Configuration, if the validation depends on them.
 
 Source: Kueue v0.19, apis/config/v1beta2, defaults.
 """
@@ -15,13 +15,13 @@ from policies.dialects.selectors import NAME_OF_NAMESPACE
 NAMESPACE = "kueue-system"
 STRATEGIES = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
 TIMEOUT, OLD_TIMEOUT = "30m", "5m"
-"""How long pods may take to be ready; the second one in a file of v1beta1."""
+"""The default timeouts for pods to become ready: in v1beta2 and in v1beta1."""
 SAMPLING = "5m"
 INCREMENTAL = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
 
 
 def defaulted(configuration: Manifest) -> dict[str, Any]:
-    """A copy with the defaults put in; what is written there stays as it is, right or wrong."""
+    """A copy of the configuration with defaults for absent keys. Present values are kept, even wrong ones."""
     namespace = text(configuration.get("namespace")) or NAMESPACE
     found: dict[str, Any] = {"namespace": namespace, **present(configuration)}
     found["integrations"] = {**mapping(found.get("integrations"))}
@@ -41,13 +41,13 @@ def defaulted(configuration: Manifest) -> dict[str, Any]:
 
 
 def is_old(configuration: Manifest) -> bool:
-    """Whether it is a file of v1beta1; one without a version is not."""
+    """Whether the configuration has the version v1beta1. Without a version it does not."""
     return (text(configuration.get("apiVersion")) or "").endswith("/v1beta1")
 
 
 def _pods_ready(configuration: Manifest) -> dict[str, Any]:
-    """Pods are waited for, unless a file of v1beta1 does not say so; there it also blocks admission, and recovery has
-    no limit of its own."""
+    """The section waitForPodsReady with its defaults. In v1beta2 it is on. In v1beta1 it is off unless it is enabled;
+    then it blocks admission, and the time for recovery has no limit."""
     section = mapping(configuration.get("waitForPodsReady"))
     if not is_old(configuration):
         return _with_time(section, "timeout", TIMEOUT)
@@ -55,7 +55,7 @@ def _pods_ready(configuration: Manifest) -> dict[str, Any]:
 
 
 def default_selector(namespace: str) -> dict[str, Any]:
-    """The namespaces whose jobs are managed: all but the system's and Kueue's own."""
+    """The default selector of the namespaces whose jobs are managed: all but kube-system and Kueue's own."""
     term = {"key": NAME_OF_NAMESPACE, "operator": "NotIn", "values": ["kube-system", namespace]}
     return {"matchExpressions": [term]}
 
@@ -70,7 +70,7 @@ def _filled(section: Mapping[str, Any], **values: object) -> dict[str, Any]:
 
 
 def _with_time(section: Mapping[str, Any], key: str, value: str) -> dict[str, Any]:
-    """A time of 0 counts as absent."""
+    """The section with a default for a time. A time of 0 counts as absent."""
     filled = _filled(section, **{key: value})
     return {**filled, key: value} if nanoseconds(filled[key]) == 0 else filled
 

@@ -25,9 +25,9 @@ _MACROS = frozenset(
     ("all", "exists", "exists_one", "existsOne", "filter", "map", "transformList", "transformMap", "bind")
 )
 _LONGEST, _DEEPEST = 10 * 1024, 30
-"""Characters and levels of nesting of an expression."""
+"""The most characters, and the most levels of nesting, of an expression."""
 _BOOLEAN, _NOT_BOOLEAN, _UNKNOWN = "bool", "other", "unknown"
-"""What is known about the type of a value."""
+"""What is known about the type of a value: a boolean, another type, or nothing."""
 
 
 class _InvalidExpression(Exception):
@@ -35,7 +35,7 @@ class _InvalidExpression(Exception):
 
 
 def expression_fault(expression: str) -> str:
-    """What is wrong with the expression; empty if no fault is found."""
+    """The fault of the expression; empty if none is found."""
     if len(expression) > _LONGEST:
         return f"longer than {_LONGEST} characters; shorten it"
     try:

@@ -1,4 +1,4 @@
-"""Faults of resources.deviceClassMappings: which resource of a queue the devices of a class count for."""
+"""Finds faults of resources.deviceClassMappings, which map the devices of a class to a resource of queues."""
 
 from __future__ import annotations
 
@@ -29,7 +29,12 @@ _LONGEST, _LONGEST_DOMAIN, _LONGEST_ID = 253, 63, 32
 
 @dataclass
 class _Earlier:
-    """`owners`: the resource that a class counts for first; `counters`: which counters of the class are counted."""
+    """The mappings before the current one.
+
+    `names`: the names of resources.
+    `owners`: for each device class, the first resource that it counts for.
+    `counters`: for each device class, its counters that are counted.
+    """
 
     names: set[str] = field(default_factory=set)
     owners: dict[str, str] = field(default_factory=dict)
@@ -75,7 +80,7 @@ def _classes(entry: Mapping[str, Any], resource: str, at: str, earlier: _Earlier
 
 
 def _shared(name: str, resource: str, counter: str, at: str, earlier: _Earlier) -> Iterator[Fault]:
-    """A class counts for one resource; for several only by a counter of its own for each."""
+    """Check that a class counts for one resource only, or for several by a different counter each."""
     owner = earlier.owners.setdefault(name, resource)
     counters = earlier.counters.setdefault(name, {counter} if counter else set())
     if owner == resource:
@@ -130,7 +135,7 @@ def _driver(driver: str, at: str) -> Iterator[Fault]:
 
 
 def _capacity_name(name: str, at: str) -> Iterator[Fault]:
-    """An identifier, after a domain and `/` if any; Kueue looks at no further slash."""
+    """Check an identifier with an optional domain and slash before it. Like Kueue, it ignores further slashes."""
     parts = name.split("/")
     if len(parts) > 2:
         return

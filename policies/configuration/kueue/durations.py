@@ -11,11 +11,11 @@ _UNITS = {"h": 3600 * 10**9, "m": 60 * 10**9, "s": 10**9, "ms": 10**6, "us": 100
 _PART = re.compile(r"([0-9]+)(?:\.([0-9]{1,9}))?(h|ms|m|s|us|µs|ns)")
 _DURATION = re.compile(rf"([-+]?)((?:{_PART.pattern})+)").fullmatch
 _LONGEST = 100
-"""Characters of a duration that are read."""
+"""The most characters of a duration that are read."""
 
 
 def nanoseconds(value: object) -> int | None:
-    """The duration; None for a value that is not one."""
+    """The duration in nanoseconds; None if the value is not a duration."""
     if value == "0":
         return 0
     found = _DURATION(value) if isinstance(value, str) and len(value) <= _LONGEST else None
@@ -26,7 +26,7 @@ def nanoseconds(value: object) -> int | None:
 
 
 def duration(value: object, at: str) -> int:
-    """Nanoseconds; not negative. Raises BadConfiguration."""
+    """The duration in nanoseconds. Raises BadConfiguration if it is invalid or negative."""
     length = nanoseconds(value)
     if length is None or length < 0:
         fault = no_duration(value, at)

@@ -1,4 +1,4 @@
-"""One fault of a Configuration, by the type and the field that Kueue reports."""
+"""Faults of a Configuration, with the same types and fields as Kueue reports."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from policies.model.suggestion import suggest
 
 PODS = "pods"
 _MANY = 4
-"""If more values than these are allowed, a message names only the nearest."""
+"""If more values than this are allowed, a message names only the most similar one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """`type` is Kubernetes' name for the kind of fault, such as FieldValueInvalid; `field` a path like `a.b[0].c`."""
+    """A fault. `type`: Kubernetes' name for it, such as FieldValueInvalid. `field`: a path such as `a.b[0].c`."""
 
     type: str
     field: str

@@ -10,11 +10,11 @@ from enum import StrEnum
 
 
 class Here(StrEnum):
-    """What a feature gate does in the reconciler.
+    """The support of a feature gate in the reconciler.
 
-    SUPPORTED: both values do what they do in Kueue.
-    ON, OFF: only this behaviour exists; the other value is refused, unless it is Kueue's default.
-    IDLE: either value may be set and changes nothing.
+    SUPPORTED: both values have the same effect as in Kueue.
+    ON, OFF: only this behaviour exists. The other value is refused, unless it is Kueue's default.
+    IDLE: both values are accepted and have no effect.
     """
 
     SUPPORTED = "supported"
@@ -25,10 +25,15 @@ class Here(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FeatureGate:
-    """`on` is Kueue's default; `ours` another one that holds here. A `locked` gate cannot be set to another value.
+    """A feature gate.
 
-    `webhooks`: Kueue's webhooks read it, so it is set in Quotree's own Configuration too. `why` is a sentence for
-    people.
+    `on`: the default in Kueue.
+    `stage`: alpha, beta or GA.
+    `here`: the support in the reconciler.
+    `why`: a sentence for the documentation.
+    `ours`: the default in Quotree if it differs, else None.
+    `locked`: whether the gate cannot be set to another value.
+    `webhooks`: whether Kueue's webhooks read it, so that it must be set in Quotree's own Configuration, too.
     """
 
     name: str
@@ -42,17 +47,17 @@ class FeatureGate:
 
     @property
     def default(self) -> bool:
-        """What holds here where nobody sets it."""
+        """The default in Quotree."""
         return self.on if self.ours is None else self.ours
 
 
 def on(name: str, here: Here, why: str = "", *, ours: bool | None = None, webhooks: bool = False) -> FeatureGate:
-    """A gate that is beta, and on."""
+    """A beta gate, which is on by default."""
     return FeatureGate(name, True, "beta", here, why, ours, webhooks=webhooks)
 
 
 def off(name: str, here: Here, why: str = "", *, ours: bool | None = None, webhooks: bool = False) -> FeatureGate:
-    """A gate that is alpha, and off."""
+    """An alpha gate, which is off by default."""
     return FeatureGate(name, False, "alpha", here, why, ours, webhooks=webhooks)
 
 

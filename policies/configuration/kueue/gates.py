@@ -1,4 +1,4 @@
-"""Kueue's feature gates as they are set: which names and values Kueue takes, and which of them hold here."""
+"""Kueue's feature gates: the names and values that Kueue accepts, and those that Quotree supports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class KueueVersion(StrEnum):
 
 
 LATEST = KueueVersion.V0_20
-"""What holds where nobody names a version and none is installed."""
+"""The version that counts if none is named and none is installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ class GateTable:
     """The feature gates of one version of Kueue.
 
     `gates`: by name.
-    `needs`: the gates that cannot be on while one of the others is off.
-    `removed`: the gates that the version before had, with the value that holds now.
+    `needs`: for a gate, the gates that must be on if it is on.
+    `removed`: the gates that only the version before had, each with the value that Kueue now behaves as if it had.
     """
 
     gates: Mapping[str, FeatureGate]
@@ -59,17 +59,17 @@ DEFAULTS: Mapping[KueueVersion, Mapping[str, bool]] = {
     version: {**_OFF, **table.removed, **{gate.name: gate.default for gate in table.gates.values()}}
     for version, table in TABLES.items()
 }
-"""What holds of each gate where nobody sets it. A gate that a version does not have yet is off."""
+"""The default of each gate by version. A gate that a version does not have yet is off."""
 OF_WEBHOOKS: Mapping[KueueVersion, Mapping[str, bool]] = {
     version: {gate.name: gate.default for gate in table.gates.values() if gate.webhooks}
     for version, table in TABLES.items()
 }
-"""The gates that Kueue's webhooks read; an administrator sets them in Quotree's own Configuration."""
+"""The gates that Kueue's webhooks read. An administrator sets them in Quotree's own Configuration, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureGates:
-    """`chosen`: the gates that the configuration sets; the others have the defaults of this version of Kueue."""
+    """The gates of a configuration. `chosen`: those that it sets; the others have the defaults of `version`."""
 
     chosen: Mapping[str, bool] = field(default_factory=dict)
     version: KueueVersion = KueueVersion.V0_19
@@ -101,7 +101,7 @@ def check_gates(gates: FeatureGates, at: str = "featureGates") -> None:
 
 
 def _hint(name: str, version: KueueVersion) -> str:
-    """What to do about an unknown name; empty if nothing is like it."""
+    """The advice for an unknown name; empty if no name is similar."""
     table = TABLES[version]
     others = [other for other, each in TABLES.items() if name in each.gates]
     switch = f'set kueueVersion: "{others[0]}" in Quotree\'s own Configuration' if others else ""
@@ -115,7 +115,7 @@ def _hint(name: str, version: KueueVersion) -> str:
 
 
 def refuse_unkept(gates: FeatureGates) -> None:
-    """Check the feature gates. Raises BadConfiguration for a value that the reconciler would not act upon."""
+    """Check the feature gates. Raises BadConfiguration for a value that the reconciler does not support."""
     for name, value in gates.chosen.items():
         gate = TABLES[gates.version].gates[name]
         if value != gate.on and gate.here is (Here.OFF if value else Here.ON):

@@ -1,7 +1,7 @@
-"""What Kueue v0.20 changes in the table of feature gates: one file for one version.
+"""The changes of the table of feature gates in Kueue v0.20.
 
-Source: Kueue main of 2026-08-23, pkg/features, and the release notes of v0.20.0. The notes do not give the default of
-four gates; they are listed with the usual one, on.
+Source: Kueue main of 2026-08-23, pkg/features, and the release notes of v0.20.0. The notes do not have the defaults of
+four gates. These gates have the usual default here, on.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DEFAULTS: Mapping[str, tuple[bool, str]] = {
     "UnadmittedWorkloadsObservability": (True, "beta"),
     "WorkloadPriorityClassDefaulting": (True, "beta"),
 }
-"""New defaults and stages. A gate that is GA is locked."""
+"""The gates with a new default or stage. A GA gate is locked."""
 
 REMOVED: Mapping[str, bool] = {
     "HierarchicalCohorts": True,
@@ -38,7 +38,7 @@ REMOVED: Mapping[str, bool] = {
     "SchedulerTimestampPreemptionBuffer": False,
     "SkipFinalizersForPodsSuspendedByParent": True,
 }
-"""The gates that exist no longer, and the value that Kueue behaves as if they had."""
+"""The removed gates, each with the value that Kueue now behaves as if it had."""
 
 ADDED: tuple[FeatureGate, ...] = (
     on("AdmissionFairSharingAnchorAtQuotaReservation", SUPPORTED, "`false`: only admitted workloads count as usage."),
@@ -120,4 +120,4 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "TASRespectNodeAffinityPreferred": _TOPOLOGY,
     "UnadmittedWorkloadsExplicitStatus": ("UnadmittedWorkloadsObservability",),
 }
-"""The gates that cannot be on while one of these is off."""
+"""The gates that must be on if a gate is on."""

@@ -1,4 +1,4 @@
-"""Names and values that the Configuration takes in some places."""
+"""Checks of names and values that several sections of the Configuration use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST = 63
 
 
 def is_service_name(name: str) -> bool:
-    """A DNS label that begins with a letter (RFC 1035)."""
+    """Whether the name is a DNS label that begins with a letter (RFC 1035)."""
     return len(name) <= _LONGEST and _SERVICE(name) is not None
 
 
@@ -30,13 +30,13 @@ def is_identifier(name: str) -> bool:
 
 
 def kind_of(name: object) -> tuple[str, str, str] | None:
-    """The kind, version and group of `Kind.version.group`; None for what has no such form."""
+    """The kind, version and group of `Kind.version.group`; None for another form."""
     parts = name.split(".", 2) if isinstance(name, str) else []
     return (parts[0], parts[1], parts[2]) if len(parts) == 3 else None
 
 
 def negative(value: object, at: str) -> Iterator[Fault]:
-    """Faults of a duration that must not be below 0; None has no fault."""
+    """The fault of a duration if it is below 0. None is valid."""
     length = nanoseconds(value)
     if value is not None and length is None:
         yield no_duration(value, at)
@@ -45,14 +45,14 @@ def negative(value: object, at: str) -> Iterator[Fault]:
 
 
 def below(value: object, least: int, at: str) -> Iterator[Fault]:
-    """Faults of a whole number that must not be below `least`; None has no fault."""
+    """The fault of a whole number if it is below `least`. None is valid."""
     number = integer(value)
     if value is not None and (number is None or not least <= number < 2**31):
         yield invalid(at, f"{value!r} is not a number of {least} or more")
 
 
 def selector(value: object, at: str) -> Iterator[Fault]:
-    """Faults of a label selector, by the types that Kubernetes gives them."""
+    """The faults of a label selector, with Kubernetes' types of faults."""
     entries = {
         f"{at}.matchExpressions[{index}].values": mapping(entry).get("operator")
         for index, entry in enumerate(listing(mapping(value).get("matchExpressions")))

@@ -1,6 +1,6 @@
-"""The use of each key of Kueue's Configuration in the reconciler: the one table of it, for code and documentation.
+"""The table of all keys of Kueue's Configuration and their use in the reconciler, for code and documentation.
 
-An entry stands for its key and all that is below it. Source: Kueue v0.19, apis/config v1beta2.
+An entry applies to its key and to all keys below it. Source: Kueue v0.19, apis/config v1beta2.
 """
 
 from __future__ import annotations
@@ -15,8 +15,12 @@ from policies.model.suggestion import suggest
 
 
 class Use(StrEnum):
-    """USED decides here as it does in Kueue; IDLE may be set and means nothing here; a REFUSED one must not be set,
-    since the reconciler would decide otherwise than is expected."""
+    """The use of a key in the reconciler.
+
+    USED: it has the same effect as in Kueue.
+    IDLE: it may be set and has no effect.
+    REFUSED: it must not be set, since the reconciler would not do what the key says.
+    """
 
     USED = "used"
     IDLE = "idle"
@@ -25,7 +29,7 @@ class Use(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationKey:
-    """`why` is a sentence for people."""
+    """A key. `why`: a sentence for the documentation and for messages."""
 
     path: str
     use: Use
@@ -166,7 +170,7 @@ _SECTIONS = frozenset(path.rsplit(".", depth)[0] for path in _BY_PATH for depth 
 
 
 def idle_keys(section: Mapping[str, Any], under: str = "") -> Iterator[str]:
-    """The paths of keys that mean nothing here. Raises BadConfiguration for an unknown key, and for a refused one."""
+    """The paths of keys without effect. Raises BadConfiguration for an unknown or refused key."""
     for name, value in section.items():
         at = f"{under}.{name}" if under else str(name)
         key = _BY_PATH.get(at)

@@ -1,4 +1,4 @@
-"""Faults of metrics.customLabels."""
+"""Finds faults of metrics.customLabels."""
 
 from __future__ import annotations
 

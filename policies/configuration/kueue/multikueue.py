@@ -1,4 +1,4 @@
-"""Faults of the section `multiKueue`."""
+"""Finds faults of the section `multiKueue`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which namespaces' jobs are managed, and the kinds of jobs that need to know it."""
+"""Finds faults in managedJobsNamespaceSelector and integrations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SYSTEM = "kube-system"
 
 
 def managed_namespaces(configuration: Manifest) -> Iterator[Fault]:
-    """No selector selects nothing."""
+    """Faults of the selector, such as one that selects the namespaces of the system."""
     value = configuration.get(SELECTOR)
     faults = list(selector(value, SELECTOR))
     yield from faults
@@ -63,7 +63,7 @@ def integrations(configuration: Manifest) -> Iterator[Fault]:
 
 
 def kind_version_group(framework: Framework) -> tuple[str, str, str]:
-    """Kind, version and group, as names under `externalFrameworks` have them."""
+    """The kind, version and group, as in names of `externalFrameworks`."""
     return framework.kind.kind, framework.version, framework.kind.group
 
 

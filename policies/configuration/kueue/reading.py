@@ -1,4 +1,4 @@
-"""Reads Kueue's Configuration: judged by Kueue's own rules first, then with its defaults, into values.
+"""Reads Kueue's Configuration into values. It is first validated by Kueue's own rules, and gets Kueue's defaults.
 
 Source: Kueue v0.19, apis/config v1beta2.
 """
@@ -44,9 +44,9 @@ _USUAL = FeatureGates()
 
 
 def read(manifest: Manifest, gates: FeatureGates = _USUAL, namespace: str = NAMESPACE) -> KueueConfiguration:
-    """`manifest` may be empty. `gates` and `namespace` are used if the manifest lacks them.
+    """Read a manifest, which may be empty. Raises BadConfiguration with the path of the key.
 
-    Raises BadConfiguration with the path of the key.
+    `gates`, `namespace`: used if the manifest does not have them.
     """
     features = replace(gates, chosen={**gates.chosen, **_gates(mapping(manifest.get("featureGates")))})
     check_gates(features)
@@ -105,7 +105,8 @@ def _jobs(manifest: Manifest, namespace: str) -> JobSelection:
 
 
 def _pods_ready(section: Mapping[str, Any], *, off: bool) -> PodsReady:
-    """`enable: false` turns it off, as the feature gate does; how workloads queue counts all the same."""
+    """Read waitForPodsReady. `off`: whether the feature gate turns it off, as `enable: false` does. The order of
+    requeued workloads counts even then."""
     requeuing = present(mapping(section.get("requeuingStrategy")))
     by_eviction = requeuing.get("timestamp", "Eviction") == "Eviction"
     if off or section.get("enable") is False:
@@ -152,7 +153,7 @@ def _factors(outputs: Mapping[str, Any], at: str) -> dict[str, Quantity]:
 
 
 def _fair_sharing(section: Any) -> FairSharing:
-    """`enable: false`, of v1beta1, turns it off."""
+    """Read fairSharing. `enable: false` of v1beta1 turns it off."""
     if section is None:
         return FairSharing()
     return FairSharing(section.get("enable") is not False, tuple(section["preemptionStrategies"]))
@@ -181,7 +182,7 @@ def _leader_election(section: Mapping[str, Any]) -> LeaderElection:
 
 
 def _client(section: Mapping[str, Any]) -> ClientLimits:
-    """A number of 0 counts as absent, as in Kubernetes' client."""
+    """Read clientConnection. As in Kubernetes' client, a number of 0 counts as absent."""
     return ClientLimits(section.get("qps") or None, section.get("burst") or None)
 
 
@@ -201,7 +202,7 @@ def _multikueue(section: Mapping[str, Any], gates: FeatureGates) -> MultiKueueVa
 
 
 def _providers(profile: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The access providers of a profile, under the new name of the key or the old one."""
+    """The access providers of a profile. The key may have its new or its old name."""
     for each in map(mapping, listing(profile.get("accessProviders")) or listing(profile.get("credentialsProviders"))):
         yield text(each.get("name")) or "", mapping(each.get("execConfig"))
 
@@ -219,7 +220,7 @@ def _metrics_off(section: Mapping[str, Any], gates: FeatureGates) -> frozenset[s
 
 
 def _custom_labels(section: Mapping[str, Any], gates: FeatureGates) -> Iterator[CustomLabel]:
-    """None without their gate."""
+    """Read metrics.customLabels; nothing if their gate is off."""
     if not gates.enabled("CustomMetricLabels"):
         return
     for entry in map(mapping, listing(section.get("customLabels"))):

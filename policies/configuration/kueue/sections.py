@@ -1,4 +1,4 @@
-"""Faults of the smaller sections, each by its own rules."""
+"""Finds faults of the smaller sections."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CHECKS = ("BlockUndeclared", "IgnoreUndeclared")
 
 
 def pods_ready(configuration: Manifest) -> Iterator[Fault]:
-    """`enable: false` (v1beta1) turns the section off."""
+    """Faults of waitForPodsReady; none if `enable: false` of v1beta1 turns the section off."""
     at, section = "waitForPodsReady", configuration.get("waitForPodsReady")
     if section is None or mapping(section).get("enable") is False:
         return

@@ -1,4 +1,4 @@
-"""Values of the wrong type, which Kueue cannot read at all."""
+"""Finds values of the wrong type. Kueue cannot read a file that has one."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _TYPES: Mapping[str, tuple[type | UnionType, str]] = {
 
 
 def misshapen(configuration: Manifest) -> Iterator[Fault]:
-    """The fields of the wrong type. A field that is absent or null is right."""
+    """Faults for fields with a value of the wrong type. Absent and null fields are valid."""
     for path, (wanted, name) in _TYPES.items():
         value = _at(configuration, path)
         if value is not None and not isinstance(value, wanted):

@@ -1,4 +1,4 @@
-"""Faults of the section `tls`: versions and cipher suites by the names that Go gives them, curves by their numbers."""
+"""Finds faults of the section `tls`. Versions and cipher suites have Go's names, curves have numbers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SUITES = frozenset(
     )
 )
 CURVES = frozenset((23, 24, 25, 29, 4587, 4588, 4589))
-"""The key exchanges that Go knows: P-256, P-384, P-521, X25519, and the three hybrids with ML-KEM."""
+"""The key exchanges of Go: P-256, P-384, P-521, X25519, and the three hybrids with ML-KEM."""
 _MOST = 2**16 - 1
 
 

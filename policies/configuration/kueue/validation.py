@@ -1,4 +1,4 @@
-"""What Kueue's manager refuses of its Configuration, so that one file can be judged before either of the two runs it.
+"""Validates a Configuration as Kueue's manager does, so that a file is checked before Kueue or Quotree runs with it.
 
 Source: Kueue v0.19, pkg/config, validation.
 """
@@ -34,7 +34,7 @@ _USUAL = FeatureGates()
 
 
 def faults(configuration: Manifest, gates: FeatureGates = _USUAL) -> Iterator[Fault]:
-    """The faults of a configuration, read without defaults."""
+    """The faults of a configuration to which no defaults were added."""
     yield from pods_ready(configuration)
     yield from integrations(configuration)
     yield from multikueue(configuration)

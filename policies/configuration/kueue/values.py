@@ -1,4 +1,4 @@
-"""What a Configuration says, as values without faults. Times are in nanoseconds; None is for what it does not say."""
+"""The values of a valid Configuration. Times are in nanoseconds. None means that a key is absent."""
 
 from __future__ import annotations
 
@@ -17,28 +17,32 @@ LOCAL_QUEUE_METRICS = "metrics.localQueueMetrics.enable"
 METRICS_FOR_COHORTS = "featureGates.MetricsForCohorts"
 UNADMITTED_WORKLOADS = "featureGates.UnadmittedWorkloadsObservability"
 CREATION_LATENCY = "featureGates.MetricForWorkloadCreationLatency"
-"""The keys that leave metrics out."""
+"""The keys that turn metrics off."""
 DEFAULT_FRAMEWORKS = tuple(name for name, framework in FRAMEWORKS.items() if framework.default)
-"""Where integrations.frameworks is not set."""
+"""The kinds of jobs if integrations.frameworks is not set."""
 
 
 @dataclass(frozen=True, slots=True)
 class Integrations:
-    """`frameworks` as Kueue names them; `external` as `Kind.version.group`."""
+    """The enabled kinds of jobs. `frameworks`: Kueue's names. `external`: kinds as `Kind.version.group`."""
 
     frameworks: tuple[str, ...] = DEFAULT_FRAMEWORKS
     external: tuple[str, ...] = ()
 
     @property
     def pods(self) -> bool:
-        """Whether Pods are queued by themselves."""
+        """Whether single Pods are queued."""
         return any(FRAMEWORKS[name].by_pods for name in self.frameworks)
 
 
 @dataclass(frozen=True, slots=True)
 class JobSelection:
-    """Which jobs are managed. `namespace_selector` has Kubernetes' form. `copied_labels`: keys of labels that Workloads
-    copy from their jobs."""
+    """Which jobs are managed.
+
+    `namespace_selector`: in Kubernetes' form.
+    `without_queue_name`: whether jobs without a queue name are managed, too.
+    `copied_labels`: the keys of labels that Workloads copy from their jobs.
+    """
 
     namespace_selector: Mapping[str, Any]
     without_queue_name: bool = False
@@ -47,11 +51,14 @@ class JobSelection:
 
 @dataclass(frozen=True, slots=True)
 class PodsReady:
-    """waitForPodsReady. `recovery_timeout` 0: pods that fail later may take any time to recover.
+    """waitForPodsReady.
 
-    `backoff_base` and `backoff_limit` in seconds; `requeues` None: always.
-
-    `by_eviction`: requeued workloads queue by the moment of their eviction, else by their creation.
+    `timeout`: the time for pods to become ready.
+    `recovery_timeout`: the time for pods that fail later to recover; 0 means no limit.
+    `backoff_base`, `backoff_limit`: the first and the longest backoff before a requeue, in seconds.
+    `requeues`: the most requeues; None means no limit.
+    `by_eviction`: whether a requeued workload is ordered by the time of its eviction, not of its creation.
+    `block_admission`: whether no workload is admitted while pods of another one are not ready.
     """
 
     enabled: bool = False
@@ -66,7 +73,12 @@ class PodsReady:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """How requests are counted. `transformations` are by input."""
+    """How requests are counted.
+
+    `excluded_prefixes`: resources whose names begin with one of these do not count.
+    `transformations`: by input resource.
+    `ignore_undeclared`: whether resources that a ClusterQueue does not declare are ignored.
+    """
 
     excluded_prefixes: tuple[str, ...] = ()
     transformations: Mapping[str, Transformation] = field(default_factory=dict)
@@ -75,7 +87,7 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class FairSharing:
-    """`strategies` are those of preemption."""
+    """fairSharing. `strategies`: the preemption strategies."""
 
     enabled: bool = False
     strategies: tuple[str, ...] = STRATEGIES
@@ -83,6 +95,8 @@ class FairSharing:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionFairSharing:
+    """admissionFairSharing: how usage decays, how often it is sampled, and the weight of each resource."""
+
     half_life: int
     sampling_interval: int
     weights: Mapping[str, Fraction]
@@ -90,7 +104,7 @@ class AdmissionFairSharing:
 
 @dataclass(frozen=True, slots=True)
 class RetentionPolicies:
-    """objectRetentionPolicies.workloads; None: keep indefinitely."""
+    """objectRetentionPolicies.workloads. None means that Workloads are kept indefinitely."""
 
     after_finished: int | None = None
     after_deactivated: int | None = None
@@ -98,6 +112,8 @@ class RetentionPolicies:
 
 @dataclass(frozen=True, slots=True)
 class LeaderElection:
+    """leaderElection: the times of the Lease."""
+
     lease_duration: int | None = None
     renew_deadline: int | None = None
     retry_period: int | None = None
@@ -105,7 +121,13 @@ class LeaderElection:
 
 @dataclass(frozen=True, slots=True)
 class MultiKueueValues:
-    """`providers`: the execConfig of each access provider, by name."""
+    """The section multiKueue.
+
+    `origin`: the value of the label on copies.
+    `dispatcher`: the name of the dispatcher.
+    `step_size`: how many workers the incremental dispatcher nominates in each round.
+    `providers`: the execConfig of each access provider, by name.
+    """
 
     origin: str | None = None
     worker_lost_timeout: int | None = None
@@ -117,7 +139,8 @@ class MultiKueueValues:
 
 @dataclass(frozen=True, slots=True)
 class ClientLimits:
-    """clientConnection: requests per second, negative for no limit, and the burst after a pause. None: not set."""
+    """clientConnection. `rate`: requests per second; negative means no limit. `burst`: the requests at once after a
+    pause."""
 
     rate: float | None = None
     burst: int | None = None
@@ -125,8 +148,12 @@ class ClientLimits:
 
 @dataclass(frozen=True, slots=True)
 class CustomLabel:
-    """metrics.customLabels: what an object of `kind` says under `key`, of its labels or annotations. `tracked`: the
-    values that have series of their own; empty: all."""
+    """An entry of metrics.customLabels.
+
+    `name`: the name of the metric label.
+    `kind`, `key`, `annotation`: its value is that of the label or annotation `key` of an object of `kind`.
+    `tracked`: the values with separate series; empty means all.
+    """
 
     name: str
     kind: str
@@ -137,9 +164,13 @@ class CustomLabel:
 
 @dataclass(frozen=True, slots=True)
 class KueueConfiguration:
-    """`metrics_off`: the keys that leave metrics out. `local_queues`: the selector of those LocalQueues that have
-    metrics, in Kubernetes' form; None: all. `sections` are the keys at the top of the file. `namespace` is
-    the manager's, as the file says it; empty where it does not."""
+    """All values.
+
+    `metrics_off`: the keys that turn metrics off.
+    `local_queues`: selects the LocalQueues with metrics, in Kubernetes' form; None means all.
+    `sections`: the top-level keys of the file.
+    `namespace`: the namespace of Kueue's manager; empty if the file does not name it.
+    """
 
     gates: FeatureGates
     integrations: Integrations

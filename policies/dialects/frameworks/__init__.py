@@ -1,7 +1,8 @@
-"""The kinds of jobs that Kueue knows, one module for each project. Every module here is read; none has to be listed.
+"""The kinds of jobs that Kueue knows, with one module for each project. All modules here are imported automatically.
 
-A module has a tuple FRAMEWORKS of descriptions. The reconciler runs a `JobShape`. A `Framework` is judged only, or its
-Pods are queued. `make generate` writes webhook rules, RBAC and the table in docs/kinds-of-jobs.md from them.
+A module has a tuple FRAMEWORKS of descriptions. The reconciler runs jobs of a `JobShape`. Jobs of a plain `Framework`
+are only judged, or only their Pods are queued. `make generate` writes webhook rules, RBAC and the table in
+docs/kinds-of-jobs.md from the descriptions.
 Source: Kueue v0.19, pkg/controller/jobs.
 """
 
@@ -31,6 +32,6 @@ def _described() -> Iterator[Framework]:
 
 
 FRAMEWORKS: Mapping[str, Framework] = by_name(_described())
-"""Each by its name in `integrations.frameworks`."""
+"""All kinds by their names in `integrations.frameworks`."""
 SHAPES: Mapping[GroupKind, JobShape] = {each.kind: each for each in FRAMEWORKS.values() if isinstance(each, JobShape)}
 """The kinds that the reconciler runs."""

@@ -15,7 +15,7 @@ _ROLES = ("Launcher", "Chief", "Master", "PS", "Worker", "Evaluator")
 
 
 def _job(kind: str, replicas: str, version: str = "v1", prebuilt: bool = True) -> JobShape:
-    """Roles in a mapping, and a run policy."""
+    """A kind that has a mapping of replica types and a run policy."""
     return JobShape(
         kind=GroupKind("kubeflow.org", kind),
         version=version,
@@ -53,7 +53,7 @@ FRAMEWORKS = (
     _job("XGBoostJob", "xgbReplicaSpecs"),
     _job("MPIJob", "mpiReplicaSpecs", version="v2beta1"),
     _job("JAXJob", "jaxReplicaSpecs", prebuilt=False),
-    # The pods of a TrainJob depend on its TrainingRuntime, which nobody reads here yet.
+    # The pods of a TrainJob depend on its TrainingRuntime, which Quotree does not read.
     Framework(
         kind=TRAIN_JOB,
         version="v1alpha1",

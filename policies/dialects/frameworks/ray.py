@@ -30,7 +30,7 @@ _MAKES = {"RayCluster": (POD,), "RayJob": (_CLUSTER, JOB.kind), "RayService": (_
 
 
 def _submitter(job: Manifest) -> Mapping[str, Any]:
-    """The pod that KubeRay makes to submit a RayJob where the job describes none: in the image of the head."""
+    """The template of the pod that submits a RayJob without a template for it. KubeRay uses the image of the head."""
     containers = listing(at(job, "spec.rayClusterSpec.headGroupSpec.template.spec.containers"))
     image = mapping(next(iter(containers), None)).get("image")
     container = {"name": "ray-job-submitter", **({"image": image} if image else {}), "resources": _SUBMITTER}
@@ -38,9 +38,9 @@ def _submitter(job: Manifest) -> Mapping[str, Any]:
 
 
 def _head_of(where: str, job: Manifest, template: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The head with the containers that KubeRay adds: the autoscaler, and what submits a RayJob in SidecarMode.
+    """The head with the containers that KubeRay adds: the autoscaler, and in SidecarMode the submitter of a RayJob.
 
-    With fault tolerance it has room for the Pod that cleans up Redis after it.
+    With fault tolerance, its requests also cover the Pod that cleans up Redis afterwards.
     """
     added = []
     if at(job, f"{where}.enableInTreeAutoscaling") is True:
@@ -60,9 +60,9 @@ def _head_of(where: str, job: Manifest, template: Mapping[str, Any]) -> Mapping[
 
 
 def _with_room(container: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The container with requests of at least those of the Pod that cleans up Redis.
+    """The container with requests that are at least those of the Pod that cleans up Redis.
 
-    Where it has only a limit, the limit is what it requests: a smaller request here would count less than runs.
+    If it has only a limit, the limit is compared, since it is what the container then requests.
     """
     resources = mapping(container.get("resources"))
     requests, limits = mapping(resources.get("requests")), mapping(resources.get("limits"))
@@ -76,7 +76,7 @@ def _less(amount: object, least: str) -> bool:
     try:
         return amount is None or Quantity.parse(amount) < Quantity.parse(least)
     except BadQuantity:
-        return False  # it is reported where the amount is read
+        return False  # the reader of the amount reports it
 
 
 def _of(kind: str, **more: Any) -> JobShape:
@@ -127,7 +127,7 @@ FRAMEWORKS = (
     _of(
         "RayService",
         suspend=SuspendField("spec.rayClusterConfig.suspend"),
-        generations=2,  # an upgrade starts the next cluster before the last one goes
+        generations=2,  # an upgrade starts the next cluster before it deletes the last one
         ready=ReadyPods(Sign(("Ready",))),
         active=Active(sign=Sign(("Ready",))),
     ),

@@ -15,7 +15,7 @@ _LEADER, _WORKER = (f"spec.leaderWorkerTemplate.{role}Template" for role in ("le
 
 
 def _of_deployment(manifest: Manifest) -> Iterator[PodsAt]:
-    """Its pods are admitted one by one."""
+    """A pod set of one Pod, since the Pods of a Deployment are admitted one by one."""
     yield from _pods("main", min(1, _count(manifest, "spec.replicas")), manifest, _TEMPLATE)
 
 
@@ -24,7 +24,8 @@ def _of_stateful_set(manifest: Manifest) -> Iterator[PodsAt]:
 
 
 def _of_leader_worker_set(manifest: Manifest) -> Iterator[PodsAt]:
-    """Each group is admitted by itself: a leader, which is a worker where it has no template, and the others."""
+    """The pods of one group, since each group is admitted alone: a leader and workers. Without a leader template, the
+    leader is one of the workers."""
     size, leaders = _count(manifest, "spec.leaderWorkerTemplate.size"), bool(mapping(at(manifest, _LEADER)))
     if _count(manifest, "spec.replicas"):
         yield from _pods("leader", 1, manifest, _LEADER)
@@ -49,7 +50,7 @@ REPLICA_SET = Framework(
     makes=(POD,),
     pods=_of_stateful_set,
 )
-"""The owner between a Deployment and its Pods. It is not queued itself, so it is not one of FRAMEWORKS."""
+"""The owner between a Deployment and its Pods. It is not in FRAMEWORKS, since it is not queued itself."""
 _by_pods = partial(Framework, version="v1", default=True, by_pods=True, prebuilt=False)
 STATEFUL_SET = _by_pods(
     kind=GroupKind("apps", "StatefulSet"),

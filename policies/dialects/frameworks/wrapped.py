@@ -1,4 +1,4 @@
-"""AppWrapper and SparkApplication, which are judged only: their controllers decide what their pods ask for.
+"""AppWrapper and SparkApplication, which are only judged: their controllers decide the requests of their pods.
 
 Source: Kueue v0.19, pkg/controller/jobs/{appwrapper,sparkapplication}.
 """

@@ -1,7 +1,7 @@
-"""YuniKorn's queue configuration: read as its core reads it, and checked exactly as YuniKorn checks it.
+"""YuniKorn's queue configuration: read as YuniKorn's core reads it, and checked as YuniKorn checks it.
 
-config = read_config(text)               # positions, and the faults of the text itself
-config.partition.queue("root.team.dev")  # a Queue of the default partition, in any case of letters
+config = read_config(text)               # with positions and the faults of the text
+config.partition.queue("root.team.dev")  # a queue of the default partition; the case of letters does not matter
 """
 
 from policies.dialects.yunikorn_config.model import Config, ConfiguredQueue, Partition, PlacementRule, Problem

@@ -1,4 +1,4 @@
-"""Access control lists of queues: `*`, or `users groups`, two comma-separated lists with one space between."""
+"""Access control lists of queues: `*`, or two comma-separated lists, of users and of groups, with a space between."""
 
 from __future__ import annotations
 
@@ -13,12 +13,16 @@ _GROUP = re.compile(r"[_a-zA-Z][a-zA-Z0-9_-]*").fullmatch
 
 
 class BadAcl(ValueError):
-    """A text that YuniKorn cannot load as an ACL."""
+    """YuniKorn cannot load the text as an ACL."""
 
 
 @dataclass(frozen=True, slots=True)
 class Acl:
-    """`dropped` are the names that YuniKorn silently ignores."""
+    """An access control list.
+
+    `everybody`: whether it is `*`.
+    `dropped`: the names that YuniKorn ignores without a message.
+    """
 
     users: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
@@ -30,12 +34,12 @@ class Acl:
 
 
 def passes_check(text: str) -> bool:
-    """Whether YuniKorn's validation accepts the text; the loader is stricter."""
+    """Whether YuniKorn's validation accepts the text. The loader is stricter."""
     return len(text.split()) <= 2
 
 
 def load(text: str) -> Acl:
-    """The ACL as the loader reads it: it splits at every single space, and a name counts once. Raises BadAcl."""
+    """Read the ACL as the loader does, which splits the text at every space. Raises BadAcl."""
     if not text:
         return Acl()
     parts = text.split(" ")

@@ -1,8 +1,8 @@
-"""Checks of a tree that skip queues that were checked before. A queue that an edit does not change is the same object.
+"""Runs checks on a tree and skips queues that were checked before: an unchanged queue is the same object after an edit.
 
-The result of a check must depend only on the queue, its descendants, and the amounts of its ancestors. It must not
-depend on line numbers: the result is kept for a queue that moved to other lines. Only the last result of each check is
-kept, and only for queues with children.
+The result of a check may depend only on the queue, its descendants, and the amounts of its ancestors. It must not
+depend on line numbers, since results stay valid for queues that have moved to other lines. Only the last result of each
+check is kept, and only for queues with children.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from policies.dialects.yunikorn_config.model import ConfiguredQueue, Problem
 from policies.dialects.yunikorn_config.resources import YuniKornAmounts
 
 _MOST_TYPES = 16
-"""Types of resources that are kept with an outcome; a tree of thousands of types would fill the memory."""
+"""The most resource types of amounts that are kept with a result. A tree with thousands of types would fill the
+memory."""
 _NOTHING: YuniKornAmounts = {}
 
 
 def throughout(queue: ConfiguredQueue, check: Callable[[ConfiguredQueue], Iterable[Problem]]) -> Iterator[Problem]:
-    """What the check finds in the queue and in all below it, parents first; it looks at a queue and its children."""
+    """The problems that a check finds in the queue and its descendants, parents first. `check` gets one queue at a
+    time, and may look at it and its children."""
     if check in queue.known:
         return
     found = False
@@ -35,7 +37,7 @@ def throughout(queue: ConfiguredQueue, check: Callable[[ConfiguredQueue], Iterab
 
 
 def remembered(queue: ConfiguredQueue, what: Hashable, above: YuniKornAmounts = _NOTHING) -> Any:
-    """The kept result if the amounts of the ancestors are the same; else None."""
+    """The kept result of a check if the amounts of the ancestors are the same, else None."""
     found = queue.known.get(what)
     return found[1] if found is not None and found[0] == above else None
 

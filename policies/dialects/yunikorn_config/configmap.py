@@ -1,8 +1,8 @@
-"""The two ConfigMaps that hold YuniKorn's settings, and the tree that they make together.
+"""The two ConfigMaps with YuniKorn's settings, and the queue tree that they define together.
 
-`yunikorn-defaults` is read first, then `yunikorn-configs`, key by key; in each, `binaryData` wins over `data`, and a
-key that ends in `.gz` is unzipped and loses that end. The tree stands under `<service.policyGroup>.yaml`, which is
-`queues.yaml` by default.
+A key in `yunikorn-configs` replaces the same key in `yunikorn-defaults`, and `binaryData` replaces `data`. The value of
+a key that ends in `.gz` is unzipped, and the ending is dropped. The key of the tree is `<service.policyGroup>.yaml`,
+by default `queues.yaml`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CONFIGS = "yunikorn-configs"
 POLICY_GROUP = "service.policyGroup"
 
 MAX_UNZIPPED = 8 * 2**20
-"""Bytes of one unzipped text; a ConfigMap holds 1 MiB, and a tree of 10 000 queues has about 2."""
+"""The most bytes of one unzipped text. A ConfigMap has at most 1 MiB, and a tree of 10 000 queues about 2 MiB."""
 
 _TIME_SPANS = ("service.schedulingInterval", "service.volumeBindTimeout", "service.dispatchTimeout")
 _FALLING_BACK = (
@@ -51,17 +51,21 @@ PATTERNS = (
 HOT_REFRESH = "service.enableConfigHotRefresh"
 QUEUES = "queues.yaml"
 _KEYS = (QUEUES, "service.", "log.", "admissionController.", "kubernetes.", "health.")
-"""How the keys begin that YuniKorn reads in these ConfigMaps."""
+"""The prefixes of the keys that YuniKorn reads in these ConfigMaps."""
 _NEAR = 0.88
-"""`yunikorn-configmap` is as near as that."""
+"""The least similarity of a misspelt name, which is that of `yunikorn-configmap`."""
 _SWITCHES = (HOT_REFRESH, "service.disableGangScheduling")
 SETTINGS = frozenset((POLICY_GROUP, *_TIME_SPANS, *_SWITCHES, *_FALLING_BACK, *PATTERNS))
-"""The keys that rules read, beside that of the tree."""
+"""The keys that rules read, in addition to the key of the tree."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigSetting:
-    """One key as YuniKorn sees it. `text` is None where it cannot be read, and then `fault` says why."""
+    """The value of one key as YuniKorn reads it.
+
+    `field`: the path of the value.
+    `text`: None if the value cannot be read. Then `fault` says why.
+    """
 
     field: str
     text: str | None
@@ -70,21 +74,25 @@ class ConfigSetting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueConfigMap(KubeObject):
-    """`settings` by key, unzipped."""
+    """One of the two ConfigMaps. `settings`: by key, unzipped."""
 
     settings: Mapping[str, ConfigSetting]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MisnamedConfigMap(KubeObject):
-    """Settings of YuniKorn under a name that YuniKorn does not read; `meant` is the one that it does."""
+    """A ConfigMap with settings of YuniKorn, but with a misspelt name. `meant`: the right name."""
 
     meant: str
 
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredQueues:
-    """The queues.yaml that counts. Without a `setting` no ConfigMap has one, and YuniKorn runs its built-in tree."""
+    """The queues.yaml that counts.
+
+    `ref`, `key`: the ConfigMap and its key.
+    `setting`: None if no ConfigMap has the key; YuniKorn then uses its built-in tree.
+    """
 
     ref: Ref
     key: str
@@ -111,7 +119,7 @@ def read_config_map(manifest: Manifest) -> QueueConfigMap | None:
 
 
 def read_misnamed(manifest: Manifest) -> MisnamedConfigMap | None:
-    """The typed object where a ConfigMap has YuniKorn's keys and nearly the name of one that YuniKorn reads."""
+    """The typed object of a ConfigMap with YuniKorn's keys and a misspelt name; None for other ConfigMaps."""
     keys = {**mapping(manifest.get("data")), **mapping(manifest.get("binaryData"))}
     if not any(isinstance(key, str) and key.startswith(_KEYS) for key in keys):
         return None
@@ -133,7 +141,8 @@ def _binary(data: Mapping[str, str]) -> Iterator[tuple[str, ConfigSetting]]:
 
 
 def _unzipped(raw: bytes) -> bytes:
-    """Unpack it. Raises ValueError beyond MAX_UNZIPPED, so that a small archive cannot fill the memory."""
+    """Unzip the archive. Raises ValueError beyond MAX_UNZIPPED, since a small archive could otherwise fill the
+    memory."""
     stream = zlib.decompressobj(wbits=31)
     unzipped = stream.decompress(raw, MAX_UNZIPPED + 1)
     if len(unzipped) > MAX_UNZIPPED:
@@ -145,12 +154,12 @@ def _unzipped(raw: bytes) -> bytes:
 
 @lru_cache(maxsize=8)
 def refs(namespace: str) -> tuple[Ref, ...]:
-    """The two ConfigMaps of one namespace, the one that is read first first."""
+    """The two ConfigMaps of a namespace, in the order in which they are read."""
     return tuple(Ref(*CONFIG_MAP, namespace, name) for name in (DEFAULTS, CONFIGS))
 
 
 def merged(forest: Forest, namespace: str) -> dict[str, tuple[Ref, ConfigSetting]]:
-    """Every key with the ConfigMap that it comes from."""
+    """The settings that count, by key, each with its ConfigMap."""
     settings: dict[str, tuple[Ref, ConfigSetting]] = {}
     for ref in refs(namespace):
         obj = forest.get(ref)
@@ -160,7 +169,7 @@ def merged(forest: Forest, namespace: str) -> dict[str, tuple[Ref, ConfigSetting
 
 
 def tree(forest: Forest, namespace: str) -> ConfiguredQueues:
-    """The tree that the two ConfigMaps of the namespace make, as far as the forest holds them."""
+    """The queues.yaml that the two ConfigMaps of the namespace define, if the forest has them."""
     settings = merged(forest, namespace)
     group = settings.get(POLICY_GROUP)
     key = f"{(group[1].text if group else '') or 'queues'}.yaml"
@@ -169,7 +178,7 @@ def tree(forest: Forest, namespace: str) -> ConfiguredQueues:
 
 
 def count_queues(objects: Iterable[KubeObject]) -> int:
-    """How many queues the ConfigMaps among the objects configure, below the root of each partition."""
+    """The number of queues that the ConfigMaps among the objects define, without the roots of partitions."""
     held = Forest.of(obj for obj in objects if isinstance(obj, QueueConfigMap))
     namespaces = sorted({obj.ref.namespace for obj in held.objects()})
     partitions = (each for namespace in namespaces for each in tree(held, namespace).config.partitions)
@@ -177,7 +186,7 @@ def count_queues(objects: Iterable[KubeObject]) -> int:
 
 
 def unreadable_settings(config_map: QueueConfigMap) -> Iterator[Problem]:
-    """`service.*` values for which the shim refuses the entire update, with only a log entry."""
+    """Values of `service.*` keys that make the shim refuse the whole ConfigMap, with only a log entry."""
     outcome = "the shim would refuse the whole ConfigMap, with only a log entry"
     for key, setting in config_map.settings.items():
         text = setting.text or ""
@@ -190,7 +199,7 @@ def unreadable_settings(config_map: QueueConfigMap) -> Iterator[Problem]:
 
 
 def settings_that_fall_back(config_map: QueueConfigMap) -> Iterator[Problem]:
-    """What the admission controller cannot read: it uses the default of that key."""
+    """Values that the admission controller cannot read. It uses the defaults of these keys."""
     for key in _FALLING_BACK:
         setting = config_map.settings.get(key)
         if setting is not None and setting.text not in TRUE | FALSE:
@@ -208,7 +217,7 @@ def settings_that_fall_back(config_map: QueueConfigMap) -> Iterator[Problem]:
 
 
 def settings_that_need_a_restart(before: QueueConfigMap | None, after: QueueConfigMap) -> Iterator[Problem]:
-    """Changes that the running scheduler does not apply, and a switch that keeps it from applying any."""
+    """Changes that the running scheduler does not apply, and the switch that keeps it from applying any change."""
     old, new = (config_map.settings.get(POLICY_GROUP) if config_map else None for config_map in (before, after))
     if before is not None and (old.text if old else None) != (new.text if new else None):
         shown = [setting.text if setting else "queues" for setting in (old, new)]

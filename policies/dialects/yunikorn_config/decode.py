@@ -28,7 +28,7 @@ from policies.text.yaml_nodes import Node
 
 @dataclass(frozen=True, slots=True)
 class DecodedText:
-    """What a text holds. `visited` counts its values, with what aliases repeat."""
+    """A text with its configuration. `visited`: the number of its values, with those that aliases repeat."""
 
     text: str
     config: Config
@@ -36,9 +36,9 @@ class DecodedText:
 
 
 def read_whole(text: str) -> DecodedText:
-    """The configuration that the text holds; the faults of the text itself are in `problems`.
+    """Read the configuration of the text. The faults of the text itself are in its `problems`.
 
-    Only the first document counts, and a text without one has no partitions.
+    Only the first document counts, and a text without a document has no partitions.
     """
     faults = Faults()
     try:
@@ -99,7 +99,7 @@ def _rooted(queues: tuple[ConfiguredQueue, ...], limits: tuple[Limit, ...], entr
 
 
 def placed_at(queue: ConfiguredQueue, path: str) -> ConfiguredQueue:
-    """The queue with the paths of all below it."""
+    """The queue at this path, with the paths of its descendants."""
     return replace(queue, path=path, queues=tuple(placed_at(child, f"{path}.{child.name}") for child in queue.queues))
 
 
@@ -115,7 +115,7 @@ def _sort_policy(entry: Fields, faults: Faults) -> tuple[Text, dict[str, tuple[T
 
 
 def read_queue(node: Node, at: str, faults: Faults) -> ConfiguredQueue:
-    """A queue and all below it; paths start at the queue itself."""
+    """Read a queue and its descendants. Paths start at this queue."""
     entry = Fields(node, at, faults)
     name = entry.text("name").text
     guaranteed, maximum = _resources(entry)

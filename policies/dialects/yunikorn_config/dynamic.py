@@ -1,4 +1,4 @@
-"""What an application brings to its queue: the quota of its namespace, from the shim's tags."""
+"""Applies the tags of an application to its queue: the shim sends the quota of the Namespace in them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_APPLICATIONS = "namespace.resourcemaxapps"
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A live leaf. `managed`: it is declared in queues.yaml, so tags do not change it."""
+    """An existing leaf queue. `managed`: whether it is declared in queues.yaml, so that tags do not change it."""
 
     path: str
     managed: bool
@@ -34,7 +34,7 @@ def tagged_amounts(application: ReportedApplication, tag: str) -> YuniKornAmount
 
 
 def with_tags(leaf: Leaf, application: ReportedApplication) -> Leaf:
-    """The leaf after the application arrived: quota and guarantee replace those of the leaf as a pair."""
+    """The leaf after the application arrived. Its max and guarantee are replaced together."""
     if leaf.managed or leaf.path.lower() == RECOVERY_QUEUE:
         return leaf
     quota, guaranteed = (tagged_amounts(application, tag) for tag in (QUOTA, GUARANTEED))
@@ -45,7 +45,8 @@ def with_tags(leaf: Leaf, application: ReportedApplication) -> Leaf:
 
 
 def gang_excess(maxima: Iterable[YuniKornAmounts | None], gang: YuniKornAmounts) -> list[str]:
-    """The types that a gang requests more of than the queues on its path have, without root: it is then rejected."""
+    """The types for which a gang requests more than the max of a queue on its path, without root. If there are any, the
+    application is rejected."""
     most: YuniKornAmounts = {}
     for maximum in maxima:
         most = least(most, maximum)

@@ -1,10 +1,10 @@
-"""A text that differs from another within one queue: only that queue is read.
+"""Reads an edited queues.yaml faster: if it differs from an earlier text within one queue, only this queue is parsed.
 
-A queue in block style is an entry of a list, and takes whole lines. Where the text before it is the same, the YAML
-parser is in the same state at its first line. Where it is a complete entry in both texts, the parser is in the same
-state behind it too, and makes the same of the same text that follows. It is complete if, read alone before another
-entry of the list, it is one entry and that other is the next. What reaches beyond an entry is excluded: anchors,
-merges, further documents, and line breaks that are none elsewhere. Where either text has a fault, the whole is read.
+In block style, a queue is an entry of a list and takes whole lines. If the texts before it are equal, the YAML parser
+is in the same state at its first line. If it is a complete entry in both texts, the parser is in the same state after
+it, too, so it reads the equal rest in the same way. To test that an entry is complete, it is parsed alone, followed by
+a placeholder entry: the result must be these two entries. Texts with anchors, merges, several documents or unusual line
+breaks are parsed as a whole, since these have an effect beyond one entry. So are texts with faults.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DASH = re.compile(r" *- +(?![- #\n])").match
 
 
 class _Block(NamedTuple):
-    """The lines of a queue, the characters [start, end) of the text; the dash stands `indent` characters in."""
+    """The lines of a queue: the characters [start, end) of the text. `indent`: the number of blanks before the dash."""
 
     start: int
     end: int
@@ -36,7 +36,11 @@ class _Block(NamedTuple):
 
 
 class _Alone(NamedTuple):
-    """A queue that was read by itself."""
+    """A queue that was parsed alone.
+
+    `lines`: how many lines it has.
+    `visited`: how many values were read, with those that aliases repeat.
+    """
 
     queue: ConfiguredQueue
     lines: int
@@ -44,12 +48,15 @@ class _Alone(NamedTuple):
 
 
 def edited(last: DecodedText, text: str) -> DecodedText | None:
-    """The reading of the text by what differs from the last one; None where it has to be read from zero."""
+    """Read the text from its difference to the last one. None if the whole text has to be parsed."""
     old = last.text
     if last.config.problems or any(each in one for one in (old, text) for each in _REACHING_OUT):
         return None
     differs = difference(old, text)
-    line, left = 1 + old.count("\n", 0, differs.start), len(old) // 2  # beyond that it is quicker to read the whole
+    line, left = (
+        1 + old.count("\n", 0, differs.start),
+        len(old) // 2,
+    )  # for longer differences it is faster to read the whole text
     for number, partition in enumerate(last.config.partitions):
         way = _way(partition, line)
         while way and (block := _block(old, _below(partition, way), differs.start, line)):
@@ -63,9 +70,9 @@ def edited(last: DecodedText, text: str) -> DecodedText | None:
 
 
 class TextDifference(NamedTuple):
-    """The new text replaces the characters [start, stop) of the old text by `added` characters.
+    """The new text has `added` characters in place of the characters [start, stop) of the old text.
 
-    Where a line is new, it begins at the end of the line before.
+    An added line starts with the line break before it.
     """
 
     start: int
@@ -88,7 +95,7 @@ def difference(old: str, new: str) -> TextDifference:
 
 
 def _longest(most: int, holds: Callable[[int], bool]) -> int:
-    """The largest number up to `most` for which it is true. It must be true for every smaller one, and for 0."""
+    """The largest number up to `most` for which `holds` is true. It must be true for 0 and for every smaller number."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
@@ -97,7 +104,7 @@ def _longest(most: int, holds: Callable[[int], bool]) -> int:
 
 
 def _way(partition: Partition, line: int) -> tuple[int, ...]:
-    """Which child of root, which child of that, and so on, to the last queue that begins in this line or before."""
+    """The path to the last queue that begins in this line or before, as indexes of children from root."""
     queue, way = partition.root, []
     while queue is not None and (at := bisect_right(queue.queues, line, key=lambda child: child.line)):
         way.append(at - 1)
@@ -114,7 +121,7 @@ def _below(partition: Partition, way: tuple[int, ...]) -> ConfiguredQueue:
 
 
 def _block(text: str, queue: ConfiguredQueue, first: int, line: int) -> _Block | None:
-    """The lines of the queue, where the character `first` of line `line` stands behind its dash."""
+    """The lines of the queue; None if the character `first` of line `line` is not after its dash."""
     start = text.rfind("\n", 0, first) + 1
     for _ in range(line - queue.line):
         start = text.rfind("\n", 0, start - 1) + 1
@@ -127,7 +134,7 @@ def _block(text: str, queue: ConfiguredQueue, first: int, line: int) -> _Block |
 
 
 def _replaced(last: DecodedText, text: str, number: int, way: tuple[int, ...], block: _Block) -> DecodedText | None:
-    """The reading with another queue in the place of this block; None where one of the two is not complete."""
+    """The last result with this block replaced; None if the old or the new block is not a complete entry."""
     partition = last.config.partitions[number]
     old_queue = _below(partition, way)
     above = _below(partition, way[:-1]).path
@@ -139,7 +146,7 @@ def _replaced(last: DecodedText, text: str, number: int, way: tuple[int, ...], b
     if was is None or now is None or was.queue != old_queue:
         return None
     if len(way) == 1 and now.queue.name.lower() == ROOT:
-        return None  # where root was inserted above one queue, that queue is now root itself
+        return None  # a root was inserted above this queue before, but now the queue itself is root
     visited = last.visited - was.visited + now.visited
     if visited > MAX_NODES:
         return None
@@ -152,7 +159,7 @@ def _replaced(last: DecodedText, text: str, number: int, way: tuple[int, ...], b
 
 
 def _alone(text: str, old_queue: ConfiguredQueue, above: str, indent: int) -> _Alone | None:
-    """The queue that the lines have in the place of `old_queue`; None unless they are one complete, valid entry."""
+    """Parse the lines that are in the place of `old_queue`. None unless they are one complete, valid entry."""
     faults = Faults()
     try:
         found = entry(text, old_queue.line, 2 * old_queue.field.count("[") - 1)
@@ -165,7 +172,8 @@ def _alone(text: str, old_queue: ConfiguredQueue, above: str, indent: int) -> _A
 
 
 def _with(partition: Partition, way: tuple[int, ...], queue: ConfiguredQueue | None, move: Move) -> Partition:
-    """The partition with the queue in its place; all behind it has moved. Without a way all of it has."""
+    """The partition with the queue at this path replaced, and later lines moved. Without a path, all lines are
+    moved."""
     root = partition.root
     if way and root is not None and queue is not None:
         root = _put(root, way, queue, move)

@@ -1,4 +1,4 @@
-"""Amounts that YuniKorn accepts and that are almost surely not those that were meant."""
+"""Finds amounts that YuniKorn accepts, but that are most likely mistakes."""
 
 from __future__ import annotations
 

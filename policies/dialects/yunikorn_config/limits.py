@@ -1,4 +1,4 @@
-"""Checks of user and group limits: each list by itself, each limit against its queue and against ancestor queues."""
+"""Checks the limits of users and groups: each list alone, and each limit against its queue and the ancestors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def partition_limits(partition: Partition) -> Iterator[Problem]:
 
 
 def limits_by_themselves(limits: tuple[Limit, ...], whose: str) -> Iterator[Problem]:
-    """Check one list of limits: names, duplicates, the order of `*`, and limits that limit nothing."""
+    """Check one list of limits: names, duplicates, the position of `*`, and limits without effect."""
     seen: dict[str, dict[str, int]] = {"user": {}, "group": {}}
     for limit in limits:
         label = f"limit {limit.name!r} of {whose}"
@@ -62,9 +62,9 @@ def _names(names: tuple[Text, ...], kind: str, whose: str, seen: dict[str, int])
 
 
 def _lonely(limit: Limit, whose: str, seen: Mapping[str, int]) -> Iterator[Problem]:
-    """The group `*` limits all groups that are not named, together.
+    """Check that the group `*` is not the only group.
 
-    If no group is named, that is the same as a limit of the queue.
+    It limits all unnamed groups together, so without named groups it is the same as a limit of the queue.
     """
     if len(seen) == 1:
         place = next(group for group in limit.groups if group.text == WILDCARD)
@@ -86,7 +86,7 @@ def _nothing(limit: Limit, label: str, whose: str) -> Iterator[Problem]:
         yield Problem(limit.field, limit.line, message, "add maxapplications or maxresources", subject, follows=follows)
 
 
-# -- against the queue and its ancestors -------------------------------------------------------------------------------
+# -- comparisons with the queue and its ancestors ----------------------------------------------------------------------
 
 
 def limits_exceeding_queue(queue: ConfiguredQueue) -> Iterator[Problem]:
@@ -129,7 +129,8 @@ def limit_exceeding_queue(limit: Limit, queue: ConfiguredQueue) -> Iterator[Prob
 
 @dataclass(frozen=True, slots=True)
 class _InheritedLimit:
-    """The effective limit that a user or group inherits: the least amounts, and the nearest ancestor with a limit."""
+    """The limit that a user or group inherits: the least amounts of all ancestors. `queue`: the nearest one with a
+    limit."""
 
     amounts: YuniKornAmounts
     applications: int
@@ -156,7 +157,7 @@ def _check_subtree(queue: ConfiguredQueue, inherited: ChainMap[tuple[str, str], 
                 yield from _exceeds_ancestor(limit, wanted, kind, name, queue, limit_of_ancestor)
                 applications = min(filter(None, (limit.max_applications, limit_of_ancestor.applications)), default=0)
                 own[kind, name.text] = _InheritedLimit(least(wanted, limit_of_ancestor.amounts), applications, queue)
-    down = ChainMap(own, *inherited.maps)  # no copy, however many names the ancestors limit
+    down = ChainMap(own, *inherited.maps)  # without a copy of the ancestors' limits, which may be many
     for child in queue.queues:
         yield from _check_subtree(child, down)
 

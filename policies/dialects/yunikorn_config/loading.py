@@ -1,4 +1,4 @@
-"""What passes YuniKorn's validation and then fails to load: the old tree stays, with only a log entry."""
+"""Finds faults that pass YuniKorn's validation but make the load fail. The old tree remains, with only a log entry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The content of a queues.yaml, each part with its field path and its line, counted from 1."""
+"""The content of a queues.yaml. Each part has its field path and its line, counted from 1."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ DEFAULT_PARTITION = "default"
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One fault. `subject` distinguishes the faults of one field, `excess` says by how much.
+    """One fault.
 
-    `accepted`: YuniKorn's own validation accepts it, and something fails later. `follows` and `concerns` are field
-    paths of the text with the meaning that they have for a Finding. Where the cure is certain, `write` is what to write
-    at `field`, or `rename` the key that it has.
+    `subject`: distinguishes the faults of one field.
+    `excess`: by how much a number exceeds a limit.
+    `accepted`: YuniKorn's own validation accepts it, and something fails later or has no effect.
+    `follows`, `concerns`: field paths of the text; see Finding.
+    `write`, `rename`: the right value for `field`, or the right key, if the fix is certain.
     """
 
     field: str
@@ -38,7 +40,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text as written; the empty one and line 0 where the key is absent."""
+    """A text as written. If the key is absent, the text is empty and the line is 0."""
 
     text: str = ""
     field: str = ""
@@ -53,7 +55,10 @@ NONE = Text()
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredAmount:
-    """`value` is in YuniKorn's units; None where the text is not an amount; then `fault` says why."""
+    """An amount.
+
+    `value`: in YuniKorn's units; None if the text is not an amount. Then `fault` says why.
+    """
 
     written: Text
     value: int | None
@@ -64,13 +69,17 @@ Resources: TypeAlias = Mapping[str, ConfiguredAmount]
 
 
 def amounts(resources: Resources | None) -> YuniKornAmounts:
-    """The numbers, without those that cannot be read."""
+    """The values of the amounts that can be read."""
     return {name: amount.value for name, amount in (resources or {}).items() if amount.value is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What users and groups may have in a queue. `name` is its `limit`; 0 applications means no limit on them."""
+    """An entry of `limits`: how much users and groups may use in a queue.
+
+    `name`: the value of its key `limit`.
+    `max_applications`: 0 means no limit.
+    """
 
     field: str
     line: int
@@ -83,7 +92,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """What a queue gives to the dynamic queues below it."""
+    """The child template of a queue, which sets the values of dynamic queues below it."""
 
     line: int
     max_applications: int = 0
@@ -94,10 +103,13 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredQueue:
-    """A queue of the tree. `path` holds the names as written, from root.
+    """A queue of the tree.
 
-    `parent` is the flag; a queue with children is a parent without it. `guaranteed` and `maximum` are None where the
-    key is absent, but not where it is empty.
+    `path`: the names from root to this queue, as written.
+    `parent`: the flag `parent`. A queue with children is a parent even without it.
+    `guaranteed`, `maximum`: None if the key is absent; an empty mapping is not None.
+    `max_applications`: 0 means no limit.
+    `known`: the results of checks for this queue and its descendants. `replace` makes a queue without them.
     """
 
     name: str
@@ -117,7 +129,6 @@ class ConfiguredQueue:
     known: dict[Hashable, tuple[Mapping[str, int], Any]] = made(
         init=False, repr=False, compare=False, default_factory=dict
     )
-    """What checks remember of this queue and all below it; of any other content `replace` makes a queue without it."""
 
     @property
     def is_leaf(self) -> bool:
@@ -127,7 +138,7 @@ class ConfiguredQueue:
         return ".".join((self.field, *keys)) if self.field else ".".join(keys)
 
     def declared(self) -> Iterator[tuple[Resources | None, str]]:
-        """All its amounts, with what they are, for messages."""
+        """All its amounts, each with a name for messages."""
         yield self.guaranteed, f"guaranteed of {self.path}"
         yield self.maximum, f"max of {self.path}"
         if self.template is not None:
@@ -137,7 +148,7 @@ class ConfiguredQueue:
             yield limit.max_resources, f"limit {limit.name!r} of {self.path}"
 
     def walk(self) -> Iterator[ConfiguredQueue]:
-        """The queue and all below it, parents first."""
+        """The queue and its descendants, parents first."""
         yield self
         for child in self.queues:
             yield from child.walk()
@@ -145,6 +156,8 @@ class ConfiguredQueue:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
+    """The filter of a placement rule: whether it allows or denies (`type`) these users and groups."""
+
     type: Text = NONE
     users: tuple[Text, ...] = ()
     groups: tuple[Text, ...] = ()
@@ -152,6 +165,14 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class PlacementRule:
+    """A placement rule.
+
+    `name`: the kind of rule, such as `tag` or `fixed`.
+    `create`: whether the rule may create the queue.
+    `parent`: the rule that returns the parent of the queue, or None.
+    `value`: the name of a tag or a queue, for some kinds of rules.
+    """
+
     field: str
     line: int
     name: Text = NONE
@@ -161,16 +182,21 @@ class PlacementRule:
     value: Text = NONE
 
     def chain(self) -> tuple[PlacementRule, ...]:
-        """The rule that supplies the top of the path first, this rule last."""
+        """The rule and its parent rules, the topmost rule first."""
         return (*(self.parent.chain() if self.parent else ()), self)
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """`root` is the queue above all others, inserted where the text has none; None where `queues` is absent.
+    """A partition.
 
-    `limits` are the partition's own, which root takes over where it has none. `preempts`: queues win back what they are
-    guaranteed.
+    `root`: the root queue, which is inserted if the text has none; None if `queues` is absent.
+    `rules`: the placement rules.
+    `limits`: the limits of the partition. root inherits them if it has none.
+    `sort_type`, `weights`: the node sort policy and its weights.
+    `resolver`: the user group resolver.
+    `preempts`: whether queues get back their guaranteed amounts by preemption.
+    `quota_preemption`: whether the scheduler preempts after a max was lowered.
     """
 
     name: Text
@@ -187,11 +213,11 @@ class Partition:
 
     @property
     def called(self) -> str:
-        """Its name in lower case; one without a name is the default partition."""
+        """Its name in lower case. A partition without a name is `default`."""
         return self.name.text.lower() or DEFAULT_PARTITION
 
     def queue(self, path: str) -> ConfiguredQueue | None:
-        """The queue of this path, in any case of letters."""
+        """The queue with this path. The case of letters does not matter."""
         steps = path.lower().split(".")
         queue = self.root
         if queue is None or steps[0] != ROOT:
@@ -205,7 +231,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """A whole queues.yaml. `problems` are the faults of the text; what they concern counts as absent."""
+    """A whole queues.yaml. `problems`: the faults of the text. The faulty values count as absent."""
 
     partitions: tuple[Partition, ...] = ()
     problems: tuple[Problem, ...] = ()

@@ -1,4 +1,4 @@
-"""The same content some lines further down or up. What stands before the place of a change stays the very same."""
+"""Moves parts of a configuration to other lines after an edit. Parts before the edit remain the same objects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from policies.dialects.yunikorn_config.model import (
 
 
 class Move(NamedTuple):
-    """What stands in a line behind `after` is now `by` lines further down."""
+    """Lines after the line `after` are now `by` lines further down."""
 
     after: int
     by: int
@@ -30,7 +30,7 @@ class Move(NamedTuple):
 
 
 def partition(given: Partition, move: Move) -> Partition:
-    """The partition, all but its queues."""
+    """The partition with moved lines, except for those of its queues."""
     return replace(
         given,
         name=_text(given.name, move),
@@ -44,7 +44,7 @@ def partition(given: Partition, move: Move) -> Partition:
 
 
 def tree(given: ConfiguredQueue, move: Move) -> ConfiguredQueue:
-    """The queue with all below it."""
+    """The queue and its descendants with moved lines."""
     made = queue(given, move, tuple(tree(child, move) for child in given.queues))
     if given.known:
         made.known.update(given.known)
@@ -52,7 +52,7 @@ def tree(given: ConfiguredQueue, move: Move) -> ConfiguredQueue:
 
 
 def queue(given: ConfiguredQueue, move: Move, queues: tuple[ConfiguredQueue, ...]) -> ConfiguredQueue:
-    """The queue itself, with these below it."""
+    """The queue with moved lines, and with these children."""
     return ConfiguredQueue(
         given.name,
         given.path,

@@ -1,4 +1,4 @@
-"""Go's regular expressions, as far as they mean the same in Python and always end soon."""
+"""Evaluates Go's regular expressions, if they mean the same in Python and cannot take long."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def is_special(text: str) -> bool:
 
 @lru_cache(maxsize=256)
 def compiled(text: str) -> re.Pattern[str] | None:
-    """The pattern; None where Go would not compile it."""
+    """The pattern; None if Go would not compile it."""
     if _NOT_GO.search(text):
         return None
     try:
@@ -30,7 +30,8 @@ def compiled(text: str) -> re.Pattern[str] | None:
 
 
 def found(text: str, name: str) -> bool | None:
-    """Whether the pattern is found in the name; None where that could take long, which Go's patterns never do."""
+    """Whether the pattern is found in the name. None if the search could take long in Python, as it never does in
+    Go."""
     pattern = compiled(text)
     if pattern is None:
         return False

@@ -1,4 +1,4 @@
-"""Where YuniKorn places an application: the queue that the placement rules give, or why it is rejected."""
+"""Computes the queue in which YuniKorn's placement rules put an application, or the reason of a rejection."""
 
 from __future__ import annotations
 
@@ -19,16 +19,21 @@ NO_MATCH = "no placement rule matched"
 
 
 class Rejected(ValueError):
-    """A rule that fails rejects the application at once; the text says why."""
+    """A rule failed, so the application is rejected at once. The message says why."""
 
 
 class Undecided(ValueError):
-    """The result of the rules is not known here; the text says why."""
+    """The result of a rule cannot be computed here. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportedApplication:
-    """What the shim reports about an application. `queue` is empty where the pod names none."""
+    """An application as the shim reports it.
+
+    `queue`: the requested queue; empty if the Pod names none.
+    `user`, `groups`: the user who submitted it, and the user's groups.
+    `tags`: the tags that the shim adds, by name.
+    """
 
     queue: str = ""
     user: str = ""
@@ -36,21 +41,25 @@ class ReportedApplication:
     tags: Mapping[str, str] = field(default_factory=dict)
 
     def tag(self, name: str) -> str:
-        """The tag's value, with its name in any case of letters; empty where there is none."""
+        """The value of the tag; empty if it is absent. The case of letters in `name` does not matter."""
         return next((text for key, text in self.tags.items() if key.lower() == name.lower()), "")
 
     @property
     def forced(self) -> bool:
-        """Its pods run already, after a restart of the scheduler."""
+        """Whether its Pods run already, which happens after a restart of the scheduler."""
         return self.tag(FORCED) == "true"
 
 
 @dataclass(frozen=True, slots=True)
 class QueuePlacement:
-    """`queue` is empty where the application is rejected, for `reason`.
+    """The result of the placement rules for an application.
 
-    `rule` is the index of the rule that decided, None for the fallback. `passed` says for each earlier rule why it did
-    not match. `created`: the queue does not exist and is created. `decided` is False where the result is not known.
+    `queue`: the path of the queue; empty if the application is rejected.
+    `reason`: the reason of a rejection.
+    `rule`: the index of the rule that decided; None for the fallback.
+    `passed`: for each earlier rule, why it did not match.
+    `created`: whether the queue does not exist yet and is created.
+    `decided`: False if the result is not known.
     """
 
     queue: str = ""
@@ -62,14 +71,14 @@ class QueuePlacement:
 
 
 class ExistingQueues(Protocol):
-    """The queues that exist, dynamic ones among them if they are known. Paths are in lower case."""
+    """The queues that exist, with dynamic ones if these are known. Paths are in lower case."""
 
     def exists(self, path: str) -> bool: ...
 
     def is_leaf(self, path: str) -> bool: ...
 
     def may_submit(self, path: str, application: ReportedApplication) -> bool:
-        """Whether the ACL of this queue, or of one above it, lets the application submit."""
+        """Whether the ACL of this queue or of an ancestor allows the application."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +113,8 @@ def _allows(text: Text, application: ReportedApplication) -> bool:
 
 
 def placed(rules: Sequence[PlacementRule], queues: ExistingQueues, application: ReportedApplication) -> QueuePlacement:
-    """The first rule that gives a queue that may be used; after the last one the queue `root.default` if it exists."""
+    """Apply the rules: the first one that returns a usable queue decides. Without one, `root.default` is used if it
+    exists."""
     passed: list[str] = []
     for number, rule in enumerate(rules or (PlacementRule("", 0, name=Text(PROVIDED)),)):
         label = f"rule {number + 1} ({rule.name.text})"
@@ -126,7 +136,7 @@ def placed(rules: Sequence[PlacementRule], queues: ExistingQueues, application: 
 
 
 def _into(path: str, queues: ExistingQueues, rule: int | None, passed: Sequence[str]) -> QueuePlacement:
-    """A queue cannot be created below a leaf: that rejects the application."""
+    """The placement in this queue; a rejection if it would have to be created below a leaf."""
     above = _nearest(path, queues)
     if above != path and queues.is_leaf(above):
         return QueuePlacement(reason=f"{path} cannot be created: {above} is a leaf", rule=rule, passed=tuple(passed))
@@ -134,7 +144,7 @@ def _into(path: str, queues: ExistingQueues, rule: int | None, passed: Sequence[
 
 
 def _lack(path: str, queues: ExistingQueues, application: ReportedApplication) -> str | None:
-    """Why the queue that a rule gave is not used; None where it is."""
+    """Why the queue that a rule returned cannot be used; None if it can."""
     if path.lower() == RECOVERY_QUEUE:
         return f"gives {path}, which is for recovery only"
     above = _nearest(path, queues)
@@ -146,7 +156,7 @@ def _lack(path: str, queues: ExistingQueues, application: ReportedApplication) -
 
 
 def _nearest(path: str, queues: ExistingQueues) -> str:
-    """The path, or the nearest above it that exists."""
+    """The path of the queue if it exists, else of its nearest existing ancestor."""
     while not queues.exists(path) and "." in path:
         path = path.rpartition(".")[0]
     return path
@@ -156,7 +166,7 @@ def _nearest(path: str, queues: ExistingQueues) -> str:
 
 
 def candidate(rule: PlacementRule, queues: ExistingQueues, application: ReportedApplication) -> str:
-    """The path that the rule gives, empty where it does not match. Raises Rejected and Undecided."""
+    """The path that the rule returns; empty if it does not match. Raises Rejected and Undecided."""
     kind = rule.name.text.strip().lower()
     value = {
         PROVIDED: application.queue,
@@ -195,7 +205,7 @@ def _check_name(name: str) -> None:
 
 
 def passes(condition: Filter, application: ReportedApplication) -> bool:
-    """Whether the filter lets the rule run for this user. Raises Undecided."""
+    """Whether the filter allows the rule for this user. Raises Undecided."""
     allow = condition.type.text.lower() != "deny"
     if not condition.users and not condition.groups:
         return allow

@@ -1,4 +1,4 @@
-"""Placement rules that YuniKorn refuses (R1-R6), and those that it accepts but cannot use."""
+"""Finds placement rules that YuniKorn refuses (checks R1 to R6), and rules that it accepts but cannot use."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _RULE_NAME = re.compile(r"[_a-zA-Z][a-zA-Z0-9_]*").fullmatch
 
 
 def placement_rules(partition: Partition) -> Iterator[Problem]:
-    """All of R1-R6, and what only fails at load or when an application comes."""
+    """The faults of R1 to R6, and faults that have an effect only when YuniKorn loads the rules or places an
+    application."""
     for number, top in enumerate(partition.rules):
         broken = False
         for rule in top.chain():
@@ -39,7 +40,7 @@ def placement_rules(partition: Partition) -> Iterator[Problem]:
 
 
 def rule_by_itself(rule: PlacementRule) -> Iterator[Problem]:
-    """R1-R3 of one rule, without its parent."""
+    """The faults of R1 to R3 of one rule, without its parent rule."""
     if not _RULE_NAME(rule.name.text):
         message = f"{rule.name.text!r} is not a placement rule"
         fix, meant = choice(rule.name.text, KNOWN)
@@ -48,7 +49,7 @@ def rule_by_itself(rule: PlacementRule) -> Iterator[Problem]:
 
 
 def rule_filter(condition: Filter) -> Iterator[Problem]:
-    """R2 and R3. In a list of several, YuniKorn ignores what is not a name."""
+    """The faults of R2 and R3. In a list of several entries, YuniKorn ignores those that are not names."""
     if condition.type.text.lower() not in ("", "allow", "deny"):
         message = f"{condition.type.text!r} is not a filter type"
         fix, meant = choice(condition.type.text, ("allow", "deny"))
@@ -63,7 +64,8 @@ def rule_filter(condition: Filter) -> Iterator[Problem]:
 
 
 def _unusable(rule: PlacementRule) -> Iterator[Problem]:
-    """What makes the loader refuse all rules: the old ones stay, and after a restart there are none."""
+    """Faults that make the loader refuse all rules. The old rules remain, and after a restart there are
+    none."""
     name, value = rule.name.text.strip().lower(), rule.value.text.strip()
     outcome = "YuniKorn's validation accepts it, but the load fails, and after a restart no application is placed"
     if _RULE_NAME(rule.name.text) and name not in KNOWN:
@@ -90,11 +92,11 @@ def _fixed_value(rule: PlacementRule, value: str, outcome: str) -> Iterator[Prob
         yield Problem(at, rule.value.line, message, f"use {NAME_RULE}", subject="name", accepted=True)
 
 
-# -- the path that does not depend on the application ------------------------------------------------------------------
+# -- paths that do not depend on the application -----------------------------------------------------------------------
 
 
 def fixed_path(top: PlacementRule, number: int, root: ConfiguredQueue) -> Iterator[Problem]:
-    """R4-R6 of a chain whose topmost rule is spelt exactly `fixed`."""
+    """The faults of R4 to R6 of a chain whose topmost rule has exactly the name `fixed`."""
     steps: list[str] = []
     dynamic = False
     for rule in top.chain():
@@ -118,7 +120,7 @@ def fixed_path(top: PlacementRule, number: int, root: ConfiguredQueue) -> Iterat
 def _walked(
     top: PlacementRule, label: str, path: Sequence[str], dynamic: bool, root: ConfiguredQueue
 ) -> Iterator[Problem]:
-    """The path through the queues; names have to match exactly."""
+    """Follow the path through the queues. Names have to match exactly."""
     at, line = f"{top.field}.value" if top.value.line else top.field, top.line
     level: tuple[ConfiguredQueue, ...] = (root,)
     last: ConfiguredQueue | None = None
@@ -153,7 +155,7 @@ def _missing(path: Sequence[str], level: Sequence[ConfiguredQueue]) -> str:
 
 
 def passed_over(condition: Filter) -> Iterator[Text]:
-    """Entries of longer lists that are not names, which YuniKorn ignores."""
+    """The entries that YuniKorn ignores: in a list of several, those that are not names."""
     for names, fits in ((condition.users, user_fits), (condition.groups, group_fits)):
         if len(names) > 1:
             yield from (name for name in names if not fits(name.text))

@@ -1,4 +1,4 @@
-"""The sums and bounds of a tree: guaranteed, max and maxapplications."""
+"""Checks the sums and limits of a tree: guaranteed, max and maxapplications."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SUFFIXES = {suffix + "i": 1024**power for power, suffix in enumerate("KMGTPE", 
 
 
 def amount_text(resource: str, amount: int) -> str:
-    """An amount as a user would write it in queues.yaml: the shortest exact text."""
+    """The shortest exact text for an amount in queues.yaml."""
     if resource == VCORE:
         if amount % 1000:
             return f"{amount}m"
@@ -34,7 +34,7 @@ def written(resources: Resources | None, name: str) -> str:
 
 
 def whole(resources: Resources | None, name: str) -> tuple[str, ...]:
-    """The field of all amounts that this one is among."""
+    """The path of the mapping that has this amount, as a tuple."""
     return fields.enclosing((resources or {})[name].written.field)[1:2]
 
 
@@ -71,17 +71,14 @@ def _above_own_max(
 
 @dataclass(frozen=True, slots=True)
 class _Most:
-    """The smallest max on the path so far, and whose it is."""
+    """The smallest max of the ancestors for one type, and the queue that has it."""
 
     amount: int
     queue: ConfiguredQueue
 
 
 def max_above_parent(root: ConfiguredQueue) -> Iterator[Problem]:
-    """Check each max against the smallest max of the ancestors.
-
-    Child templates are checked too; YuniKorn does not check them.
-    """
+    """Check each max against the smallest max of the ancestors. Child templates, too, which YuniKorn does not check."""
     yield from _max_below(root, {})
 
 
@@ -130,7 +127,11 @@ def _above_most(
 
 @dataclass(frozen=True, slots=True)
 class _Sums:
-    """What a queue counts for at its parent: as YuniKorn counts, and with what its own guarantee hides."""
+    """The guaranteed amounts with which a queue counts at its parent.
+
+    `counted`: as YuniKorn counts them.
+    `whole`: with the amounts of descendants that YuniKorn misses; see `guaranteed_above_queue`.
+    """
 
     counted: YuniKornAmounts
     whole: YuniKornAmounts
@@ -179,9 +180,11 @@ def _guaranteed_beside_and_below(queue: ConfiguredQueue, most: YuniKornAmounts) 
 
 
 class Promised(NamedTuple):
-    """What a queue counts for at its parent, and by path what the children of it and of each leaf below are guaranteed.
+    """The guaranteed amounts of a subtree.
 
-    `parents` are those of its children that have children.
+    `counted`: the amounts with which the queue counts at its parent.
+    `below`: by path of this queue and of its leaf children, the sum that is guaranteed to the children.
+    `parents`: the same for its children that have children.
     """
 
     counted: YuniKornAmounts
@@ -213,7 +216,7 @@ def _promised(queue: ConfiguredQueue) -> Promised:
 
 
 def promised_below(promised: Promised, found: dict[str, YuniKornAmounts]) -> None:
-    """What the children of each queue are guaranteed, by the queue's path in lower case."""
+    """Add to `found` the sum that is guaranteed to the children of each queue, by the queue's path in lower case."""
     for parent in promised.parents:
         promised_below(parent, found)
     found.update(promised.below)
@@ -254,7 +257,7 @@ def _exceeded(
 
 
 def applications_above_queue(root: ConfiguredQueue) -> Iterator[Problem]:
-    """Check that below a queue with maxapplications every child has its own, which is not larger."""
+    """Check that each child of a queue with maxapplications has a maxapplications that is not larger."""
     return throughout(root, _applications_within)
 
 

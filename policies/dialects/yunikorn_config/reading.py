@@ -1,4 +1,4 @@
-"""The configuration of a text: read from zero, or from the last text and what differs."""
+"""Reads a queues.yaml: as a whole, or from the difference to a text that was read before."""
 
 from __future__ import annotations
 
@@ -9,24 +9,25 @@ from policies.dialects.yunikorn_config.edits import difference, edited
 from policies.dialects.yunikorn_config.model import Config
 
 _LARGE = 2**12
-"""The length from which a search for the difference pays, in characters; a shorter one is read in 3 ms."""
+"""The least length in characters of a text for which it is worth to search for the difference. A shorter text is read
+in 3 ms."""
 _KEPT = 4
-"""A cluster has one tree, and changes to it that are being judged."""
+"""How many texts are remembered: the tree of the cluster, and the changes of it that are being judged."""
 
 _last: tuple[DecodedText, ...] = ()
 
 
-@lru_cache(maxsize=8)  # all rules read the same one or two texts of a request
+@lru_cache(maxsize=8)  # all rules read the same one or two texts
 def read_config(text: str) -> Config:
-    """The configuration that the text holds; the faults of the text itself are in `problems`.
+    """Read the configuration. The faults of the text itself are in its `problems`.
 
-    Only the first document counts, and a text without one has no partitions. Costs what differs from a text that was
-    read lately where that is within one queue, and else the length of the text.
+    Only the first document counts, and a text without a document has no partitions. If the text differs from a
+    remembered one within one queue, only that queue is parsed.
     """
     global _last
     if len(text) < _LARGE:
         return read_whole(text).config
     nearest = min(_last, key=lambda last: difference(last.text, text).size, default=None)
     found = (edited(nearest, text) if nearest else None) or read_whole(text)
-    _last = (found, *_last[: _KEPT - 1])  # another thread may do so at this moment: then one of the two is not kept
+    _last = (found, *_last[: _KEPT - 1])  # if two threads do this at once, one of the texts is not remembered
     return found.config

@@ -1,7 +1,7 @@
-"""Arithmetic on amounts as YuniKorn's core does it: sparse, and never beyond 64 bits.
+"""Arithmetic on amounts as in YuniKorn's core, with results clamped to 64 bits.
 
-A missing type counts as 0 unless an operation says otherwise. None means no amounts at all, which some operations
-distinguish from empty amounts. Source: YuniKorn core, `pkg/common/resources`.
+A missing type counts as 0 unless a function says otherwise. None means that there are no amounts. Some functions
+distinguish None from empty amounts. Source: YuniKorn core, `pkg/common/resources`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def plus(left: YuniKornAmounts | None, right: YuniKornAmounts | None) -> dict[st
 
 
 def minus(left: YuniKornAmounts | None, right: YuniKornAmounts | None) -> dict[str, int]:
-    """May go below 0."""
+    """The difference of each type, which may be below 0."""
     left, right = left or {}, right or {}
     return {name: bounded(left.get(name, 0) - right.get(name, 0)) for name in _names(left, right)}
 
@@ -50,17 +50,17 @@ def total(every: Iterable[YuniKornAmounts]) -> dict[str, int]:
 
 
 def times(amounts: YuniKornAmounts | None, factor: int | float) -> dict[str, int]:
-    """Each amount, cut towards 0 where the factor is a fraction; nothing at all for the factor 0."""
+    """Each amount times the factor, rounded towards 0; empty for the factor 0."""
     if not factor:
         return {}
     return {name: bounded(int(amount * factor)) for name, amount in (amounts or {}).items()}
 
 
-# -- the smaller, the larger -------------------------------------------------------------------------------------------
+# -- minimum and maximum -----------------------------------------------------------------------------------------------
 
 
 def least(left: YuniKornAmounts | None, right: YuniKornAmounts | None) -> dict[str, int]:
-    """The smaller amount of each type; if only one side names a type, that amount."""
+    """The smaller amount of each type. If only one side has a type, its amount."""
     left, right = left or {}, right or {}
     return {name: min(side[name] for side in (left, right) if name in side) for name in _names(left, right)}
 
@@ -80,7 +80,7 @@ def is_zero(amounts: YuniKornAmounts | None) -> bool:
 
 
 def is_positive(amounts: YuniKornAmounts | None) -> bool:
-    """Whether no amount is below zero, and at least one above."""
+    """Whether no amount is below zero, and at least one is above."""
     return not is_zero(amounts) and not has_negative(amounts)
 
 
@@ -89,15 +89,15 @@ def has_negative(amounts: YuniKornAmounts | None) -> bool:
 
 
 def over(wanted: YuniKornAmounts, limit: YuniKornAmounts) -> list[str]:
-    """The types whose amount is above the limit; a type that it does not name is unlimited."""
+    """The types whose amount exceeds the limit. A type that the limit does not name is unlimited."""
     return sorted(name for name, amount in wanted.items() if name in limit and amount > max(0, limit[name]))
 
 
-# -- the form in which the shim hands amounts over ---------------------------------------------------------------------
+# -- the form in which the shim sends amounts --------------------------------------------------------------------------
 
 
 def from_tag(text: str) -> dict[str, int]:
-    """The amounts of `{"resources":{"vcore":{"value":4000}}}`. Raises ValueError."""
+    """Read amounts such as `{"resources":{"vcore":{"value":4000}}}`. Raises ValueError."""
     parsed = json.loads(text)
     values = parsed.get("resources") if isinstance(parsed, dict) else parsed
     if not isinstance(values if values is not None else {}, dict) or not isinstance(parsed, dict | None):

@@ -1,6 +1,7 @@
-"""Settings that YuniKorn ignores: it refuses nothing, and nothing happens.
+"""Finds settings that YuniKorn accepts and ignores.
 
-Properties of queues, names in ACLs and filters, resource types that no pod requests, a max that is not a limit.
+These are properties of queues, names in ACLs and filters, resource types that no pod requests, and a max without
+effect.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _DURATION = re.compile(r"[-+]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μ
 
 
 def is_duration(text: str) -> bool:
-    """Go's text for a duration: 15m, 1h30m, 0."""
+    """Whether Go reads the text as a duration, such as 15m, 1h30m or 0."""
     return len(text) <= 100 and _DURATION(text) is not None
 
 
@@ -65,11 +66,11 @@ PROPERTIES: Mapping[str, tuple[Callable[[str], bool], str, str]] = {
     "preemption.delay": (_positive, "a duration such as 30s", "30s"),
     QUOTA_DELAY: (_not_negative, "a duration such as 30s", "0, which is off"),
 }
-"""The settings by key: whether a value is valid, what is valid, and the value that YuniKorn uses otherwise."""
+"""The known settings: a test for valid values, a description of them, and the value that YuniKorn uses otherwise."""
 
 
 def ignored(config: Config) -> Iterator[Problem]:
-    """Everything that has no effect; none of it is refused by YuniKorn."""
+    """All settings without effect. YuniKorn refuses none of them."""
     for partition in config.partitions:
         if partition.root is None:
             continue
@@ -89,7 +90,7 @@ def _ignored_of(queue: ConfiguredQueue) -> Iterator[Problem]:
 
 
 def _ignored_without_preemption(queue: ConfiguredQueue) -> Iterator[Problem]:
-    """Settings without effect, because the partition does not preempt for quota."""
+    """Settings without effect because the partition does not preempt for quota."""
     yield from _ignored_of(queue)
     yield from _quota_delay(queue)
 
@@ -103,7 +104,9 @@ def _partition(partition: Partition) -> Iterator[Problem]:
         message = f"{partition.resolver.text!r} is not a user group resolver: YuniKorn uses none"
         fix, meant = choice(partition.resolver.text, [each for each in RESOLVERS if each])
         yield replace(_problem(partition.resolver, message, fix, "resolver"), write=meant)
-    if partition.root is not None and "queues" not in partition.root.field:  # YuniKorn puts a root above them
+    if (
+        partition.root is not None and "queues" not in partition.root.field
+    ):  # the text has no root, so YuniKorn adds one
         for queue in partition.root.queues:
             if only(queue.name, [ROOT]):
                 message = f"the queue {queue.name} is below a root that YuniKorn adds: only root itself is the root"
@@ -155,7 +158,7 @@ def _quota_delay(queue: ConfiguredQueue) -> Iterator[Problem]:
 
 
 def quota_without_effect(config: Config) -> Iterator[Problem]:
-    """A max of only zeros, which YuniKorn treats as no max, and types that no pod requests."""
+    """Quota without effect: a max of only zeros, which YuniKorn ignores, and types that no pod requests."""
     for root in config.roots:
         yield from throughout(root, _quota_without_effect_of)
 
@@ -179,7 +182,7 @@ def _nothing_but_zeros(maximum: Resources | None, whose: str) -> Iterator[Proble
 
 
 def _cpu(resources: Resources | None, whose: str) -> Iterator[Problem]:
-    """The Kubernetes name of what YuniKorn calls vcore."""
+    """Types with Kubernetes' name or a wrong spelling, where YuniKorn has vcore or memory."""
     for name, amount in (resources or {}).items():
         if _is_vcore(name):
             message = f"{whose} names {name}={amount.written.text}; YuniKorn calls it vcore, and no pod requests {name}"
@@ -198,7 +201,7 @@ def _is_vcore(name: str) -> bool:
 
 
 def _unrequested(resources: Resources | None, whose: str) -> Iterator[Problem]:
-    """Types that no pod requests, except for those that are another spelling of vcore and memory."""
+    """Types that no pod requests, except for other spellings of vcore and memory."""
     for name, amount in (resources or {}).items():
         if name == VCORE or _is_vcore(name) or name.lower() == "memory":
             continue

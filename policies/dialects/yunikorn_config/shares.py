@@ -1,4 +1,4 @@
-"""Shares of use, by which YuniKorn orders queues and applications.
+"""Shares of usage, by which YuniKorn orders queues and applications.
 
 Source: YuniKorn core, `pkg/common/resources`.
 """
@@ -13,9 +13,9 @@ from policies.dialects.yunikorn_config.resources import YuniKornAmounts
 def shares(
     used: YuniKornAmounts | None, whole: YuniKornAmounts | None, types: Collection[str] | None = None
 ) -> list[float]:
-    """The share of each type, the smallest first; for a type that the whole lacks, the amount itself.
+    """The share of each type, the smallest first. For a type that `whole` lacks, the share is the used amount.
 
-    `types` are those that count, all of them where it is None.
+    `types`: the types that count; None means all.
     """
     parts = []
     for name, amount in (used or {}).items():
@@ -26,9 +26,10 @@ def shares(
 
 
 def fair_share(used: YuniKornAmounts | None, guaranteed: YuniKornAmounts | None, most: YuniKornAmounts | None) -> float:
-    """The largest part of what is guaranteed, or of the most where nothing is guaranteed of a type; 0 at least.
+    """The largest ratio of used to guaranteed over all types, and at least 0.
 
-    Of a type whose measure is 0 or less, any use is all of it.
+    If nothing is guaranteed of a type, its maximum, `most`, counts instead. If that is 0 or less, any usage has the
+    ratio 1.
     """
     parts = [0.0]
     for name, amount in (used or {}).items():

@@ -1,7 +1,5 @@
-"""Faults of the structure that YuniKorn's validation refuses: partitions, the root, names, ACLs, amounts, node sorting.
-
-Each check yields every fault.
-"""
+"""Finds faults of the structure that YuniKorn's validation refuses: partitions, root, names, ACLs, amounts and node
+sorting. Each check yields all faults."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ NAME_RULE = "1 to 64 of the characters a-z A-Z 0-9 - _ : # / @"
 
 
 def structure(config: Config) -> Iterator[Problem]:
-    """All of it, with the faults of the text itself."""
+    """All faults of the structure and of the text itself."""
     yield from config.problems
     yield from _duplicate_partitions(config)
     for partition in config.partitions:
@@ -44,7 +42,7 @@ def _duplicate_partitions(config: Config) -> Iterator[Problem]:
 
 
 def partition_structure(partition: Partition) -> Iterator[Problem]:
-    """`queues` is there, root has no resources, and limits are in one place only."""
+    """Check that `queues` exists, that root has no resources, and that limits are in one place only."""
     at, root = partition.field, partition.root
     if root is None:
         message = f"partition {partition.called} has no queues"
@@ -74,7 +72,7 @@ def _plain(limits: tuple[Limit, ...]) -> list[object]:
 
 
 def queue_structure(root: ConfiguredQueue) -> Iterator[Problem]:
-    """ACLs of the queue and all below it, and the names of those below it."""
+    """Faults of ACLs of the queue and its descendants, and of the descendants' names."""
     return throughout(root, _acls_and_names)
 
 
@@ -100,7 +98,7 @@ def _names(queue: ConfiguredQueue) -> Iterator[Problem]:
 
 
 def amounts_read(root: ConfiguredQueue) -> Iterator[Problem]:
-    """Amounts of guaranteed and max that cannot be read."""
+    """Amounts in guaranteed and max that cannot be read."""
     return throughout(root, _amounts_of)
 
 
@@ -119,7 +117,7 @@ def bad_amounts(resources: Resources | None, whose: str, subject: str) -> Iterat
 
 
 def _correction(resource: str, text: str) -> str | None:
-    """The amount that an invalid text certainly means, as queues.yaml has it; None if only its author knows."""
+    """The amount that an invalid text certainly means, in the form of queues.yaml; None if it is not certain."""
     meant = correction(text)
     if meant is None:
         return None

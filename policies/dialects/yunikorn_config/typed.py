@@ -1,4 +1,4 @@
-"""Reads YAML nodes as strings, numbers, lists and mappings, as Go's strict decoder does, and collects all faults."""
+"""Reads YAML nodes as strings, numbers, lists and mappings, as Go's strict decoder does. Collects all faults."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from policies.text.yaml_scalars import resolve
 T = TypeVar("T")
 
 MAX_NODES = 200_000
-"""Values that are read at most; an alias counts each time it is used."""
+"""The most values that are read. The values of an alias count each time it is used."""
 
 _UINT64_MAX = 2**64 - 1
 _BOOLEANS = {"true": True, "false": False}
@@ -25,7 +25,7 @@ _DIGITS = re.compile(r"0|[1-9][0-9]{0,17}").fullmatch
 
 
 class Faults:
-    """Values of the wrong type."""
+    """The faults that were found, and the number of values that were read."""
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
@@ -39,14 +39,14 @@ class Faults:
         return MAX_NODES - self._left
 
     def visit(self, node: Node) -> None:
-        """Count one value. Raises BadText where aliases make too many of them."""
+        """Count one value. Raises BadText if aliases repeat too many."""
         self._left -= 1
         if self._left < 0:
             raise BadText(node.offset, f"more than {MAX_NODES} values, counting what aliases repeat")
 
 
 class Fields:
-    """The keys of one mapping, each read once; `done` reports those that were not read."""
+    """The keys of one mapping, each read once. `done` reports the keys that were not read."""
 
     def __init__(self, node: Node | None, at: str, faults: Faults):
         self.at = at
@@ -73,7 +73,7 @@ class Fields:
             self._values[key.text] = (key, value)
 
     def _merge(self, value: Node) -> None:
-        """The keys that `<<` merges in; keys of the mapping itself come later or win."""
+        """Add the keys that `<<` merges in. Keys of the mapping itself replace them."""
         for source in value.items if isinstance(value, SequenceNode) else (value,):
             if not isinstance(source, Mapping):
                 message = "`<<` takes a mapping or a list of mappings"
@@ -90,7 +90,7 @@ class Fields:
         return fields.join(self.at, key)
 
     def node(self, key: str) -> Node | None:
-        """The value, None where the key is absent or null."""
+        """The value; None if the key is absent or null."""
         self._known.append(key)
         found = self._values.get(key)
         return None if found is None or _is_null(found[1]) else found[1]
@@ -115,7 +115,7 @@ class Fields:
         return absent
 
     def count(self, key: str) -> int:
-        """A whole number from 0 to what 64 bits hold."""
+        """A whole number from 0 up to 64 bits; 0 if it is absent."""
         node = self.node(key)
         if node is None:
             return 0
@@ -128,7 +128,7 @@ class Fields:
         return int(number)
 
     def inner(self, key: str) -> Fields | None:
-        """The mapping under the key, None where there is none."""
+        """The mapping at the key; None if it is absent."""
         node = self.node(key)
         return None if node is None else Fields(node, self.path(key), self._faults)
 
@@ -136,7 +136,7 @@ class Fields:
         return self.listed(key, lambda node, at: text(node, at, self._faults)) or ()
 
     def listed(self, key: str, make: Callable[[Node, str], T]) -> tuple[T, ...] | None:
-        """The items of the list under the key, None where the key is absent or null."""
+        """The items of the list at the key; None if the key is absent or null."""
         node = self.node(key)
         if node is None:
             return None
@@ -148,7 +148,7 @@ class Fields:
         return tuple(make(item, f"{at}[{number}]") for number, item in enumerate(node.items))
 
     def every(self) -> Iterable[tuple[str, Text]]:
-        """All keys of a free mapping with their texts; a null is an empty text."""
+        """All keys with their texts, for a mapping whose keys are free. A null is an empty text."""
         for key, (scalar, node) in self._values.items():
             self._known.append(key)
             if _is_null(node):
@@ -174,7 +174,7 @@ class Fields:
 
 
 def text(node: Node, at: str, faults: Faults) -> Text:
-    """Numbers and booleans count by their text; null is the empty text."""
+    """The text of a scalar, also of a number or boolean. A null is an empty text."""
     faults.visit(node)
     if isinstance(node, Scalar):
         return Text("" if node.value is None else node.text, at, node.line)

@@ -1,4 +1,4 @@
-"""YuniKorn's whole validation in one place: what `validate-conf` answers, with every reason at once."""
+"""The whole validation of YuniKorn, as its endpoint `validate-conf` does it, but with all faults at once."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ def problems(config: Config) -> Iterator[Problem]:
 
 
 def refusals(config: Config) -> list[Problem]:
-    """What YuniKorn itself refuses; it reports only the first."""
+    """The problems that make YuniKorn refuse the text. YuniKorn itself reports only the first one."""
     return [problem for problem in problems(config) if not problem.accepted]

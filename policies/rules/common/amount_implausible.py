@@ -23,7 +23,7 @@ from policies.model.quantity import Quantity
 
 Thing = TypeVar("Thing", bound=KubeObject)
 _Keeper: TypeAlias = Pod | OtherWork | QueuedJob
-"""What keeps its odd amounts in place of what it was read from."""
+"""The objects that keep their odd amounts, since they do not keep the fields that these were read from."""
 
 
 @rule(
@@ -36,13 +36,14 @@ _Keeper: TypeAlias = Pod | OtherWork | QueuedJob
     denies_some=True,
 )
 def amount_implausible(proposal: Proposal) -> Iterator[Finding]:
-    """An amount, or the resource that it is of, is almost surely not the one that was meant.
+    """An amount or a resource name is most likely a mistake.
 
     Why it is reported: `m` is a thousandth, so `memory: 36m` is less than a byte, and `cpu: 9Gi` is nine thousand
-    million cores. The API server accepts both. It refuses Pods that ask for a fraction of a device, so there it is an
-    error. It also refuses resources such as `memroy`, while `nvidia.com/gpus` waits for a device that no node has. The
-    memory of a SparkApplication is written as for Java, where `512m` is 512 MiB: it is not judged. For
-    YuniKorn's annotations see quota-without-effect.
+    million cores. The API server accepts both. It refuses Pods that request a fraction of a device or a resource such
+    as
+    `memroy`, so for Pods these are errors. A Pod that requests `nvidia.com/gpus` waits for a device that no node has.
+    The memory of a SparkApplication is written as for Java, where `512m` is 512 MiB, so it is not judged. The rule
+    quota-without-effect judges YuniKorn's annotations.
     Example: `memory: 36m`; `nvidia.com/gpus: 1`; `cpu: 9Gi`; `nvidia.com/gpu: 500m` in a pod template.
     Fix: write the unit or the name that was meant: `36Mi`, `nvidia.com/gpu: 1`, `9`, `1`.
     """
@@ -62,7 +63,7 @@ def amount_implausible(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _patch(found: OddAmount) -> Patch:
-    """The resource under the name that is meant: the key of its amount, or the name in a list of Kueue's."""
+    """The patch that writes the name that is meant: the key of an amount, or a name in a list of Kueue."""
     is_key = found.field.endswith((f".{found.resource}", f"[{found.resource}]"))
     return rename(found.field, found.likely_name) if is_key else write(found.field, found.likely_name or None)
 
@@ -110,7 +111,7 @@ def _odd(keeper: _Keeper) -> tuple[OddAmount, ...]:
 
 
 def _specs(proposal: Proposal) -> Iterator[tuple[Ref, str, Mapping[str, Any]]]:
-    """The pods of work whose pods are new: the path and content of their spec."""
+    """The pod specs of work whose pods are new, each with its path."""
     for job in _renewed(proposal, QueuedJob, lambda job: job.pod_sets):
         for pods in job.pod_sets:
             yield job.ref, f"{pods.at}.spec", mapping(pods.template.get("spec"))
@@ -123,7 +124,7 @@ def _specs(proposal: Proposal) -> Iterator[tuple[Ref, str, Mapping[str, Any]]]:
 
 
 def _renewed(proposal: Proposal, kind: type[Thing], part: Callable[[Thing], object]) -> Iterator[Thing]:
-    """The objects of this type that are new, or whose part is."""
+    """The objects of this type that are new, or in which this part is new."""
     for before, now in proposal.changed(kind):
         if before is None or part(before) != part(now):
             yield now
@@ -134,14 +135,14 @@ def _three(queue: Queue) -> tuple[Mapping[str, Quantity], ...]:
 
 
 def _names(node: KueueNode) -> Iterator[tuple[str, str]]:
-    """The fields of all names of resources, with the names."""
+    """All names of resources, each with its field."""
     for group in node.groups:
         yield from ((group.covered_field(index), name) for index, name in enumerate(group.covered_resources))
     yield from ((quota.field("name"), quota.name) for _, quota in node.quotas())
 
 
 def _quotas(node: KueueNode) -> Iterator[tuple[str, str, Quantity]]:
-    """Each amount with its field and resource."""
+    """All amounts, each with its field and resource."""
     for _, quota in node.quotas():
         keys = ("nominalQuota", "borrowingLimit", "lendingLimit")
         for key, quantity in zip(keys, (quota.nominal, quota.borrowing_limit, quota.lending_limit), strict=True):

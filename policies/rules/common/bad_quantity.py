@@ -39,7 +39,7 @@ _WEIGHT = "fairSharing.weight"
 
 
 def _bad_weight(obj: str) -> str:
-    """Kueue refuses one nano too: it divides by the weight in that unit."""
+    """A CEL condition for a weight that Kueue refuses. One nano is too small, since Kueue divides by it."""
     weight = f"{obj}.spec.{_WEIGHT}"
     small = f"{quantity(weight)}.isGreaterThan(quantity('0')) && {quantity(weight)}.isLessThan(quantity('2n'))"
     return f"({obj}.?spec.?fairSharing.?weight.hasValue() && (!{amount(weight)} || ({small})))"
@@ -67,7 +67,7 @@ def bad_quantity(proposal: Proposal) -> Iterator[Finding]:
     """A quantity cannot be read, or is negative.
 
     Why it is refused: an amount that cannot be read neither limits nor guarantees anything, and nobody notices until
-    work is stuck or a quota is gone. Resources that come in whole units, such as pods and devices, have no fractions.
+    work is stuck or a quota is gone. Pods and devices are counted in whole units, so a fraction of them is refused.
     Example: `memory: 64MiB`, `cpu: -1`, `nvidia.com/gpu: 500m`.
     Fix: write a Kubernetes quantity, such as `64Mi`, `500m` or `1`.
     """

@@ -11,7 +11,7 @@ from policies.model.change import Occasion
 from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Action, Cause, Finding, Profile, kind_field
 from policies.model.objects import Node
 
-_NAMED = 10  # children that a message lists; the rest are counted
+_NAMED = 10  # the most children that a message lists; the others are counted
 
 
 @rule(
@@ -23,15 +23,17 @@ _NAMED = 10  # children that a message lists; the rest are counted
 def delete_with_children(proposal: Proposal) -> Iterator[Finding]:
     """A node is deleted while other nodes still have it as their parent.
 
-    Why it is refused: a deleted Cohort lives on as a bare name without quota, limits or a parent, so its children lose
-    all three at once. A Volcano queue without its parent stops the scheduler.
+    Why it is refused: a deleted Cohort remains as an implicit Cohort without quota, limits or a parent, so its children
+    lose all three at once. A Volcano queue without its parent stops the scheduler.
     Example: deleting Cohort `eng` while ClusterQueue `ml` has `cohortName: eng`.
-    Fix: move or delete the children first, or in the same change set. A node on a cycle may be deleted: that repairs
+    Fix: move or delete the children first, or in the same change set. A node on a cycle may be deleted, which repairs
     the tree. A Volcano queue with the annotation `quotree.dev/delete-children: "true"` and the finalizer of the
     reconciler may be deleted: its descendants are deleted first. Volcano's own webhook still refuses that;
     `quotree queue delete --cascade` works with both.
     """
-    repairing = proposal.configuration.profile is Profile.STRICT  # Volcano refuses to delete a queue on a cycle too
+    repairing = (
+        proposal.configuration.profile is Profile.STRICT
+    )  # Volcano's webhook refuses to delete even a queue on a cycle
     for node in proposal.deleted(Node):
         if not proposal.after.has_children(node.ref):
             continue
@@ -55,7 +57,8 @@ def delete_with_children(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _profiles(node: Node) -> frozenset[Profile]:
-    """Kueue accepts the deletion of a Cohort. Volcano refuses every queue with children."""
+    """The profiles in which the finding counts. Kueue accepts the deletion of a Cohort; Volcano's webhook refuses
+    it."""
     if isinstance(node, Cohort):
         return STRICT_ONLY
     return COMPAT_ONLY if isinstance(node, Queue) and node.takes_children else BOTH

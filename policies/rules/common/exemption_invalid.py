@@ -30,7 +30,7 @@ def exemption_invalid(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _flaw(proposal: Proposal, exemption: Exemption) -> tuple[str, str]:
-    """What is wrong and the fix; both are empty where the exemption is valid."""
+    """The fault and the fix; both are empty if the exemption is valid."""
     try:
         find(exemption.rule)
     except UnknownRule as error:

@@ -36,8 +36,8 @@ def exemption_unused(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _reported(proposal: Proposal) -> Mapping[str, frozenset[Ref]]:
-    """The objects that each waivable rule reports, for rules that an exemption names. A rule that lacks facts is left
-    out."""
+    """The objects that each waivable rule reports, for rules that an exemption names. A rule that could not be
+    evaluated is left out."""
     named = {exemption.rule for _, obj in proposal.changed(KubeObject) for exemption in obj.exemptions}
     reported: dict[str, frozenset[Ref]] = {}
     for rule_id in sorted(named & proposal.configuration.waivable):

@@ -16,7 +16,8 @@ from policies.model.quantity import Quantity
 
 
 class _Counted(NamedTuple):
-    """Labels, annotations, and those annotations that matter `while_gated`."""
+    """The labels and annotations by which Pods are counted. `while_gated`: the annotations that count for gated
+    Pods."""
 
     labels: tuple[str, ...]
     annotations: tuple[str, ...]
@@ -29,14 +30,15 @@ _FIX_LATE = "create a new pod that names its PodGroup"
 
 @rule("gated-pod-evaded", source="Quotree: pods run only with quota", kinds=(POD,))
 def gated_pod_evaded(proposal: Proposal) -> Iterator[Finding]:
-    """A Pod that waits for the quota of YuniKorn's or Volcano's queues, or runs on it, loses what holds or counts it.
+    """A Pod under the quota of YuniKorn or Volcano loses its gate, a label or an annotation.
 
-    Why it is refused: the scheduling gate holds the Pod until it is admitted. Its labels and annotations say for which
-    application or PodGroup and in which queue it counts, so a change would move it to a quota that nobody reserved, and
-    a label or a PodGroup that is set later would have it count where it was never admitted. Only a Pod of Volcano's
-    scheduler may still get its PodGroup, from Volcano's controller, before it has a node. A Pod may be resized to less,
-    but not to more. Only the users under `kueue.admittingUsers` may do this. The rule applies with
-    `yunikorn.enforce: gates` and `volcano.enforce: gates`.
+    Why it is refused: the scheduling gate keeps the Pod from starting until it is admitted. Labels and annotations
+    decide for which application or PodGroup and in which queue the Pod counts. If they change or are added later, the
+    Pod uses quota that was not reserved for it. There is one exception: Volcano's controller may set the PodGroup of a
+    Pod of Volcano's scheduler before the Pod has a node. A Pod may be resized to less, but not to more. Only the users
+    under
+    `kueue.admittingUsers` may do all of this. The rule applies with `yunikorn.enforce: gates` and
+    `volcano.enforce: gates`.
     Example: `kubectl patch pod train-0 --type=merge -p '{"spec":{"schedulingGates":null}}'`.
     Fix: leave the Pod as it is until it is admitted, or delete it.
     """
@@ -59,7 +61,7 @@ def gated_pod_evaded(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _enforced(configuration: Configuration) -> Mapping[str, _Counted]:
-    """What Pods count by, of each project whose quota they wait for."""
+    """The labels and annotations by which Pods are counted, for each project with `enforce: gates`."""
     yunikorn = _Counted(yunikorn_gates.LABELS, yunikorn_gates.ANNOTATIONS, yunikorn_gates.WHILE_GATED)
     volcano = _Counted(volcano_gates.LABELS, volcano_gates.ANNOTATIONS, volcano_gates.WHILE_GATED)
     found = {}
@@ -71,7 +73,8 @@ def _enforced(configuration: Configuration) -> Mapping[str, _Counted]:
 
 
 def _counted(pod: Pod, projects: Mapping[str, _Counted], *, waits: bool) -> tuple[Iterable[str], Iterable[str]]:
-    """Labels and annotations that decide where the Pod counts. Without the label, any project may count it."""
+    """The labels and annotations that decide where the Pod counts. Without the project's label, those of all
+    projects."""
     project = pod.labels.get(QUOTA_KEY)
     mine = [each for name, each in projects.items() if project not in projects or name == project]
     labels = dict.fromkeys(label for each in mine for label in each.labels)
@@ -97,7 +100,7 @@ def _changed(before: Pod, pod: Pod, part: str, keys: Iterable[str], fix: str = _
 
 
 def _may_get_its_group(pod: Pod) -> bool:
-    """Volcano's controller names a PodGroup for a single Pod of Volcano's scheduler after the Pod was created."""
+    """Whether the PodGroup may still be set: Volcano's controller does this for a single Pod after it was created."""
     named = any(pod.annotations.get(key) for key in volcano_gates.GROUP_NAMES)
     return pod.scheduler_name == VOLCANO_SCHEDULER and not pod.bound and not named
 

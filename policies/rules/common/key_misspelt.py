@@ -45,9 +45,9 @@ _OF_YUNIKORN_PODS = (
         )
     ),
 )
-"""Labels and annotations of pods. Source: YuniKorn 1.9, k8shim `pkg/common/constants`."""
+"""The labels and annotations of Pods that YuniKorn reads. Source: YuniKorn 1.9, k8shim `pkg/common/constants`."""
 _NEAR = 0.9
-"""The least similarity of the parts after the slash; no two keys of the projects are that similar to one of these."""
+"""The least similarity of the parts after the slash. No two keys of the projects are this similar."""
 
 
 @rule(
@@ -61,8 +61,8 @@ _NEAR = 0.9
 def key_misspelt(proposal: Proposal) -> Iterator[Finding]:
     """A label or annotation is nearly one that YuniKorn or Kueue reads.
 
-    Why it is reported: an unknown key is ignored without a word, so the quota or the queue that it should set is not
-    there. Only keys under the prefixes of the two projects, and under prefixes that are nearly these, are compared.
+    Why it is reported: an unknown key is ignored without a message, so the quota or the queue that it should set does
+    not exist. Only keys with the prefixes of the two projects, or with misspelt ones of these, are compared.
     Example: `yunikorn.apache.org/namespace.qouta` on a Namespace; `kueue.x-k8s.io/queuename` on a Job;
     `yunikorn.apache.org/quue` on a Pod or in a pod template.
     Fix: write the key that the message suggests.
@@ -92,7 +92,7 @@ def key_misspelt(proposal: Proposal) -> Iterator[Finding]:
 def _near(
     obj: KubeObject, where: str, now: Mapping[str, str], before: Mapping[str, str], prefix: str, read: tuple[str, ...]
 ) -> Iterator[Finding]:
-    """The keys that are new, not read, and nearly one that is."""
+    """Findings for new keys that are not read, but are similar to a key that is."""
     for key in now:
         if key in read or key in before:
             continue
@@ -116,7 +116,7 @@ def _near(
 
 
 def _near_prefix(obj: KubeObject, field: str, key: str, prefix: str, read: tuple[str, ...]) -> Iterator[Finding]:
-    """A name that is read under this prefix, under one that is nearly the same."""
+    """A finding if a key has a known name, but a misspelling of this prefix."""
     domain, slash, name = key.partition("/")
     meant, project = f"{prefix}{name}", prefix.partition(".")[0]
     if slash and meant in read and (domain.startswith(f"{project}.") or only(domain, [prefix.removesuffix("/")])):

@@ -11,8 +11,8 @@ from policies.model.findings import BOTH, STRICT_ONLY, Action, Cause, Finding
 from policies.model.forest import Forest
 from policies.model.objects import Node, Ref
 
-_WHOLE = 40  # members of a cycle that a message shows
-_NAMED = 6  # members that a fix offers
+_WHOLE = 40  # the most members of a cycle that a message shows
+_NAMED = 6  # the most members that a fix names
 
 
 @rule(
@@ -24,9 +24,9 @@ _NAMED = 6  # members that a fix offers
 def parent_cycle(proposal: Proposal) -> Iterator[Finding]:
     """The parents of a node lead back to it.
 
-    Why it is refused: a tree without a root has no quota to share. Kueue admits nothing below such a cohort, and
+    Why it is refused: a tree without a root has no quota to share. Kueue admits nothing below such a Cohort, and
     Volcano's scheduler stops for the whole cluster. Volcano's own webhook refuses only a queue that names itself as its
-    parent. A queue of Volcano that is created or moved below a cycle is refused, other nodes there get a warning.
+    parent. A Volcano queue that is created or moved below a cycle is refused. Other nodes below a cycle get a warning.
     Example: `eng` has parent `org`, and `org` gets parent `eng`.
     Fix: give one node on the printed path another parent, or none.
     """
@@ -35,7 +35,7 @@ def parent_cycle(proposal: Proposal) -> Iterator[Finding]:
         return
     reported: set[Ref] = set()
     leads: dict[Ref, tuple[Ref, ...]] = {}
-    # A node that was on no cycle before comes first: what is reported there is a new cycle.
+    # First the nodes that were on no cycle before, so that a new cycle is reported at one of them.
     for before, node in sorted(
         proposal.changed(Node), key=lambda pair: (proposal.before.on_cycle(pair[1].ref), pair[1].ref)
     ):
@@ -57,7 +57,7 @@ def parent_cycle(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _enters(before: Node | None, node: Node) -> bool:
-    """Whether a queue of Volcano gets another parent, where Volcano's webhook looks at all ancestors."""
+    """Whether a Volcano queue is new or gets another parent, since Volcano's webhook then checks all ancestors."""
     return isinstance(node, Queue) and moved(before if isinstance(before, Queue) else None, node)
 
 
@@ -81,7 +81,10 @@ def _finding(proposal: Proposal, before: Node | None, node: Node, cycle: tuple[R
 
 
 def _cycle_above(forest: Forest, node: Node, leads: dict[Ref, tuple[Ref, ...]]) -> tuple[Ref, ...]:
-    """The cycle that the ancestors lead to. `leads` keeps it for each of them, so that a long path is walked once."""
+    """The cycle that the node's ancestors lead to; empty if there is none.
+
+    `leads`: the known results for nodes. It gets those of the ancestors, so that a long path is walked only once.
+    """
     path: list[Ref] = []
     here: Node | None = node
     while here is not None and here.ref not in leads and not forest.on_cycle(here.ref):
@@ -93,7 +96,7 @@ def _cycle_above(forest: Forest, node: Node, leads: dict[Ref, tuple[Ref, ...]]) 
 
 
 def _drawn(cycle: tuple[Ref, ...]) -> str:
-    """`a -> b -> a`; only the two ends of a very long cycle."""
+    """The cycle as `a -> b -> a`. Of a very long cycle, only both ends."""
     names = [ref.name for ref in (*cycle, cycle[0])]
     if len(names) > _WHOLE:
         names[_WHOLE // 2 : -_WHOLE // 2] = [f"({len(names) - _WHOLE} more)"]

@@ -31,8 +31,8 @@ _KNOWN = KnownNames(_SCHEDULERS)
 def scheduler_misspelt(proposal: Proposal) -> Iterator[Finding]:
     """A schedulerName is nearly `yunikorn`, `volcano` or `default-scheduler`.
 
-    Why it is reported: Kubernetes accepts any name, and a Pod whose scheduler does not exist is Pending forever,
-    without an Event. Other names are left alone: a cluster may have schedulers of its own.
+    Why it is reported: Kubernetes accepts any name. A Pod whose scheduler does not exist stays Pending forever, without
+    an Event. Names that are not similar to one of these are not reported, since a cluster may have other schedulers.
     Example: `schedulerName: yunikrn`.
     Fix: write the name that the message suggests.
     """
@@ -54,7 +54,7 @@ def scheduler_misspelt(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _near(name: str) -> list[str]:
-    """The scheduler that is meant by a name with slips, the case of letters among them; empty for any other name."""
+    """The schedulers that a misspelt name may mean; a wrong case counts as misspelt. Empty for any other name."""
     lower = name.lower()
     if name in _SCHEDULERS:
         return []

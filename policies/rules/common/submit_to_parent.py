@@ -12,7 +12,7 @@ from policies.model.findings import BOTH, STRICT_ONLY, Finding, NotEvaluated
 from policies.model.forest import Forest
 from policies.model.objects import Attached, Ref
 
-_NAMED = 8  # leaves that a message offers
+_NAMED = 8  # the most leaves that a message names
 
 
 @rule(
@@ -23,9 +23,9 @@ _NAMED = 8  # leaves that a message offers
 def submit_to_parent(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """Work is submitted to an inner node of the tree.
 
-    Why it is refused: only leaves take work. One PodGroup in a Volcano queue that has children, or in `root`, makes
-    Volcano's scheduler refuse every session, for all queues. A LocalQueue that names a Cohort instead of a ClusterQueue
-    never admits anything.
+    Why it is refused: only leaves take work. One PodGroup in `root`, or in a Volcano queue with children, makes each
+    session of Volcano's scheduler fail, for all queues. Nothing is admitted from a LocalQueue that names a Cohort
+    instead of a ClusterQueue.
     Example: a Job with `queue: eng` where `ml` and `web` have `parent: eng`.
     Fix: name one of the leaves that the message lists.
     """

@@ -25,12 +25,13 @@ from policies.model.objects import KubeObject
 def unknown_field(proposal: Proposal) -> Iterator[Finding]:
     """A field that the kind does not have in this version.
 
-    Why it is refused: kubectl refuses it. Other clients have the API server drop it silently, and then a limit or a
-    parent that somebody wrote does not exist. Only manifests in files can have such a field: what a webhook or an audit
-    sees has passed the API server. If your definitions are newer than this version of Quotree, set the rule to `warn`.
-    Kubernetes' own kinds and the pod templates of jobs are compared with the names of Kubernetes 1.36. Your cluster may
-    be newer. So a field of these is refused only if its name is nearly that of a known field that is missing. Any
-    other unknown field gets a warning, even if it belongs in another place. The status is not compared.
+    Why it is refused: kubectl refuses it. From other clients, the API server drops it without an error, so the limit or
+    the parent that the user wrote does not exist. Only manifests in files can have such a field, since the API server
+    has already dropped it from objects that a webhook or an audit reads. If your definitions are newer than this
+    version of Quotree, set the rule to `warn`. Kubernetes' own kinds and the pod templates of jobs are compared with
+    the fields of Kubernetes 1.36, but your cluster may be newer. So a field of these is refused only if its name is
+    similar to that of a known field that is absent. Any other unknown field of these gets a warning, even if it belongs
+    in another place. The status is not compared.
     Example: `nominalQouta: 4`; `cohort` in kueue.x-k8s.io/v1beta2, where it is `cohortName`; `NodeSelector` in a Job.
     Fix: write the name that the message suggests, or remove the field.
     """

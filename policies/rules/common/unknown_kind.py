@@ -22,9 +22,9 @@ from policies.model.objects import GroupKind, Ref
 def unknown_kind(proposal: Proposal) -> Iterator[Finding]:
     """A kind or a group does not exist, and is similar to one of Kueue, Volcano or Kubernetes.
 
-    Why it is refused: no API server knows it, so the object can never be created. Left alone it would count as a kind
-    of somebody else, and nobody would look at it. A kind in a group of Kueue or Volcano that is like none of theirs is
-    a warning, since their next version may have it.
+    Why it is refused: no API server knows it, so the object can never be created. Without this rule it would count as a
+    kind of another project, and would not be judged. A kind in a group of Kueue or Volcano that is not similar to one
+    of theirs gets a warning, since their next version may have it.
     Example: `kind: ClusterQeue`; `apiVersion: kueue.k8s.io/v1beta2`; `apiVersion: batch.volcano.io/v1alpha1`.
     Fix: write kind and apiVersion as the message suggests.
     """
@@ -49,6 +49,6 @@ def unknown_kind(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _missed(misnamed: Ref, meant: GroupKind) -> tuple[ObjectField, ...]:
-    """The object that is meant, which others miss where they name it."""
+    """The object that is meant. Findings about references to this missing object follow from this one."""
     namespaces = dict.fromkeys((misnamed.namespace, misnamed.namespace or "default"))
     return tuple(kind_field(Ref(*meant, namespace, misnamed.name)) for namespace in namespaces)

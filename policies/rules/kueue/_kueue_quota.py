@@ -1,4 +1,4 @@
-"""What the rules about Kueue's quota share: changed quotas, the limit that binds a node, and the text of amounts.
+"""Shared by the rules about Kueue's quota: changed quotas, the limit that decides a potential, and texts of amounts.
 
 A `pair` is "flavor/resource".
 """
@@ -29,9 +29,9 @@ KINDS = (COHORT, CLUSTER_QUEUE)
 
 
 def quota_dependencies(forest: Forest, node: KueueNode, flavor: FlavorQuotas | None = None) -> tuple[ObjectField, ...]:
-    """The fields that decide how much quota the tree gives to the node.
+    """The fields that decide how much quota the tree gives to the node: the names and quotas of its ancestors.
 
-    They are the names and quotas of the Cohorts above it. With `flavor`: also its name, and its quotas there.
+    `flavor`: if it is set, also the name of this flavor and the node's quotas in it.
     """
     above = list(forest.ancestors(node.ref))
     found: list[ObjectField] = [*((ref, "") for ref in above), *((ref, "spec.resourceGroups") for ref in above)]
@@ -47,7 +47,7 @@ def quota_dependencies(forest: Forest, node: KueueNode, flavor: FlavorQuotas | N
 class QuotaLimit(NamedTuple):
     """The limit that decides a node's potential.
 
-    `text`: the field and the nodes that set it: `nominalQuota of ClusterQueues a and b`.
+    `text`: the field and the nodes that set it, such as `nominalQuota of ClusterQueues a and b`.
     `node`: the first of these nodes.
     """
 
@@ -56,7 +56,7 @@ class QuotaLimit(NamedTuple):
 
 
 def binding_limit(forest: Forest, ref: Ref, pair: str, potential: Potential) -> QuotaLimit:
-    """The limit that holds the node to its potential."""
+    """The limit that decides the potential of the node."""
     if potential.limit != "nominalQuota":
         return QuotaLimit(f"{potential.limit} of {potential.node}", potential.node)
     if found := givers(forest, ref, pair):
@@ -67,7 +67,7 @@ def binding_limit(forest: Forest, ref: Ref, pair: str, potential: Potential) -> 
 
 
 def joined_refs(refs: Sequence[Ref]) -> str:
-    """The names by kind: `ClusterQueues a and b and Cohort org`."""
+    """The names by kind, such as `ClusterQueues a and b and Cohort org`."""
     by_kind: dict[str, list[str]] = {}
     for ref in refs:
         by_kind.setdefault(ref.kind, []).append(ref.name)
@@ -76,7 +76,7 @@ def joined_refs(refs: Sequence[Ref]) -> str:
 
 
 def named_amount(pair: str, amount: int) -> str:
-    """The amount with its resource, without the flavor: `cpu=4`."""
+    """The amount with its resource, without the flavor, such as `cpu=4`."""
     return f"{pair.partition('/')[2]}={amount_text(pair, amount)}"
 
 
@@ -89,7 +89,7 @@ def amount_text(pair: str, amount: int) -> str:
 
 
 def quotas_by_pair(node: KueueNode) -> Iterator[tuple[str, FlavorQuotas, ResourceQuota]]:
-    """Every quota of the node with its pair."""
+    """All quotas of the node, each with its pair and flavor."""
     for flavor, quota in node.quotas():
         yield flavor_resource(flavor.name, quota.name), flavor, quota
 

@@ -1,4 +1,5 @@
-"""Shared by the rules about MultiKueue: the ClusterQueues that a change concerns, and who runs their checks."""
+"""Shared by the rules about MultiKueue: the ClusterQueues that a change affects, and the controllers of their
+checks."""
 
 from __future__ import annotations
 
@@ -25,12 +26,12 @@ def concerned(proposal: Proposal) -> Iterator[ClusterQueue]:
 
 
 def run_by(proposal: Proposal, queue: ClusterQueue, controller: str) -> list[AdmissionCheckUse]:
-    """The queue's checks that this controller runs, as far as they are known."""
+    """The checks of the queue that this controller runs. Unknown checks are left out."""
     return [use for use in queue.checks if _controller(proposal, use) == controller]
 
 
 def incomplete(proposal: Proposal, queue: ClusterQueue) -> NotEvaluated | None:
-    """NotEvaluated where the controller of one of the checks is not known."""
+    """NotEvaluated if the controller of one of the checks is not known, else None."""
     if proposal.unknown(ADMISSION_CHECK) and any(_controller(proposal, use) is None for use in queue.checks):
         return NotEvaluated("not all objects of AdmissionCheck are known")
     return None

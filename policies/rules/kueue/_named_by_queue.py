@@ -1,4 +1,4 @@
-"""Objects that a ClusterQueue names and that do not exist: one search for flavors and for checks."""
+"""Shared by the rules about flavors and checks that a ClusterQueue names and that do not exist."""
 
 from __future__ import annotations
 
@@ -12,21 +12,25 @@ from policies.model.objects import GroupKind, Ref
 from policies.model.suggestion import write_or_create
 
 Named = tuple[str, str]
-"""A name and the path of its field."""
+"""A name, and the path of its field."""
 
 
 def missing(
     proposal: Proposal, kind: GroupKind, ref: Callable[[str], Ref], named: Callable[[ClusterQueue], Iterable[Named]]
 ) -> Iterator[Finding | NotEvaluated]:
-    """A finding for each name of a changed ClusterQueue under which no object of `kind` exists."""
+    """A finding for each object of `kind` that a changed ClusterQueue names and that does not exist.
+
+    `ref`: returns the Ref for a name.
+    `named`: returns the names in a ClusterQueue.
+    """
 
     def exists(name: str) -> bool:
         return proposal.after.get(ref(name)) is not None
 
     unknown = proposal.unknown(kind)
-    firsts: dict[str, ObjectField] = {}  # what is missing, and where it is named first: one slip in its own name
+    firsts: dict[str, ObjectField] = {}  # where each missing name is first: the others follow from this finding
     queues = (queue for _, queue in proposal.changed(ClusterQueue))
-    for queue in sorted(queues, key=lambda queue: queue.ref):  # the order of the documents means nothing
+    for queue in sorted(queues, key=lambda queue: queue.ref):  # so that the order of documents does not matter
         for name, field in named(queue):
             if not name or exists(name):
                 continue

@@ -33,11 +33,11 @@ from policies.model.objects import Ref
 from policies.rules.kueue._topology_annotations import asked_levels, asked_units, requested_levels, requested_units
 
 _UNSAID = "default"
-"""The namespace of manifests that name none."""
+"""The namespace that is assumed for manifests without one."""
 
 
 class RequestedPodSet(NamedTuple):
-    """What the pods of one pod set request together, as quota counts it.
+    """One pod set with the requests of its pods, as quota counts them.
 
     `name`, `field`: the name of the pod set, and its path in the object.
     `requests`: the amount of each resource, for all pods together.
@@ -56,7 +56,7 @@ class RequestedPodSet(NamedTuple):
 
     @property
     def of_one_pod(self) -> Mapping[str, int]:
-        """What each pod requests."""
+        """The requests of one pod."""
         return template_requests({"spec": self.spec}, 1)
 
 
@@ -75,18 +75,20 @@ class Submission(NamedTuple):
 
 @dataclass(frozen=True)
 class NamedQueues:
-    """The LocalQueues by name. A manifest in files may leave out its namespace, and is then applied in any."""
+    """Finds the LocalQueues that jobs name. A manifest in files may have no namespace, and can be applied in any
+    one."""
 
     proposal: Proposal
 
     @property
     def of_files(self) -> bool:
-        """Files hold no running work. Only a request to an API server has a user, and its objects have a namespace."""
+        """Whether the objects are from files: only a request to an API server has a user."""
         return bool(self.proposal.unknown(WORKLOAD)) and not self.proposal.circumstances.user.name
 
     @cached_property
     def namespaces(self) -> Mapping[str, list[str]]:
-        """The namespaces that have a LocalQueue, by its name. Reads every object: only for files and for failures."""
+        """The namespaces with a LocalQueue, by its name. Use it only for files or after a failure: it visits all
+        objects."""
         found: dict[str, list[str]] = {}
         for obj in self.proposal.after.objects():
             if isinstance(obj, LocalQueue):
@@ -94,18 +96,18 @@ class NamedQueues:
         return found
 
     def may_be_elsewhere(self, namespace: str) -> bool:
-        """Whether a manifest that is read as in this namespace may leave its namespace out."""
+        """Whether a manifest with this namespace may in fact have none, and be applied in another one."""
         return namespace == _UNSAID and self.of_files
 
     def is_certain(self, namespace: str, queue: str) -> bool:
-        """Whether the LocalQueue of this namespace is the one that is meant."""
+        """Whether a job in this namespace certainly means the LocalQueue of this namespace."""
         return not self.may_be_elsewhere(namespace) or self.namespaces.get(queue, []) in ([], [namespace])
 
 
 def submissions(proposal: Proposal) -> tuple[Submission, ...]:
-    """The Workloads that wait for quota, and the jobs that will get a Workload, where their requests are new.
+    """The Workloads that wait for quota and the jobs that will get a Workload, if their requests are new.
 
-    A job in files that may be meant for the LocalQueues of several namespaces is left out.
+    A job in files that may be meant for LocalQueues of several namespaces is left out.
     """
     return proposal.once(_submissions)
 
@@ -130,7 +132,7 @@ def _submissions(proposal: Proposal) -> Iterator[Submission]:
 
 
 class Labelled(NamedTuple):
-    """The labels of a job, a Pod or a CronJob that Kueue reads, before and after the change; `at` is their path."""
+    """The labels that Kueue reads on a job, a Pod or a CronJob, before and after the change. `at`: their path."""
 
     ref: Ref
     at: str
@@ -138,7 +140,7 @@ class Labelled(NamedTuple):
     now: Mapping[str, str]
 
     def new(self, key: str) -> str:
-        """The value of the label if it changed; else empty."""
+        """The value of the label if it has changed, else empty."""
         value = self.now.get(key, "")
         return value if self.before.get(key) != value else ""
 
@@ -175,7 +177,7 @@ def _of_pod_set(workload: WrittenWorkload, pod_set: WrittenPodSet) -> RequestedP
 
 
 def _of_pods(job: QueuedJob, pods: JobPods) -> RequestedPodSet:
-    """A batch Job may start with fewer pods, down to its job-min-parallelism."""
+    """The pod set of a job. A batch Job counts with its job-min-parallelism, since it may start with that many pods."""
     least = job.annotations.get(MIN_PARALLELISM, "") if job.ref.group_kind == BATCH_JOB else ""
     fewer = int(least[:9]) if least.isdecimal() and least.isascii() else pods.count
     count = min(pods.count, fewer)
@@ -190,7 +192,7 @@ def _of_pods(job: QueuedJob, pods: JobPods) -> RequestedPodSet:
 
 
 def _requests(name: str, field: str, template: Mapping[str, Any], template_at: str, pods: int) -> RequestedPodSet:
-    amounts = {**template_requests(template, pods), "pods": pods}  # a queue that covers pods counts them
+    amounts = {**template_requests(template, pods), "pods": pods}  # some ClusterQueues have quota for `pods`
     requests = {resource: amount for resource, amount in amounts.items() if amount}
     return RequestedPodSet(name, field, requests, mapping(template.get("spec")), f"{template_at}.spec")
 

@@ -1,4 +1,4 @@
-"""Shared by the rules about topologies: the Topologies of a queue's flavors, and the room in their domains."""
+"""Shared by the rules about topologies: the Topologies of flavors, and the room in their domains."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from policies.rules.kueue._submissions import flavors_of
 
 
 def topologies_of(proposal: Proposal, queue: ClusterQueue) -> Mapping[str, WrittenTopology | None] | None:
-    """The Topology of each flavor of the queue, None where it has none; None if an object does not exist."""
+    """The Topology of each flavor of the queue, or None for a flavor without one. The result is None if an object does
+    not exist."""
     flavors = flavors_of(proposal.after, queue)
     if flavors is None:
         return None
@@ -30,14 +31,14 @@ def topologies_of(proposal: Proposal, queue: ClusterQueue) -> Mapping[str, Writt
 
 
 def known_nodes(proposal: Proposal) -> list[ClusterNode]:
-    """All Nodes; none if not all are known. Looks at every object, but not for a request to the webhook."""
+    """All Nodes; empty if some are not known, as in the webhook. Otherwise it visits all objects."""
     if proposal.unknown(NODE) and proposal.circumstances.user.name:
         return []
     return [obj for obj in proposal.after.objects() if isinstance(obj, ClusterNode)]
 
 
 def nodes_of(nodes: Iterable[ClusterNode], flavor: Flavor, levels: Iterable[str]) -> list[ClusterNode]:
-    """The nodes that the flavor stands for and that lie in a domain of each level."""
+    """The Nodes of the flavor that have the labels of all levels."""
     return [
         node
         for node in nodes
@@ -46,15 +47,19 @@ def nodes_of(nodes: Iterable[ClusterNode], flavor: Flavor, levels: Iterable[str]
 
 
 class NodeDomain(NamedTuple):
-    """Where pods of one template fit: `values` of the levels down to this one, and the number of pods with no other
-    work there."""
+    """A domain.
+
+    `values`: the values of the levels from the widest to this one.
+    `room`: how many pods of one template fit, without other work.
+    """
 
     values: tuple[str, ...]
     room: int
 
 
 def largest(nodes: Iterable[ClusterNode], levels: Iterable[str], requests: Mapping[str, int]) -> NodeDomain:
-    """The domain of the last of these levels with the most room, the first by name; no values where there is none."""
+    """The domain of the last of these levels with the most room; of equal ones the first by name. Without any domain,
+    the values are empty."""
     rooms: dict[tuple[str, ...], int] = {}
     keys = tuple(levels)
     for node in nodes:
@@ -70,6 +75,6 @@ def _by_room(domain: NodeDomain) -> int:
 
 
 def _room(node: ClusterNode, requests: Mapping[str, int]) -> int:
-    """Pods that the empty node takes. A Node that does not limit its pods takes as many as its resources allow."""
+    """How many pods fit on the empty Node. If it has no limit of pods, only the other resources count."""
     each = {"pods": 1, **requests} if "pods" in node.allocatable else requests
     return min((node.allocatable.get(name, 0) // amount for name, amount in each.items()), default=0)

@@ -32,9 +32,9 @@ Enabled = Callable[[str], bool]
 
 
 def asked_levels(notes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """(annotation, level) of each level that pods ask for; an empty level where any domain will do.
+    """Each requested level as (annotation, level). The level is empty if any domain will do.
 
-    Nothing for what is invalid.
+    Invalid annotations are left out.
     """
     asked = next((key for key in LEVELS if key in notes), "")
     if asked in LEVELS[:2]:
@@ -48,7 +48,7 @@ def asked_levels(notes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def asked_units(notes: Mapping[str, str], pods: int) -> Iterator[tuple[str, str, int]]:
-    """(annotation, level, pods) of what has to be in one domain of a level: all `pods` of the set, and each slice."""
+    """Each group of pods that must be in one domain, as (annotation, level, number of pods): all pods, or a slice."""
     if (level := notes.get(LEVELS[0])) is not None:
         yield LEVELS[0], level, pods
     if _LAYERS in notes:
@@ -58,7 +58,7 @@ def asked_units(notes: Mapping[str, str], pods: int) -> Iterator[tuple[str, str,
 
 
 def requested_levels(request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The same of a topologyRequest: (field, level)."""
+    """Each requested level of a topologyRequest as (field, level)."""
     asked = next((key for key in ("required", "preferred") if text(request.get(key))), "")
     if asked:
         yield asked, text(request.get(asked)) or ""
@@ -72,7 +72,7 @@ def requested_levels(request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def requested_units(request: Mapping[str, Any], pods: int) -> Iterator[tuple[str, str, int]]:
-    """The same of a topologyRequest: (field, level, pods)."""
+    """Each group of pods of a topologyRequest that must be in one domain, as (field, level, number of pods)."""
     if level := text(request.get("required")):
         yield "required", level, pods
     layers = listing(request.get("podsetSliceRequiredTopologyConstraints"))
@@ -88,7 +88,7 @@ def _size(value: object) -> int:
 
 
 def faults(notes: Mapping[str, str], pods: int | None, enabled: Enabled) -> Iterator[Fault]:
-    """The faults of one pod set; `pods` is its size, None where that is not known."""
+    """The faults of one pod set. `pods`: its size; None if that is not known."""
     yield from _levels(notes, enabled)
     yield from _grouped(notes, enabled)
     yield from _slices(notes, pods)
@@ -100,7 +100,7 @@ def faults(notes: Mapping[str, str], pods: int | None, enabled: Enabled) -> Iter
 
 
 def offset_faults(notes: Mapping[str, str]) -> Iterator[Fault]:
-    """The number that is subtracted from the index of each pod to get its rank."""
+    """The faults of pod-index-offset, which is subtracted from the index of each pod to get its rank."""
     if OFFSET not in notes:
         return
     offset = read_integer(notes[OFFSET], 32)
@@ -113,7 +113,7 @@ def offset_faults(notes: Mapping[str, str]) -> Iterator[Fault]:
 
 
 def group_faults(pod_sets: Sequence[JobPods]) -> Iterator[tuple[JobPods, str, str]]:
-    """(pod set, message, fix): a group is a leader and its workers, which are placed together."""
+    """Faults of groups as (pod set, message, fix). A group is a leader and its workers, which are placed together."""
     groups: dict[str, list[JobPods]] = {}
     for pod_set in pod_sets:
         if GROUP in pod_set.annotations:
@@ -125,7 +125,7 @@ def group_faults(pod_sets: Sequence[JobPods]) -> Iterator[tuple[JobPods, str, st
 
 
 def _group_fault(members: Sequence[JobPods]) -> tuple[str, str]:
-    """Message and fix, empty where the group is fine."""
+    """The message and the fix for a group; both empty if it has no fault."""
     names = " and ".join(member.name for member in members)
     if len(members) != 2:
         fix = "name the same group on exactly two pod sets, or on none"
@@ -169,7 +169,7 @@ def _grouped(notes: Mapping[str, str], enabled: Enabled) -> Iterator[Fault]:
 
 
 def _is_unsigned(written: str) -> bool:
-    """Whether Go's strconv.ParseUint(written, 10, 64) reads it."""
+    """Whether Go's strconv.ParseUint(written, 10, 64) accepts the text."""
     return written.isascii() and written.isdecimal() and int(written.lstrip("0")[: _LONGEST + 1] or "0") < 2**64
 
 
@@ -193,7 +193,7 @@ def _slices(notes: Mapping[str, str], pods: int | None) -> Iterator[Fault]:
 
 
 def _layers(notes: Mapping[str, str], pods: int | None, enabled: Enabled) -> Iterator[Fault]:
-    """Slices within slices, the outermost first."""
+    """The faults of layers, which are slices within slices, the outermost first."""
     if other := [key.removeprefix(PREFIX) for key in (_SLICE_LEVEL, _SLICE_SIZE) if key in notes]:
         yield _LAYERS, f"slices are described both here and by {' and '.join(other)}", "keep one of the two"
     layers = _read_layers(notes[_LAYERS])
@@ -233,7 +233,7 @@ def _layer_faults(layers: list[tuple[str, int]]) -> Iterator[tuple[str, str]]:
 
 
 def _read_layers(written: str) -> list[tuple[str, int]] | None:
-    """Topology and size of each, empty and 0 where they are missing; None where the text cannot be read."""
+    """The topology and the size of each layer; empty and 0 if they are missing. None if the text cannot be read."""
     try:
         entries: Any = json.loads(written)
     except (ValueError, RecursionError):

@@ -14,7 +14,7 @@ from policies.model.findings import Finding
 
 _FIELD = fields.join("metadata", "annotations", GATED_BY)
 _LONGEST = 63
-_MOST = 20  # faults that are reported; an annotation may hold a hundred thousand
+_MOST = 20  # the most faults that are reported; an annotation could have a hundred thousand
 
 
 @rule(
@@ -67,7 +67,7 @@ def _names(text: str) -> list[str]:
 
 
 def _faults(text: str) -> Iterator[tuple[str, str]]:
-    """(gate, what is wrong with it)."""
+    """The faults, each as (name of the gate, message)."""
     seen: set[str] = set()
     for index, gate in enumerate(_names(text)):
         if not gate:

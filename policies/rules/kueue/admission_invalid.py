@@ -19,8 +19,8 @@ from policies.model.findings import Finding
 def admission_invalid(proposal: Proposal) -> Iterator[Finding]:
     """A Workload has reserved quota, and its admission does not match its pods.
 
-    Why it is refused: usage is the sum of all admissions. An assignment for a pod set that does not exist, or an amount
-    that does not divide by the number of pods, counts against a queue and is never given back correctly.
+    Why it is refused: usage is the sum of all admissions. If an assignment is for a pod set that does not exist, or its
+    amount cannot be divided by the number of pods, it counts in the queue, and is never released correctly.
     Example: QuotaReserved is True and status.admission is missing; cpu=3 for 2 pods.
     Fix: write the admission together with the condition: one assignment for each pod set, with the request of one pod
     times the number of pods.
@@ -63,5 +63,5 @@ def _shares(workload: WrittenWorkload, assignment: WrittenAssignment) -> Iterato
 
 
 def _units(amount: PodAmount) -> int:
-    """The amount in Kueue's units: thousandths of a cpu, whole units of all else, rounded up."""
+    """The amount in Kueue's units: milli-CPU for cpu, whole units for all others, rounded up."""
     return amount.quantity.milli() if amount.resource == "cpu" else amount.quantity.units()

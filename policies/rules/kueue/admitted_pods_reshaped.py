@@ -22,10 +22,9 @@ _FIX = "scale to 0, change it, and scale up again"
 def admitted_pods_reshaped(proposal: Proposal) -> Iterator[Finding]:
     """The pod template changes while its pods are admitted as one group.
 
-    Why it is refused: the group got its quota, and its place in the topology, for the pods as they were. A rollout
-    replaces them one by one, so pods that request more, or that run elsewhere, would wait inside a group that was
-    admitted without them. Images, commands and environment variables may change. The group size of a LeaderWorkerSet
-    may not.
+    Why it is refused: quota and topology domains were assigned for the pods as they were. A rollout replaces pods one
+    by one. Pods that request more, or that need other nodes, would then wait in a group that was admitted without them.
+    Images, commands and environment variables may change, but not the group size of a LeaderWorkerSet.
     Example: `cpu: 1` becomes `cpu: 2` in the template of a StatefulSet that has a queue-name and replicas.
     Fix: scale to 0, change the template, and scale up again.
     """
@@ -43,7 +42,7 @@ def admitted_pods_reshaped(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _resized(job: QueuedJob, old: Mapping[str, JobPods], new: Mapping[str, JobPods]) -> Iterator[Finding]:
-    """How many pods a group has: the leader is one of them."""
+    """A finding if the number of pods of a group changes. The leader is one of them."""
     was, becomes = (sum(pods.count for pods in each.values()) for each in (old, new))
     if old and new and was != becomes:
         yield Finding(

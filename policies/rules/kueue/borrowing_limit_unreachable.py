@@ -30,7 +30,7 @@ def borrowing_limit_unreachable(proposal: Proposal) -> Iterator[Finding | NotEva
     """A node may borrow more than the rest of its tree could ever lend to it.
 
     Why it is reported: the limit has no effect and promises quota that does not exist. Often the unit is wrong, or a
-    lendingLimit of the lenders was overlooked. Usage does not count here.
+    lendingLimit of other nodes was overlooked. Usage does not count here.
     Example: `borrowingLimit: 100` where all others in the cohort lend 20 cpu together.
     Fix: lower the limit to what the others can lend, or remove it if no limit is meant.
     """

@@ -30,8 +30,8 @@ _VARIABLES = (*GROUPS, *list_of_spec("checks", "admissionChecksStrategy", "admis
 def check_flavor_missing(proposal: Proposal) -> Iterator[Finding]:
     """An admission check of a ClusterQueue names a flavor that the ClusterQueue does not have.
 
-    Why it is refused: workloads get one of the queue's own flavors, so the check never runs for that name. What it was
-    meant to guard (a budget, new nodes) is silently unguarded.
+    Why it is refused: workloads get one of the queue's own flavors, so the check never runs for that name. A budget
+    that it should check, for example, is then not checked, without any message.
     Example: `onFlavors: [spot]` where the flavors of the queue are `on-demand` and `reserved`.
     Fix: write a flavor of this ClusterQueue in onFlavors, or add the flavor to a resource group.
     """
@@ -55,9 +55,9 @@ def check_flavor_missing(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _tolerated(proposal: Proposal, before: ClusterQueue | None, flavors: set[str]) -> dict[str, set[str]]:
-    """The missing flavors that Kueue tolerates on an update, since the queue had them before, by check.
+    """For each check, the missing flavors that Kueue accepts in an update, since the queue lacked them before.
 
-    It tolerates none if the flavors of the queue change. The profile `strict` tolerates none.
+    It accepts none if the flavors of the queue change. The profile `strict` accepts none.
     """
     rejects = proposal.configuration.kueue.enabled("RejectUpdatesToCQWithInvalidOnFlavors")
     if before is None or rejects or proposal.configuration.profile is Profile.STRICT or _flavors(before) != flavors:

@@ -10,7 +10,7 @@ from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.quantity import Quantity
 
-_NAMED = 10  # children that a finding lists, the largest first
+_NAMED = 10  # the most children that a finding lists, the largest first
 
 
 @rule(
@@ -22,11 +22,11 @@ _NAMED = 10  # children that a finding lists, the largest first
 def children_nominal_exceed_parent(proposal: Proposal) -> Iterator[Finding]:
     """The nominal quotas of a Cohort's descendants add up to more than its own.
 
-    Why it may be refused: where quota is planned from the top down, a Cohort's nominal quota is meant as the cap on
-    what is handed out below it. Kueue reads it differently: it adds the Cohort's nominal quota to its children's, so
-    the tree has the sum of both. This rule is therefore off by default; switch it on where your Cohorts mean a cap. A
-    Cohort caps the FlavorResources that it lists; for the others, the next Cohort above that lists them does. A child
-    that does not list one counts with what is listed below it.
+    Why it may be refused: if you plan quota from the top down, a Cohort's nominal quota is a cap on the quota of its
+    descendants. Kueue reads it differently: it adds the Cohort's nominal quota to that of its children, so the tree has
+    the sum of both. Therefore the rule is off by default. Turn it on if your Cohorts are caps. A Cohort caps the
+    FlavorResources that it lists. The others are capped by the nearest ancestor that lists them. A child that does not
+    list a FlavorResource counts with the sum of its own children.
     Example: Cohort `eng` has 10 cpu in flavor `spot`; its ClusterQueues have 6 and 5.
     Fix: lower a child's nominalQuota, or raise the Cohort's.
     """
@@ -39,7 +39,7 @@ def children_nominal_exceed_parent(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _concerned(proposal: Proposal) -> list[Cohort]:
-    """The Cohorts whose sums may have changed: those touched and all above them. Nodes on a cycle have no sums."""
+    """The Cohorts whose sums may have changed: changed ones and all their ancestors. Nodes on a cycle have no sums."""
     nodes = (proposal.after.node(ref) for ref in sorted(proposal.after.upward(proposal.scope)))
     return [node for node in nodes if isinstance(node, Cohort) and not proposal.after.on_cycle(node.ref)]
 
@@ -70,7 +70,7 @@ def _finding(
 
 
 def _shares(forest: Forest, parent: Ref, pair: str) -> list[tuple[Ref, Quantity]]:
-    """The children that count, with their amounts, the largest first. Walks all siblings: for messages only."""
+    """The children with an amount, the largest first. Use it only for messages: it visits all siblings."""
     counting = sorted(child for child, share in forest.shares(parent) if share.nominal.get(pair))
     amounts = [(ref, _shown(forest, ref, pair)) for ref in counting]
     return sorted(amounts, key=lambda entry: (-entry[1].nano, entry[0]))
@@ -82,7 +82,7 @@ def _shown(forest: Forest, ref: Ref, pair: str) -> Quantity:
 
 
 def _field(forest: Forest, ref: Ref, pair: str) -> str:
-    """The field where the child lists the amount; the list of groups where it only passes on what is below it."""
+    """The field with the amount of the child. If only its descendants list the amount, the field of its groups."""
     quota = _own(forest, ref, pair)
     return quota.field("nominalQuota") if quota else "spec.resourceGroups"
 

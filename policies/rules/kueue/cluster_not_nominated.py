@@ -19,8 +19,8 @@ from policies.model.findings import Finding
 def cluster_not_nominated(proposal: Proposal) -> Iterator[Finding]:
     """A Workload is assigned to a worker cluster that was not nominated for it.
 
-    Why it is refused: only nominated clusters get a copy. In another cluster there is no copy to run, so the Workload
-    would hold quota and never start.
+    Why it is refused: only nominated clusters get a copy of the Workload. Another cluster has nothing to run, so the
+    Workload would use quota and never start.
     Example: `clusterName: west` after `nominatedClusterNames: [east, north]`.
     Fix: nominate the cluster first, or choose a nominated one.
     """
@@ -29,7 +29,7 @@ def cluster_not_nominated(proposal: Proposal) -> Iterator[Finding]:
         if before is None or before.cluster is not None or workload.cluster is None:
             continue
         if slicing and REPLACES in workload.annotations:
-            continue  # the new slice of an elastic job follows the old one
+            continue  # a new slice of an elastic job runs on the cluster of the old slice
         if workload.cluster not in before.nominated:
             yield Finding(
                 workload.ref,

@@ -20,12 +20,12 @@ from policies.model.suggestion import did_you_mean
     only=Occasion.PLACEMENT,
 )
 def cohort_name_slip(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
-    """A node names a Cohort that has no object, with a name like that of one that is in use, or that waits for members.
+    """A node names a Cohort that has no object, and whose name is similar to that of another Cohort.
 
-    Why it is reported: Kueue accepts any name as a cohort, without quota, limits or a parent. The typo silently takes
-    the node out of its tree: it neither borrows nor lends.
-    Example: `cohortName: reserch` beside a Cohort `research`.
-    Fix: correct the name. Where a new cohort is meant, create the Cohort object before, or in the same change set.
+    Why it is reported: Kueue accepts any name as that of an implicit Cohort, without quota, limits or a parent. A typo
+    takes the node out of its tree without a message, so it neither borrows nor lends.
+    Example: `cohortName: reserch` if there is a Cohort `research`.
+    Fix: correct the name. If a new Cohort is meant, create its object first, or in the same change set.
     """
     unknown = proposal.unknown(COHORT, CLUSTER_QUEUE)
     for before, node in proposal.changed(KueueNode):
@@ -62,5 +62,5 @@ def cohort_name_slip(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 
 
 def _is_without_members(proposal: Proposal, cohort: Ref) -> bool:
-    """Whether the Cohort has an object, and no node names it. Then all of its members may have the same slip."""
+    """Whether the Cohort has an object that no node names. Then all of its members may have the same misspelt name."""
     return proposal.after.node(cohort) is not None and not proposal.after.has_children(cohort)

@@ -10,7 +10,7 @@ from policies.model.findings import Finding
 
 _MOST_FLAVORS = {KueueVersion.V0_19: 16}
 _MOST = 32
-"""Since Kueue v0.20."""
+"""The most flavors since Kueue v0.20."""
 _POLICY = "spec.concurrentAdmissionPolicy"
 _CONSTRAINTS = f"{_POLICY}.migration.constraints"
 
@@ -29,9 +29,10 @@ def concurrent_admission_conflict(proposal: Proposal) -> Iterator[Finding]:
     flavor. That needs exactly one group of at most 32 flavors (16 before Kueue v0.20), and no strict order of
     workloads. Existing variants follow the policy that they were created with. So the policy never changes, whether the
     feature gate is on or off.
-    Example: a policy beside two resource groups; `lastAcceptableFlavorName: spto` where the flavor is called `spot`.
-    Fix: use one resource group and BestEffortFIFO, and name a flavor of the queue as the last acceptable one. For
-    another policy create a new ClusterQueue.
+    Example: a policy together with two resource groups; `lastAcceptableFlavorName: spto` where the flavor is called
+    `spot`.
+    Fix: use one resource group and BestEffortFIFO, and name a flavor of the queue as the last acceptable one.
+    For another policy create a new ClusterQueue.
     """
     gate = proposal.configuration.kueue.enabled("ConcurrentAdmission")
     for before, queue in proposal.changed(ClusterQueue):

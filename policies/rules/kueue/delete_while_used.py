@@ -12,7 +12,7 @@ from policies.model.findings import STRICT_ONLY, Cause, Finding, NotEvaluated, k
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, KubeObject, Ref
 
-_NAMED = 10  # users that a message lists; the rest are counted
+_NAMED = 10  # the most referring objects that a message lists; the others are counted
 _LOSS = {
     CLUSTER_QUEUE: "nothing would be admitted from there",
     RESOURCE_FLAVOR: "would admit nothing without it",
@@ -30,7 +30,7 @@ def delete_while_used(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A ClusterQueue, ResourceFlavor or AdmissionCheck is deleted while others refer to it.
 
     Why it is refused: a ClusterQueue without its flavor or check admits nothing at all, and work in a LocalQueue
-    without its ClusterQueue waits forever. Kueue accepts the deletion and leaves the object hanging on its finalizer.
+    without its ClusterQueue waits forever. Kueue accepts the deletion, and its finalizer keeps the object.
     Example: deleting ResourceFlavor `spot` while ClusterQueue `ml` has quota in it.
     Fix: change or delete the objects that refer to it first, or in the same change set.
     """
@@ -61,7 +61,7 @@ def delete_while_used(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 
 
 def _users(forest: Forest, ref: Ref) -> tuple[int, list[Ref]]:
-    """How many refer to it, and the first by name."""
+    """The number of objects that refer to it, and the first ones by name."""
     if ref.group_kind == CLUSTER_QUEUE:
         return forest.attached_count(ref), nsmallest(_NAMED, (local.ref for local in forest.attached(ref)))
     return forest.count_users(ref), nsmallest(_NAMED, forest.users(ref))

@@ -18,10 +18,10 @@ from policies.model.suggestion import KnownNames
 from policies.rules.kueue._submissions import RequestedPodSet, Submission, flavors_of, queue_of, submissions
 
 _LISTED = 4
-"""Flavors that a message names; the others are counted."""
+"""The most flavors that a message names. The others are counted."""
 
 _MOST = 1000
-"""Conditions and tolerations of pods that are judged; nobody writes more, and 64 flavors are compared with each."""
+"""The most conditions and tolerations of pods that are judged. Up to 64 flavors are compared with each of them."""
 
 
 @rule(
@@ -35,9 +35,9 @@ def flavor_not_matched(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 
     Why it is reported: Kueue accepts it and lets it wait. A flavor is excluded by a taint that neither the pods nor the
     flavor tolerate, and by a node selector or a required node affinity that contradicts its `nodeLabels`. A label that
-    the flavor does not define excludes nothing. Nothing is reported while one of the flavors does not exist. What other
-    webhooks add to Pods later, such as tolerations, is not known here.
-    Example: a Job with `nodeSelector: {gpu: h100}` in a queue whose one flavor has `nodeLabels: {gpu: a100}`.
+    the flavor does not define excludes nothing. Nothing is reported while one of the flavors does not exist.
+    Tolerations and other fields that webhooks add to Pods later are not known here.
+    Example: a Job with `nodeSelector: {gpu: h100}` in a queue whose only flavor has `nodeLabels: {gpu: a100}`.
     Fix: change the selector or add the toleration, submit to another queue, or add a flavor to the queue.
     """
     for submitted in submissions(proposal):
@@ -51,7 +51,11 @@ def flavor_not_matched(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 
 
 class _Excluded(NamedTuple):
-    """A flavor that pods do not match: the taint that they do not tolerate, the label that they contradict."""
+    """A flavor that pods do not match.
+
+    `taint`: the taint that they do not tolerate, or None.
+    `clash`: their requirement that contradicts the flavor's labels, or None.
+    """
 
     flavor: Flavor
     taint: Taint | None
@@ -59,7 +63,7 @@ class _Excluded(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The flavor's, that the pods contradict."""
+        """The label of the flavor that the pods contradict; empty if there is none."""
         key = self.clash.requirement.key if self.clash and self.clash.requirement else ""
         return f"{key}={self.flavor.labels[key]}" if key else ""
 
@@ -69,20 +73,20 @@ class _Excluded(NamedTuple):
 
     @property
     def has(self) -> str:
-        """What of the flavor excludes the pods; empty where they match no node at all."""
+        """The taint or label of the flavor that excludes the pods; empty if the pods match no node at all."""
         if self.taint:
             return f"flavor {self.flavor.name} has the taint {self.taint}, which is not tolerated"
         return f"flavor {self.flavor.name} has the label {self.label}" if self.label else ""
 
     @property
     def asks(self) -> str:
-        """What the pods say of nodes."""
+        """The requirement of the pods for nodes."""
         if self.taint or self.clash is None:
             return ""
         source, requirement = self.clash
         if requirement is None:
-            return "the node affinity has empty terms alone, which match no node"
-        return f"the nodeSelector says {requirement}" if source == SELECTOR else f"the node affinity says {requirement}"
+            return "the node affinity has only empty terms, which match no node"
+        return f"the {'nodeSelector' if source == SELECTOR else 'node affinity'} requires {requirement}"
 
     @property
     def cure(self) -> str:
@@ -106,7 +110,7 @@ def _findings(submitted: Submission, queue: ClusterQueue, flavors: Mapping[str, 
 
 
 def _excluded(pods: NodeAffinity, flavors: list[Flavor]) -> tuple[_Excluded, ...]:
-    """Why each of the flavors is excluded; empty where one of them is not."""
+    """Why each of the flavors is excluded; empty if one of them is not excluded."""
     found: list[_Excluded] = []
     for flavor in flavors:
         taint, clash = pods.untolerated(flavor), pods.clash(flavor.labels)
@@ -145,7 +149,7 @@ def _finding(
 
 
 def _reasons(excluded: tuple[_Excluded, ...]) -> Iterator[str]:
-    """The reason for each flavor; what the pods require of nodes is listed only once."""
+    """The reason for each flavor. The requirement of the pods is listed only once."""
     said = {""}
     for each in excluded[:_LISTED]:
         parts = [each.has] if each.has else []
@@ -160,7 +164,7 @@ def _reasons(excluded: tuple[_Excluded, ...]) -> Iterator[str]:
 
 
 def _field(pod_set: RequestedPodSet, excluded: tuple[_Excluded, ...]) -> str:
-    """The field of the spec that alone excludes all the flavors, else the pods."""
+    """The field of the spec that alone excludes all flavors; else the path of the pods."""
     sources = {each.clash.source if each.clash and not each.taint else "" for each in excluded}
     source = next(iter(sources)) if len(sources) == 1 else ""
     return fields.join(pod_set.spec_at, source) if source else pod_set.field
@@ -174,7 +178,7 @@ def _fix(excluded: tuple[_Excluded, ...]) -> str:
 
 
 def _meant(excluded: tuple[_Excluded, ...]) -> str | None:
-    """The label of a flavor that differs from the selector by a slip."""
+    """The label of a flavor that the selector is a misspelling of, or None."""
     for each in excluded:
         requirement = each.clash.requirement if each.clash else None
         if requirement and requirement.operator == "In" and len(requirement.values) == 1:

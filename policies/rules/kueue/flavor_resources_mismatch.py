@@ -57,7 +57,7 @@ def flavor_resources_mismatch(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _is_readable(group: ResourceGroup, flavor: FlavorQuotas) -> bool:
-    """Whether both lists are there with a name in each entry; `bad-structure` reports what is missing."""
+    """Whether both lists exist and have a name in each entry. Otherwise `bad-structure` reports the fault."""
     names = (*group.covered_resources, *_listed(flavor))
     return bool(group.covered_resources) and bool(flavor.resources) and all(names)
 
@@ -76,16 +76,18 @@ def _misplaced(ref: Ref, group: ResourceGroup, flavor: FlavorQuotas) -> Iterator
                 patch=slip.patch if slip else patch,
                 concerns=((ref, group.covered_field(index)),) if slip else (),
             )
-            patch = ()  # it puts the whole list in order, so one finding carries it
+            patch = ()  # only the first finding has the patch, since it puts the whole list in order
 
 
 class _Slip(NamedTuple):
+    """The fix for a misspelt name, and the patch that applies it."""
+
     fix: str
     patch: Patch
 
 
 def _slip(covered_field: str, covered: str, quota: ResourceQuota) -> _Slip | None:
-    """The cure where one of the two names is a slip of the other."""
+    """The fix if one of the two names is a misspelling of the other, else None."""
     if likely_name(quota.name) == covered:
         return _Slip(f"did you mean {covered}?", write(quota.field("name"), covered))
     if likely_name(covered) == quota.name:
@@ -115,7 +117,7 @@ def _fix(group: ResourceGroup, flavor: FlavorQuotas) -> str:
 
 
 def _reordering(group: ResourceGroup, flavor: FlavorQuotas) -> tuple[dict[str, str], ...]:
-    """The moves that put the list in order; none where its names are not those that the group covers."""
+    """The moves that put the list in order; empty if its names are not those that the group covers."""
     covered, left = group.covered_resources, _listed(flavor)
     if sorted(covered) != sorted(left):
         return ()

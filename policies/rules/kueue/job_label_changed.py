@@ -28,11 +28,12 @@ _SUSPEND = "suspend the job first, or create a new one"
 
 @rule("job-label-changed", source="Kueue: webhooks of every kind of job", kinds=(*KINDS, POD))
 def job_label_changed(proposal: Proposal) -> Iterator[Finding]:
-    """A label changes that a running job was admitted with.
+    """A label that decided the admission of a running job changes.
 
-    Why it is refused: quota was reserved for the job as it was. In another queue it would run on quota that it gave
-    back; with another priority or more time it would be a job that was never admitted. An elastic job may name the next
-    slice that a manager of MultiKueue made for it. The reconciler may give a queue to a running job that has none.
+    Why it is refused: quota was reserved for the job as it was. In another queue it would run without reserved quota,
+    and a job with another priority or more time was never admitted. There are two exceptions. An elastic job may name
+    the next slice that a manager of MultiKueue has created for it. The reconciler may set the queue of a running job
+    that has none.
     Example: another `kueue.x-k8s.io/queue-name` on a Job with `suspend: false`.
     Fix: suspend the job before you change the label; where the label may never change, create a new job.
     """
@@ -47,13 +48,13 @@ def job_label_changed(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _leaves_unchecked(proposal: Proposal, job: QueuedJob) -> bool:
-    """Whether it is a job of Ray or Spark that names no queue any more, which Kueue checks with its gate only."""
+    """Whether a Ray or Spark job loses its queue, which Kueue allows unless a gate is on."""
     checked = proposal.configuration.kueue.enabled("ValidateRayAndSparkJobUpdates")
     return not checked and not job.labels.get(QUEUE_NAME) and job.ref.group in _RAY_AND_SPARK
 
 
 def _changes(proposal: Proposal, before: QueuedJob, job: QueuedJob) -> Iterator[tuple[str, str, str]]:
-    """(label, message, fix) of each change that comes too late."""
+    """Each change that comes too late, as (label, message, fix)."""
     old, new = _values(before, _annotated(proposal)), _values(job, _annotated(proposal))
     changed = {key for key in new if old[key] != new[key]}
 
@@ -96,13 +97,13 @@ def _of_pod(before: Pod, pod: Pod, *, annotated: bool) -> Iterator[Finding]:
 
 
 def _metadata_field(before: QueuedJob | Pod, obj: QueuedJob | Pod, key: str) -> str:
-    """The part of the metadata that names it."""
+    """The part of the metadata that has this key."""
     annotated = key in before.annotations or key in obj.annotations
     return "annotations" if annotated and key in (ELASTIC, PREBUILT, POD_GROUP) else "labels"
 
 
 def _values(job: QueuedJob, annotated: bool) -> dict[str, str]:
-    """What it is admitted with, by label."""
+    """The values with which the job is admitted, by label."""
     prebuilt = identifier(job.labels, job.annotations, PREBUILT, annotated=annotated)
     others = (QUEUE_NAME, MAX_SECONDS, PRIORITY_CLASS)
     return {PREBUILT: prebuilt, **{key: job.labels.get(key, "") for key in others}}

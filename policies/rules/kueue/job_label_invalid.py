@@ -28,7 +28,7 @@ _COUNT = re.compile(r"\+?0{0,20}[1-9][0-9]{0,9}").fullmatch
 _MOST = 2**31 - 1
 
 Fault = tuple[str, str, str, str]
-"""(labels or annotations, key, message, fix)"""
+"""A fault as (labels or annotations, key, message, fix)."""
 
 
 @rule(
@@ -41,9 +41,9 @@ Fault = tuple[str, str, str, str]
 def job_label_invalid(proposal: Proposal) -> Iterator[Finding]:
     """A label of Kueue on a job or Pod has a value that Kueue cannot use.
 
-    Why it is refused: Kueue knows of a job only what its labels say. With a queue that cannot exist, a time that is not
-    a number or a pod group without a size, the job waits forever or runs outside all quota. A Pod that is marked as
-    managed although its owner is managed is a warning.
+    Why it is refused: Kueue reads the queue, the time and the group of a job only from labels and annotations. With the
+    name of a queue that cannot exist, a time that is not a number, or a pod group without a size, the job waits forever
+    or runs without quota. A Pod with the label of managed Pods whose owner is managed as well gets a warning.
     Example: `kueue.x-k8s.io/queue-name: Team_A`; `max-exec-time-seconds: 1h`; a pod-group-name without its total count.
     Fix: write names in lower case with letters, digits, `-` and `.`; write times and counts as whole numbers above 0.
     """
@@ -97,14 +97,14 @@ def _common(labels: Mapping[str, str], annotations: Mapping[str, str], prebuilt:
 
 
 def _given(labels: Mapping[str, str], annotations: Mapping[str, str], key: str) -> Iterator[tuple[str, str]]:
-    """(labels or annotations, value) of an identifier, which may stand in both."""
+    """The values of an identifier, each as (labels or annotations, value), since both may have it."""
     for where, values in (("annotations", annotations), ("labels", labels)):
         if key in values:
             yield where, values[key]
 
 
 def _grouped(pod: Pod, *, annotated: bool) -> Iterator[Fault]:
-    """`annotated`: an annotation may name the group."""
+    """The faults of the labels of a pod group. `annotated`: whether an annotation may name the group."""
     managed, size = pod.labels.get(MANAGED), pod.annotations.get(POD_GROUP_SIZE)
     given = [*_given(pod.labels, pod.annotations if annotated else {}, POD_GROUP)]
     if managed not in (None, "true"):
@@ -125,7 +125,8 @@ def _grouped(pod: Pod, *, annotated: bool) -> Iterator[Fault]:
 
 
 def _two_workloads(pod: Pod, *, annotated: bool) -> Iterator[Fault]:
-    """The Workload of a group has its name."""
+    """The fault if a Pod names a group and another Workload, since the Workload of a group has the name of the
+    group."""
     keys = (POD_GROUP, PREBUILT)
     group, prebuilt = (identifier(pod.labels, pod.annotations, key, annotated=annotated) for key in keys)
     if group and prebuilt and group != prebuilt:

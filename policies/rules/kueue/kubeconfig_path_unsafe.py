@@ -20,8 +20,8 @@ from policies.model.findings import STRICT_ONLY, Finding
 def kubeconfig_path_unsafe(proposal: Proposal) -> Iterator[Finding]:
     """A MultiKueueCluster takes its kubeconfig from a file outside /etc/multikueue/kubeconfigs.
 
-    Why it is refused: anyone who may write a MultiKueueCluster could make the manager read any of its own files, such
-    as its service account token. Kueue never connects to the cluster.
+    Why it is refused: users who may write a MultiKueueCluster could make the manager read any of its own files, such as
+    its service account token. Kueue never connects to such a cluster.
     Example: `kubeConfig: {locationType: Path, location: /var/run/secrets/kubernetes.io/serviceaccount/token}`.
     Fix: mount the kubeconfig below /etc/multikueue/kubeconfigs and name it there, or keep it in a Secret.
     """

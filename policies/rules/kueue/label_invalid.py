@@ -22,11 +22,11 @@ from policies.model.findings import Finding
 def label_invalid(proposal: Proposal) -> Iterator[Finding]:
     """Kubernetes does not accept a label, selector, taint or toleration.
 
-    Why it is refused: no namespace or node can have such a label, so the selector matches nothing; or the label is
-    copied to pods, and each of them is refused when it should start.
+    Why it is refused: no namespace or node can have such a label, so a selector with it matches nothing. If such a
+    label is copied to pods, each of them is refused when it should start.
     Example: `namespaceSelector` with `{key: team, operator: In}` and no values; `nodeLabels: {"@gpu": yes}`.
-    Fix: write keys as an optional DNS domain and `/`, then up to 63 letters, digits and `-_.`; values likewise without
-    the domain; give In and NotIn values, Exists and DoesNotExist none.
+    Fix: write keys as an optional DNS domain and `/`, then up to 63 letters, digits and `-_.`. Write values in the same
+    way, without a domain. The operators In and NotIn need values, Exists and DoesNotExist must have none.
     """
     for _, queue in proposal.changed(ClusterQueue):
         yield from _findings(queue, queue.selector_faults)

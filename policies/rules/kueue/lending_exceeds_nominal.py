@@ -39,9 +39,8 @@ f.?resources.orValue([]).filter(q, {_lends_too_much("q")}
 def lending_exceeds_nominal(proposal: Proposal) -> Iterator[Finding]:
     """A ClusterQueue may lend more than it has.
 
-    Why it is refused: what a ClusterQueue lends is taken from its nominal quota, so the part above it can never be
-    lent. A Cohort is different: it lends what its children have too, so its lendingLimit may exceed its own nominal
-    quota.
+    Why it is refused: a ClusterQueue lends from its nominal quota, so the part of the limit above it has no effect. A
+    Cohort is different: it also lends the quota of its children, so its lendingLimit may exceed its own nominal quota.
     Example: `nominalQuota: 4` and `lendingLimit: 6` for cpu.
     Fix: lower `lendingLimit` to the nominal quota (or remove it, which lends everything), or raise `nominalQuota`.
     """

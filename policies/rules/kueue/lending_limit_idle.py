@@ -47,7 +47,7 @@ def lending_limit_idle(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 
 
 def _takers(forest: Forest, ref: Ref, pair: str) -> int:
-    """How many ClusterQueues of the tree, not in the subtree itself, list the pair."""
+    """The number of ClusterQueues in the tree that list the pair, without those in the subtree of the node."""
     root = arithmetic.root_of(forest, ref)
     own = forest.share_of(ref).pools.get(pair, NO_POOL)
     return arithmetic.below(forest, root, pair).queues - own.queues

@@ -11,7 +11,7 @@ from policies.model.findings import Finding
 from policies.model.quantity import Quantity
 
 _PARENT = ("cohortName", "cohort", "parentName", "parent")
-"""Every name that the versions of Cohort and ClusterQueue give the parent; each means the same in every version."""
+"""All names of the parent's field in the versions of Cohort and ClusterQueue. No version has another use for them."""
 
 
 def _parents(obj: str) -> str:

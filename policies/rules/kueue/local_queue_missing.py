@@ -24,10 +24,11 @@ from policies.rules.kueue._submissions import LABELLED, Labelled, NamedQueues, l
 def local_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A job, a Pod or the jobTemplate of a CronJob names a LocalQueue that does not exist.
 
-    Why it is reported: Kueue accepts the job and lets it wait until the LocalQueue exists in its namespace, so a typo
-    shows only as work that never starts. It is a warning, since objects may be applied in any order. Files are judged
-    where they hold a LocalQueue at all: a repository with jobs only does not describe queues. A manifest in files
-    without a namespace may be applied in any, so a LocalQueue of that name in another namespace is enough for it.
+    Why it is reported: Kueue accepts the job and lets it wait until the LocalQueue exists in its namespace. The only
+    sign of a typo is work that never starts. It is a warning, since objects may be applied in any order. Files are
+    judged only if they have a LocalQueue, since a repository with only jobs does not describe queues. A manifest in
+    files without a namespace may be applied in any namespace, so for it a LocalQueue of this name in any namespace is
+    enough.
     Example: `kueue.x-k8s.io/queue-name: user-queu` where the LocalQueue is called `user-queue`.
     Fix: correct the name or the namespace, or create the LocalQueue in the namespace of the job.
     """
@@ -76,7 +77,7 @@ def _missing(known: NamedQueues, each: Labelled, queue: str) -> Finding:
 
 
 def _moved(proposal: Proposal, job: Ref, namespaces: list[str]) -> Patch:
-    """The job in the one namespace that is meant; nothing where its own namespace is known to exist."""
+    """The patch with the only namespace that may be meant; empty if the job's own namespace is known to exist."""
     exists = proposal.after.get(Ref(*NAMESPACE, "", job.namespace)) is not None
     return () if exists else write_only("metadata.namespace", job.namespace, namespaces)
 

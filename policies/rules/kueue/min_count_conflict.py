@@ -23,10 +23,11 @@ variables.sets.filter(s, has(s.minCount)).size() > 1
     cel=[Expression((WORKLOAD,), _CEL, list_of_spec("sets", "podSets"))],
 )
 def min_count_conflict(proposal: Proposal) -> Iterator[Finding]:
-    """More than one pod set of a Workload has a minCount, or one of an elastic job.
+    """More than one pod set of a Workload has a minCount, or a pod set of an elastic job has one.
 
-    Why it is refused: when quota is short, Kueue reduces the pods of one set step by step until they fit; with two such
-    sets it is undefined which one shrinks. An elastic job changes its own size, so both would change the same number.
+    Why it is refused: if quota is short, Kueue reduces the pods of a pod set with minCount until they fit. With two
+    such pod sets, it is undefined which one gets smaller. An elastic job changes its size itself, so it and Kueue would
+    change the same number.
     Example: `minCount: 2` in the pod sets `driver` and `workers`.
     Fix: keep minCount in one pod set; remove it from elastic jobs.
     """

@@ -25,10 +25,10 @@ from policies.rules.kueue._kueue_quota import (
 def moved_to_another_root(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A ClusterQueue or Cohort leaves its tree and takes along quota that others in the tree could use.
 
-    Why it is reported: the tree loses at once all that the node lent, while the work that borrowed it keeps running.
-    The message says how much that is, what is left, and what the node's own workloads hold.
+    Why it is reported: the tree loses all quota that the node lends at once, but the work that has borrowed it
+    continues. The message has the amount, the rest in the tree, and the usage of the node's own workloads.
     Example: ClusterQueue `ml` with 10 cpu goes from cohort `research` to `production`; `research` had 31 cpu.
-    Fix: make sure that the tree can do without, or lower the node's quota first and leave the rest in the tree.
+    Fix: make sure that the tree does not need this quota, or leave a part of it in the tree before you move the node.
     """
     for before, node in proposal.changed(KueueNode):
         if before is None or before.parent == node.parent or before.parent is None:
@@ -54,9 +54,9 @@ def _findings(proposal: Proposal, node: KueueNode, old: Ref, new: Ref) -> Iterat
             node.parent_field,
             f"moves from the tree of {old.name} to that of {new.name} and takes {named_amount(pair, pool.lent)} "
             "of flavor "
-            f"{flavor_of(pair)} along that others could use: {old.name} has {amount_text(pair, left)} afterwards, "
+            f"{flavor_of(pair)} with it, which others could use: {old.name} has {amount_text(pair, left)} afterwards, "
             f"{amount_text(pair, had)} before; the workloads of {node.ref.name} hold {amount_text(pair, work)}",
-            fix=f"make sure that {old.name} can do without, or leave part of the quota there",
+            fix=f"make sure that {old.name} does not need it, or leave part of the quota there",
             subject=pair,
             causes=(
                 Cause(old, "spec.resourceGroups", f"has {named_amount(pair, left)} of flavor {flavor_of(pair)} left"),

@@ -21,7 +21,7 @@ def multikueue_with_provisioning(proposal: Proposal) -> Iterator[Finding | NotEv
 
     Why it is refused: the nodes would be created where the pods never run. Kueue makes the queue inactive and admits
     nothing from it. Its webhook sees one object at a time and accepts each of them.
-    Example: a check run by `kueue.x-k8s.io/multikueue` beside one run by `kueue.x-k8s.io/provisioning-request`.
+    Example: one check has controllerName `kueue.x-k8s.io/multikueue`, another `kueue.x-k8s.io/provisioning-request`.
     Fix: remove one of the two. The ClusterQueue of a worker cluster requests nodes there.
     """
     for queue in concerned(proposal):

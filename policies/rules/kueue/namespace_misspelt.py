@@ -19,12 +19,12 @@ from policies.model.suggestion import did_you_mean
     default=Action.WARN,
 )
 def namespace_misspelt(proposal: Proposal) -> Iterator[Finding]:
-    """The namespace of a LocalQueue does not exist, and its name is nearly that of one that does.
+    """The namespace of a LocalQueue does not exist, and its name is similar to that of an existing one.
 
     Why it is reported: the API server refuses the LocalQueue, and the jobs of the namespace that was meant wait for it.
-    In files, a namespace exists if they have its Namespace. Other names are left alone: the namespace may be created
-    elsewhere.
-    Example: `namespace: vison` beside the Namespace `vision`.
+    In files, a namespace exists if they have its Namespace. Other names are not reported, since the namespace may be
+    created elsewhere.
+    Example: `namespace: vison` if there is a Namespace `vision`.
     Fix: write the namespace that the message suggests.
     """
     for before, local in proposal.changed(LocalQueue):

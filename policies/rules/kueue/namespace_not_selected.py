@@ -30,10 +30,10 @@ def namespace_not_selected(proposal: Proposal) -> Iterator[Finding | NotEvaluate
     """The namespaceSelector of a ClusterQueue does not match a namespace from which work is submitted to it.
 
     Why it is reported: Kueue accepts the LocalQueue and its jobs, and admits none of them until the selector matches
-    the labels of the namespace. In files, a namespace without a Namespace object is known by its name alone. A
-    LocalQueue or a job in files without a namespace may be applied in any, and is not judged.
+    the labels of the namespace. In files, only the name is known of a namespace without a Namespace object. A
+    LocalQueue or job in files without a namespace may be applied in any namespace, and is not judged. If a value in the
+    selector is similar to that of the namespaces, the finding is about the selector, and has a suggestion.
     Example: a LocalQueue in namespace `team-a`, and a ClusterQueue that selects `kueue: enabled`, which `team-a` lacks.
-    A value that is nearly that of the namespaces is reported at the selector, with a suggestion.
     Fix: label the namespace, change the selector, or name another ClusterQueue.
     """
     unsure = False
@@ -50,7 +50,8 @@ def namespace_not_selected(proposal: Proposal) -> Iterator[Finding | NotEvaluate
 
 
 def _slips(proposal: Proposal) -> Iterator[Finding]:
-    """Values of the selector that no namespace with a LocalQueue of the queue has, each nearly one that they have."""
+    """Findings for values of the selector that no namespace with a LocalQueue of the queue has, but that are similar to
+    one that they have."""
     for before, queue in proposal.changed(ClusterQueue):
         if queue.selector is None or (before is not None and before.selector == queue.selector):
             continue
@@ -86,7 +87,7 @@ def _slip(queue: ClusterQueue, wanted: Requirement, value: str, near: list[str])
 
 
 def _leading(proposal: Proposal) -> Iterator[tuple[Ref, str, LocalQueue]]:
-    """What leads work from a namespace to a ClusterQueue, where that changes: the object, its field, the LocalQueue."""
+    """Changed objects that send work from a namespace to a ClusterQueue: the object, its field, and the LocalQueue."""
     known = NamedQueues(proposal)
     for _, local in proposal.changed(LocalQueue):
         if not known.may_be_elsewhere(local.ref.namespace):
@@ -104,7 +105,7 @@ def _leading(proposal: Proposal) -> Iterator[tuple[Ref, str, LocalQueue]]:
 
 
 def _unmet(forest: Forest, wanted: Iterable[Requirement], name: str) -> list[Requirement] | None:
-    """What the namespace does not meet; None where that depends on labels that nobody knows."""
+    """The requirements that the namespace does not meet; None if they depend on unknown labels."""
     namespace = forest.get(Ref(*NAMESPACE, "", name))
     if isinstance(namespace, Namespace):
         return [each for each in wanted if not each.holds({**namespace.labels, NAME_OF_NAMESPACE: name})]

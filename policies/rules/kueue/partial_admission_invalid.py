@@ -21,10 +21,10 @@ from policies.model.findings import Finding
 def partial_admission_invalid(proposal: Proposal) -> Iterator[Finding]:
     """The annotations for partial admission of a Job are invalid.
 
-    Why it is refused: `job-min-parallelism` is the least number of pods that the Job can run with. A number that is not
-    below parallelism and completions leaves nothing to reduce. An annotation that does not change is not looked at, so
-    that the Job can be started with its least number. While it runs, its size is what it was admitted with. Completions
-    can follow parallelism in an Indexed Job only.
+    Why it is refused: `job-min-parallelism` is the least number of pods that the Job can run with, so it must be below
+    parallelism and completions. It is only checked when it changes, since a start with fewer pods lowers parallelism.
+    While the Job runs, its size must stay as it was admitted. Completions can follow parallelism only in an Indexed
+    Job.
     Example: `kueue.x-k8s.io/job-min-parallelism: "8"` on a Job with `parallelism: 4`.
     Fix: write a whole number from 1 to one less than parallelism; make the Job Indexed, with `completions` equal to
     `parallelism`.
@@ -42,7 +42,8 @@ def partial_admission_invalid(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _least(job: QueuedJob, least: str, slicing: bool) -> Iterator[Finding]:
-    """An annotation that stays is not looked at: a start with fewer pods takes parallelism down to it."""
+    """The fault of a changed job-min-parallelism. An unchanged one may equal parallelism after a start with fewer
+    pods."""
     parallelism = _parallelism(job)
     pods = parallelism if job.completions is None else min(parallelism, job.completions)
     field = fields.join("metadata.annotations", MIN_PARALLELISM)
@@ -76,7 +77,7 @@ def _followed(job: QueuedJob) -> Iterator[Finding]:
 
 
 def _changed(before: QueuedJob, job: QueuedJob) -> Iterator[Finding]:
-    """What may not change while it runs; parallelism not even together with the switch."""
+    """Changes that are not allowed while the Job runs. parallelism must not even change together with `suspend`."""
     old, new = _parallelism(before), _parallelism(job)
     if MIN_PARALLELISM in before.annotations and old != new:
         message = f"parallelism is {new}, but the Job was admitted with {old}"

@@ -16,21 +16,21 @@ _OF_JOBS = {
     f"scheduling gate {ELASTIC_GATE}": "ElasticJobsViaWorkloadSlices",
     f"scheduling gate {TOPOLOGY_GATE}": "TopologyAwareScheduling",
 }
-"""The gates that Pods of jobs have as well, each with the feature gate that it belongs to."""
+"""The scheduling gates that Pods of jobs may also have, each with its feature gate."""
 _FIX = "leave it; delete the pod if it is not wanted"
 
 
 @rule("pod-mark-removed", source="Quotree: pods run only with quota", kinds=(POD,))
 def pod_mark_removed(proposal: Proposal) -> Iterator[Finding]:
-    """A Pod that is queued loses what holds or counts it.
+    """A queued Pod loses its scheduling gate, label, finalizer or role.
 
-    Why it is refused: the scheduling gate holds the Pod until it is admitted, the label shows it to the controller that
-    admits it, the finalizer keeps it until its end is counted, and the role says which part of what was admitted is its
-    own. Without them it would run on quota that nobody reserved. For the same reason it may be resized to less, but not
-    to more. The gate for topologies holds it until it has a place: without it, it would take room that is promised to
-    others. Only the users under `kueue.admittingUsers` may do this. The rule applies where `kueue.managePods` is on, so
-    that it never hinders another controller; to the gates of elastic jobs and for topologies where `kueue.manageJobs`
-    is.
+    Why it is refused: the scheduling gate keeps the Pod from starting until it is admitted. The controller that admits
+    Pods finds it by the label. The finalizer keeps the Pod until its end was counted. The role decides to which pod set
+    of the admission it belongs. Without these, the Pod would run without reserved quota. For the same reason, a Pod may
+    be resized to less, but not to more. The topology gate keeps the Pod from starting until a domain is assigned.
+    Otherwise it would take room that is assigned to other Pods. Only the users under `kueue.admittingUsers` may do
+    this. The rule applies if `kueue.managePods` is on; for the gates of elastic jobs and topologies, if
+    `kueue.manageJobs` is on.
     Example: `kubectl label pod train-0 kueue.x-k8s.io/managed-`.
     Fix: leave the Pod as it is until it is admitted, or delete it.
     """
@@ -50,7 +50,7 @@ def pod_mark_removed(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _reshaped(before: Pod, pod: Pod) -> Iterator[Finding]:
-    """What it was admitted as."""
+    """Findings for changes of the role and of requests, with which the Pod was admitted."""
     if before.annotations.get(ROLE_HASH) != pod.annotations.get(ROLE_HASH):
         message = "the role of a pod follows from its requests, and cannot be changed"
         field = fields.join("metadata.annotations", ROLE_HASH)

@@ -23,9 +23,9 @@ from policies.rules.kueue._submissions import LABELLED, NamedQueues, labelled
 def priority_class_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A job, a Pod or the jobTemplate of a CronJob names a WorkloadPriorityClass that does not exist.
 
-    Why it is reported: Kueue accepts the job, and makes no Workload for it until the class exists. So the job waits and
-    is in no list of Workloads. It is a warning, since objects may be applied in any order. Files are judged where they
-    hold a WorkloadPriorityClass at all. A job without a queue is not judged: Kueue does not read its class.
+    Why it is reported: Kueue accepts the job, but creates no Workload for it until the class exists. So the job waits
+    and is in no list of Workloads. It is a warning, since objects may be applied in any order. Files are judged only if
+    they have a WorkloadPriorityClass. A job without a queue is not judged, since Kueue does not read its class.
     Example: `kueue.x-k8s.io/priority-class: prod-prority` where the class is called `prod-priority`.
     Fix: correct the name, or create the WorkloadPriorityClass.
     """

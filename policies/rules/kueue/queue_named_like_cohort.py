@@ -19,8 +19,8 @@ from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEval
 def queue_named_like_cohort(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A ClusterQueue and a Cohort have the same name.
 
-    Why it is reported: Kueue writes bare names into preemption messages and metrics, so it is unclear which of the two
-    is meant; and `cohortName: ml` reads as if it led to ClusterQueue `ml`.
+    Why it is reported: Kueue writes names without kinds into preemption messages and metrics, so it is unclear which of
+    the two is meant. A reader may also take `cohortName: ml` for a reference to ClusterQueue `ml`.
     Example: Cohort `ml`, and a ClusterQueue `ml` in it.
     Fix: give the new object another name.
     """

@@ -22,12 +22,13 @@ from policies.rules.kueue._kueue_quota import (
 
 @rule("quota-below-reserved", source="Kueue issues 13716 and 15933", kinds=KINDS, default=Action.WARN)
 def quota_below_reserved(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
-    """Quota is cut, or moved away, to less than workloads have reserved.
+    """Quota is lowered or moved away, so that less is left than workloads have reserved.
 
-    Why it is reported: Kueue evicts nothing for that. Running work continues, nothing new fits until enough of it has
-    ended, and others may reclaim what a queue holds beyond its own quota. It is a warning, since shrinking a full
-    cluster is legitimate. What workloads hold is read from `status.flavorsReservation` of the ClusterQueues.
-    Example: ClusterQueue `ml` holds 10 cpu, and its nominalQuota goes from 10 to 4 with borrowingLimit 2.
+    Why it is reported: Kueue evicts nothing because of this. Running work continues, nothing new fits until enough of
+    it has ended, and other queues may reclaim the usage beyond a queue's own quota. It is a warning, since it is
+    legitimate to lower quota in a full cluster. Reserved quota is read from `status.flavorsReservation` of the
+    ClusterQueues.
+    Example: ClusterQueue `ml` uses 10 cpu, and its nominalQuota goes from 10 to 4 with borrowingLimit 2.
     Fix: wait until the work has ended, or cut the quota in smaller steps.
     """
     edited = any(change.before is not None and change.ref.group_kind in KINDS for change in proposal.changes)
@@ -47,7 +48,7 @@ def quota_below_reserved(proposal: Proposal) -> Iterator[Finding | NotEvaluated]
 
 
 def _held(proposal: Proposal, ref: Ref) -> dict[str, int]:
-    """The quota that workloads in the subtree hold, by pair."""
+    """The quota that workloads in the subtree have reserved, by pair."""
     forest = _forest_with_status(proposal, proposal.after, ref)
     node = forest.node(ref)
     if isinstance(node, ClusterQueue):
@@ -56,9 +57,9 @@ def _held(proposal: Proposal, ref: Ref) -> dict[str, int]:
 
 
 def _over(forest: Forest, ref: Ref, pair: str, work: int) -> tuple[int, int]:
-    """(the amount beyond the limit, the limit) if workloads hold `work`.
+    """The amount beyond the limit of the node, and the limit, if workloads have reserved `work`.
 
-    A node that may borrow without limit is never over: only its root counts.
+    A node that may borrow without limit is never over its limit. Its root is.
     """
     if work <= 0:
         return 0, 0
@@ -71,7 +72,8 @@ def _over(forest: Forest, ref: Ref, pair: str, work: int) -> tuple[int, int]:
 
 
 def _forest_with_status(proposal: Proposal, forest: Forest, ref: Ref) -> Forest:
-    """The forest whose status counts: a manifest from a file has no status, so then it is that before the change."""
+    """The forest whose status counts. A manifest from a file has no status, so then it is the forest before the
+    change."""
     node = forest.node(ref)
     return forest if not isinstance(node, ClusterQueue) or node.reserved else proposal.before
 
@@ -92,7 +94,7 @@ def _finding(proposal: Proposal, ref: Ref, pair: str, over: int, most: int, work
 
 
 def _borrowers(proposal: Proposal, worse: set[tuple[Ref, str]]) -> Iterator[Finding]:
-    """Queues that still fit into their tree, but now borrow what was their own."""
+    """Findings for queues whose usage still fits into the tree, but now is partly borrowed."""
     for before, queue in proposal.changed(ClusterQueue):
         if before is None or queue.parent is None or not arithmetic.countable(proposal.after, queue.ref):
             continue

@@ -36,23 +36,23 @@ from policies.mutation.kueue_pod_defaults import ELASTIC_GATE
 
 _KINDS = tuple(kind for kind, framework in KINDS.items() if isinstance(framework, JobShape))
 _ENDED = "Failed"
-"""The podReplacementPolicy of a Job whose Pods are replaced when they have ended."""
+"""The podReplacementPolicy with which Pods are replaced only after they have ended."""
 _ALONE = "leave the template as it is; to change a number alone, use kubectl patch: kubectl apply replaces whole lists"
 _LEAVE = "name another queue, or delete the job and create one without a queue"
 
 
 @rule("quota-evaded", source="Quotree: a user who requests quota does not grant it", kinds=(*_KINDS, POD))
 def quota_evaded(proposal: Proposal) -> Iterator[Finding]:
-    """A job that waits for quota is started by hand, or one that runs takes more than it was admitted for.
+    """A job that waits for quota is started by a user, or a running job takes more than was admitted.
 
-    Why it is refused: its pods would run on quota that is promised to others, until the reconciler stops them. With
-    `kueue.manageJobs` only the users in `kueue.admittingUsers` start a job that names a LocalQueue. Others may suspend
-    it, make it smaller, and move it to another queue while it is suspended. They may not make it larger while it runs
-    unless it is elastic, take it out of its queue, or hand it to another controller. The controller of a job that
-    runs may start what belongs to that job, as long as it asks for no more. Started Pods are counted by their labels
-    and annotations, so these stay, also in the pod templates of an elastic job, which creates Pods at any time. A Pod
-    that runs stays with its job: only Kubernetes' own controllers change its owner, or the labels of the Job
-    controller. A job may not name the Workload of another job as its own. A Pod that runs is not resized to more.
+    Why it is refused: its pods would use the quota of others until the reconciler stops them. With `kueue.manageJobs`,
+    only the users in `kueue.admittingUsers` may start a job that names a LocalQueue. Other users may suspend it, make
+    it smaller, and move it to another queue while it is suspended. They must not make a running job larger unless it is
+    elastic, remove its queue, or change its controller. The controller of a running job may start its children if they
+    request no more than was admitted. Started Pods are counted by labels and annotations, so these must stay. This also
+    holds for the pod templates of an elastic job, which creates Pods at any time. A running Pod stays with its job:
+    only Kubernetes' own controllers may change its owner, or the labels of the Job controller. A job must not name the
+    Workload of another job as its own. A running Pod must not be resized to more.
     Example: `kubectl patch job train -p '{"spec":{"suspend":false}}'` on a Job with a queue-name.
     Fix: leave it suspended; it starts when its queue has quota for it. To make it larger, suspend it first.
     """
@@ -82,7 +82,8 @@ def _uncounted(old: Pod, pod: Pod) -> Iterator[Finding]:
 
 
 def _taken_away(old: Pod, pod: Pod) -> Iterator[Finding]:
-    """The controller of a Pod lets go of it then, and makes another one beside it."""
+    """Findings for changes of the owner or the job's labels. The controller would release the Pod and create another
+    one."""
     for field, was in old.ownership.items():
         if pod.ownership.get(field) != was:
             message = "a Pod that runs on quota stays with the job that it was admitted with"
@@ -91,7 +92,7 @@ def _taken_away(old: Pod, pod: Pod) -> Iterator[Finding]:
 
 
 def _resized(old: Pod, pod: Pod) -> Iterator[Finding]:
-    """Another rule judges Pods that are queued by themselves."""
+    """Findings for Pods that are resized to more. Another rule judges Pods that are queued themselves."""
     had, asks = pod_requests(old.sized), pod_requests(pod.sized)
     for resource, amount in sorted(asks.items()) if pod.sized and LABEL not in old.marks else ():
         if amount > had.get(resource, Quantity.ZERO):
@@ -101,7 +102,7 @@ def _resized(old: Pod, pod: Pod) -> Iterator[Finding]:
 
 
 def _is_of_kubernetes(user: User) -> bool:
-    """Whether the request is from a controller of Kubernetes, or from a user with all rights."""
+    """Whether the user is a controller of Kubernetes, or has all rights."""
     return (
         user.name == "system:kube-controller-manager"
         or user.name.startswith("system:serviceaccount:kube-system:")
@@ -110,18 +111,21 @@ def _is_of_kubernetes(user: User) -> bool:
 
 
 def _counting_keys(labels: Mapping[str, str], annotations: Mapping[str, str]) -> dict[tuple[str, str], str | None]:
-    """The labels and annotations by which Pods are counted, as (labels or annotations, key); None if absent."""
+    """The labels and annotations by which Pods are counted, by (labels or annotations, key). The value is None if
+    absent."""
     counted = {("annotations", key): annotations.get(key) for key in (STARTED_FOR, SLICE_CHAIN)}
     return {("labels", POD_SET): labels.get(POD_SET), **counted}
 
 
 def _queued(job: QueuedJob) -> bool:
-    """A RayJob that selects a cluster is not."""
+    """Whether the job is queued. A RayJob that selects an existing cluster is not."""
     return bool(job.queue) and isinstance(job.framework, JobShape) and not (job.ray is not None and job.ray.selects)
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
+    """Judges the change of one job. `before`: None for a new job."""
+
     proposal: Proposal
     before: QueuedJob | None
     job: QueuedJob
@@ -144,7 +148,7 @@ class _Change:
                 yield from self._freed(before)
 
     def _borrowed(self) -> Iterator[Finding]:
-        """The Workload of another job: its quota is in use."""
+        """A finding if the job names a Workload of another job, whose Pods use its quota."""
         job, annotated = self.job, self.proposal.configuration.kueue.enabled(IDENTIFIERS)
         name, before = (
             identifier(each.labels, each.annotations, PREBUILT, annotated=annotated) if each is not None else ""
@@ -165,7 +169,8 @@ class _Change:
             yield self._finding(switch.path, message, f"leave {switch.path} as it is, and wait")
 
     def _grown(self, before: QueuedJob) -> Iterator[Finding]:
-        """Pod set by pod set, since each may have another flavor."""
+        """Findings for a running job that requests more. Pod sets are compared one by one, since each may have another
+        flavor."""
         admitted = {pods.name: pods for pods in before.pod_sets}
         for pods in self.job.pod_sets:
             amounts = _of_one if self._elastic() and _waits(pods) else _amounts
@@ -179,13 +184,14 @@ class _Change:
                 yield self._finding(pods.at, message, "suspend the job first; it waits for the larger quota then")
 
     def _replaced(self, before: QueuedJob) -> Iterator[Finding]:
-        """Pods that take hours to end would run beside those that replace them."""
+        """A finding if Pods would be replaced before they have ended, since old and new Pods would run together."""
         if self.proposal.configuration.counts_ending and before.replacement == _ENDED != self.job.replacement:
             message = "its Pods use quota until they have ended, and are replaced after that"
             yield self._finding("spec.podReplacementPolicy", message, f"leave it at {_ENDED}")
 
     def _freed(self, before: QueuedJob) -> Iterator[Finding]:
-        """Pods that wait could be deleted, and would come back without what holds and counts them."""
+        """Findings for pod templates that lose the gate, or a label or annotation by which Pods are counted. Otherwise
+        waiting Pods could be deleted, and would be created again without these."""
         now = {pods.name: pods for pods in self.job.pod_sets}
         for old in before.pod_sets:
             pods = now.get(old.name)
@@ -201,7 +207,7 @@ class _Change:
                     yield self._finding(fields.join(pods.at, "metadata", where, key), message, _ALONE)
 
     def _runs_for_another(self) -> bool:
-        """Whether a job above runs that was admitted for this one as well."""
+        """Whether a running ancestor job already counts this job."""
         above = counted_above(self.job, self.proposal.after, slicing=self._slicing)
         return above is not None and above.running
 
@@ -217,7 +223,7 @@ class _Change:
 
 
 def _waits(pods: JobPods) -> bool:
-    """Whether more of them take no room: they wait at a gate until a slice of their elastic job is admitted."""
+    """Whether more of these pods use no quota, because they wait at a gate until a slice of their job is admitted."""
     return ELASTIC_GATE in gates_in(mapping(pods.template.get("spec")))
 
 

@@ -12,18 +12,18 @@ from policies.model.pools import NO_POOL, UNLIMITED
 from policies.rules.kueue._kueue_quota import KINDS, amount_text, flavor_of, incomplete_tree, quotas_by_pair
 
 _FACTOR = 1000
-"""The suspicious factor between siblings' quotas: the step from cores to milli-CPU, from Mi to Gi, or to no unit."""
+"""The least factor between quotas of siblings that is reported: that between cores and milli-CPU, or Mi and Gi."""
 
 
 @rule("quota-out-of-scale", source="Kueue issue 12207", kinds=KINDS, default=Action.WARN)
 def quota_out_of_scale(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A nominal quota is a thousand times that of a sibling, or a thousandth.
 
-    Why it is reported: siblings that count one resource in different units look alike in the manifests, but one of them
-    can borrow, or lend, without bound. Nobody notices before the cluster is full.
-    Example: `memory` with `nominalQuota: 20096Mi` beside a queue with `nominalQuota: 1`, which is one byte; `cpu: 1000`
-    beside `cpu: 1`, where 1000m was meant.
-    Fix: write the unit. If the quotas are meant that way, leave them: this is a warning.
+    Why it is reported: quotas of siblings with different units look similar in the manifests, but one of them can
+    borrow or lend practically without limit. Nobody notices before the cluster is full.
+    Example: `memory` with `nominalQuota: 20096Mi` next to a queue with `nominalQuota: 1`, which is one byte; `cpu:
+    1000` next to `cpu: 1`, where 1000m was meant.
+    Fix: write the unit. If the quotas are intended, ignore the warning.
     """
     for before, node in proposal.changed(KueueNode):
         if node.parent is None or node.effective is not None:
@@ -38,7 +38,7 @@ def quota_out_of_scale(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
             if own in (0, UNLIMITED) or (pair in old_terms and old_terms[pair].nominal == own):
                 continue
             if own < _FACTOR * every.smallest and every.largest < _FACTOR * own:
-                continue  # nearly always, and known without taking the node out of the total
+                continue  # as in nearly all cases; this check does not need the total without the node
             others = proposal.after.beside(node.ref).pools.get(pair, NO_POOL)
             if others.smallest and own >= _FACTOR * others.smallest:
                 yield _finding(proposal.after, node, quota, pair, others.smallest)
@@ -73,10 +73,8 @@ def _lacks_suffix(quota: ResourceQuota) -> bool:
 
 
 def _is_likely(quota: ResourceQuota, other: ResourceQuota, larger: bool) -> bool:
-    """Whether this quota is more likely the wrong one of the two.
-
-    That is the larger one, unless the smaller one is memory without a suffix.
-    """
+    """Whether this quota is probably the wrong one of the two: the larger one, unless the smaller one is memory without
+    a suffix."""
     return not _lacks_suffix(other) if larger else _lacks_suffix(quota)
 
 

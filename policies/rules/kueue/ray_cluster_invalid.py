@@ -11,11 +11,11 @@ from policies.judging.rule import rule
 from policies.model import fields
 from policies.model.findings import Finding
 
-_MOST = 18  # pod sets of a Workload
+_MOST = 18  # the most pod sets of a Workload
 _EXAMPLE = "name it after what its pods do, such as workers"
 
 Fault = tuple[str, str, str]
-"""(field, message, fix)"""
+"""A fault as (field, message, fix)."""
 
 
 @rule(
@@ -26,13 +26,13 @@ Fault = tuple[str, str, str]
     no_cel="concerns work, which goes on while the webhook is down",
 )
 def ray_cluster_invalid(proposal: Proposal) -> Iterator[Finding]:
-    """A queued Ray cluster cannot be counted, or would keep its quota.
+    """A queued Ray cluster cannot be counted, or would keep its quota after its job has ended.
 
     Why it is refused: Kueue admits a cluster as a whole, with at most 18 pod sets, one of them the head. An autoscaled
-    cluster outgrows what was admitted, unless the job is elastic. A cluster that outlives its job holds quota for
-    nobody. A job cannot both describe a cluster and select another.
+    cluster becomes larger than it was admitted, unless the job is elastic. A cluster that outlives its job uses quota
+    for nothing. A job cannot both describe a cluster and select another one.
     Example: a RayJob with a queue-name and without `shutdownAfterJobFinishes: true`; a worker group named `head`.
-    Fix: follow the message; or remove the queue-name, if no quota should apply.
+    Fix: follow the message, or remove the queue-name if no quota should apply.
     """
     elastic = proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
     for _, job in proposal.changed(QueuedJob):

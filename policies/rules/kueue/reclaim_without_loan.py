@@ -21,9 +21,10 @@ from policies.rules.kueue._kueue_quota import incomplete_tree, quota_dependencie
 def reclaim_without_loan(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A ClusterQueue may reclaim quota from its cohort, or preempt there to borrow, but there is no such quota.
 
-    Why it is reported: with `reclaimWithinCohort` a queue reclaims what others have borrowed of its quota, or of the
-    Cohorts above it. Where none of these lends anything, nobody can have borrowed it. Likewise with
-    `borrowWithinCohort` where nobody lends to the queue. Both settings promise what cannot be kept.
+    Why it is reported: with `reclaimWithinCohort` a queue reclaims quota that others have borrowed from it or from its
+    ancestors. If none of these lends anything, nothing can be borrowed, and the setting has no effect. The same holds
+    for
+    `borrowWithinCohort` if no other node lends to the queue.
     Example: `reclaimWithinCohort: Any` in a queue whose flavors all have `lendingLimit: 0`.
     Fix: raise a lendingLimit, or set the policy to Never.
     """
@@ -67,7 +68,7 @@ def _findings(forest: Forest, queue: ClusterQueue) -> Iterator[Finding]:
 
 
 def _lends(forest: Forest, queue: ClusterQueue) -> bool:
-    """Whether the queue or a Cohort above it, except the root, lends a flavor and resource that the queue lists."""
+    """Whether the queue or an ancestor, except the root, lends a flavor and resource that the queue lists."""
     below_root = (queue.ref, *forest.ancestors(queue.ref))[:-1]
     return any(arithmetic.lent(forest, ref, pair) for ref in below_root for pair in queue.terms())
 

@@ -22,8 +22,9 @@ _FIELD = "status.reclaimablePods"
 def reclaimable_pods_invalid(proposal: Proposal) -> Iterator[Finding]:
     """A Workload reports more reclaimable pods than it has, or fewer than before.
 
-    Why it is refused: the quota of a reclaimable pod is given to others at once. A number above the size of the pod set
-    gives away quota that was never reserved, and a number that falls takes back quota that others may already use.
+    Why it is refused: the quota of a reclaimable pod is available to others at once. With a number above the size of
+    the pod set, quota would be released that was never reserved. With a lower number than before, quota would be taken
+    back that others may already use.
     Example: `{name: workers, count: 4}` where `workers` has 3 pods; a count that falls from 3 to 2 while quota is
     reserved.
     Fix: name pod sets of the Workload, with a count between the last one and the size of the set.
@@ -83,7 +84,7 @@ def _taken_back(before: WrittenWorkload, workload: WrittenWorkload, elastic: boo
 
 
 def _shrunk(before: WrittenWorkload, workload: WrittenWorkload, name: str) -> bool:
-    """Whether the pod set has fewer pods than were admitted: then its old numbers mean nothing."""
+    """Whether the pod set has fewer pods than were admitted. Then the old numbers do not count any more."""
     assignments = workload.admission.assignments if workload.admission else ()
     admitted = next(
         (assignment.count for assignment in assignments if assignment.name == name and assignment.count is not None),

@@ -21,8 +21,8 @@ from policies.model.findings import Finding, Profile
 def reserved_workload_changed(proposal: Proposal) -> Iterator[Finding]:
     """The pod sets or the admission of a Workload change while quota is reserved for it.
 
-    Why it is refused: the quota was reserved for exactly these pods. More pods would run without quota, and another
-    admission would move usage to another queue or flavor unnoticed.
+    Why it is refused: the quota was reserved for exactly these pods. Additional pods would run without quota, and a
+    changed admission would move usage to another queue or flavor without a check.
     Example: `count: 10` in a pod set that was admitted with 1.
     Fix: let the Workload give up its quota first (set `active: false`, or clear status.admission), or create a new one.
     """
@@ -48,7 +48,9 @@ def _pod_sets(proposal: Proposal, before: WrittenWorkload, workload: WrittenWork
             fix="keep the pod sets, or let the Workload give up its quota first",
         )
         return
-    shrinks = workload.elastic or proposal.configuration.profile is Profile.COMPAT  # Kueue does not ask who shrinks
+    shrinks = (
+        workload.elastic or proposal.configuration.profile is Profile.COMPAT
+    )  # Kueue accepts that any Workload gets smaller
     slicing = shrinks and proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
     for old, new in zip(before.pod_sets, workload.pod_sets, strict=True):
         if differ(_compared(new, old if slicing and new.count < old.count else new), old.content):

@@ -11,7 +11,7 @@ from policies.model.findings import Finding
 
 
 def _counted(groups: str, names: str, name: str) -> str:
-    """How often the name stands in all groups together."""
+    """A CEL expression: how often the name occurs in all groups together."""
     found = f"h.?{names}.orValue([]).filter(m, m{'.name' if names == 'flavors' else ''} == {name}).size()"
     return f"variables.{groups}.map(h, {found}).sum()"
 

@@ -12,7 +12,7 @@ from policies.model.suggestion import KnownNames
 from policies.rules.kueue._submissions import Submission, queue_of, submissions
 
 _PODS = "pods"
-"""Kueue counts this resource only if the queue covers it."""
+"""The resource that Kueue counts only if the queue covers it."""
 
 
 @rule(
@@ -60,7 +60,7 @@ def _findings(submitted: Submission, queue: ClusterQueue) -> Iterator[Finding]:
 
 
 def _fix(resource: str, near: str | None, queue: ClusterQueue) -> str:
-    if near and likely_name(near) == resource:  # the misspelt name is in the quota
+    if near and likely_name(near) == resource:  # the quota has the misspelt name, not the request
         return f"write {resource} in place of {near} in ClusterQueue {queue.name}"
     meant = near or likely_name(resource)
     return f"did you mean {meant}?" if meant else f"remove the request, or cover {resource} in {queue.name}"

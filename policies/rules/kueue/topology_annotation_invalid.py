@@ -17,12 +17,12 @@ from policies.model.objects import GroupKind
 from policies.rules.kueue._topology_annotations import GROUP, LEVELS, faults, group_faults, offset_faults
 
 _ONE_BY_ONE = (GroupKind("apps", "Deployment"), STATEFUL_SET)
-"""Kinds that may have no pods now and many later."""
+"""The kinds that may have no pods now and many later."""
 _UNREAD = (*_ONE_BY_ONE, wrapped.APP_WRAPPER)
-"""Kinds whose topology Kueue 0.19 does not validate; 0.20 validates that of a StatefulSet."""
+"""The kinds whose topology Kueue 0.19 does not validate. Kueue 0.20 validates that of a StatefulSet."""
 _MPI_JOB = GroupKind("kubeflow.org", "MPIJob")
 _UNGROUPED = tuple(each.kind for each in kubeflow.FRAMEWORKS if each.kind != _MPI_JOB)
-"""Kueue validates the pods of each pod set of these kinds, but not their groups of pod sets."""
+"""Kueue validates single pod sets of these kinds, but not groups of pod sets."""
 _NUMBERED = (_MPI_JOB, LEADER_WORKER_SET)
 """Kueue 0.20 validates pod-index-offset of these kinds."""
 
@@ -37,17 +37,17 @@ _NUMBERED = (_MPI_JOB, LEADER_WORKER_SET)
 def topology_annotation_invalid(proposal: Proposal) -> Iterator[Finding]:
     """The topology annotations of a job's pods contradict each other, or are invalid.
 
-    Why it is refused: pods can be required or preferred to run in one topology domain, or may run anywhere; two of
-    these contradict each other. A level that is not a node label, or slices without a size, fit nowhere. A group of pod
-    sets is one pod and the pods around it, so it has exactly two pod sets that request the same topology. There are at
-    most three layers of slices, each of another level, and each size divides the one before it. In Kueue 0.20 the first
-    of several sizes also divides the pods. The annotation pod-index-offset is a number. The profile `compat` refuses
-    what Kueue refuses: it does not validate all kinds.
-    Example: `podset-required-topology: rack` beside `podset-preferred-topology: block`.
-    Fix: keep one of the three; write the node label of the level; give slices both a level and a size.
+    Why it is refused: pods can be required or preferred to run in one topology domain, or may run anywhere. Two of
+    these contradict each other. A level must be a node label, and slices need a size. A group of pod sets is a leader
+    and its workers, so it has exactly two pod sets, which request the same topology. There are at most three layers of
+    slices, each with another level, and each size divides the one before it. In Kueue 0.20, the first of several sizes
+    also divides the number of pods. The annotation pod-index-offset is a number. The profile `compat` refuses only what
+    Kueue refuses, which does not validate all kinds.
+    Example: `podset-required-topology: rack` together with `podset-preferred-topology: block`.
+    Fix: keep one of the three annotations, write the node label of the level, and give slices both a level and a size.
     """
     settings = proposal.configuration.kueue
-    for _, pod in proposal.changed(Pod):  # with the feature gate off too, as in Kueue
+    for _, pod in proposal.changed(Pod):  # as in Kueue, even if the feature gate is off
         for key, message, fix in faults(pod.annotations, None, settings.enabled):
             yield Finding(pod.ref, fields.join("metadata.annotations", key), message, fix=fix, subject=key)
     for _, job in proposal.changed(QueuedJob) if settings.enabled("TopologyAwareScheduling") else ():

@@ -15,7 +15,7 @@ from policies.rules.kueue._submissions import RequestedPodSet, Submission, queue
 from policies.rules.kueue._topologies import topologies_of
 
 _LISTED = 4
-"""Topologies that a message names."""
+"""The most Topologies that a message names."""
 
 
 @rule(
@@ -27,10 +27,10 @@ _LISTED = 4
 def topology_level_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """The pods of a Workload or a job request a topology level that no flavor of their ClusterQueue has.
 
-    Why it is reported: Kueue accepts it and lets it wait. One flavor must have a Topology with all levels that a pod
-    set names: the required or preferred one and those of its slices. Pods that may run anywhere in a topology need a
-    flavor with a Topology. Nothing is reported while a flavor or a Topology does not exist, and of queues of
-    MultiKueue, whose workers place the pods.
+    Why it is reported: Kueue accepts the job and lets it wait. One flavor must have a Topology with all levels that a
+    pod set names: the required or preferred one and those of its slices. Pods that may run anywhere in a topology need
+    a flavor with a Topology. Nothing is reported while a flavor or a Topology does not exist. Queues of MultiKueue are
+    not judged, since worker clusters place their pods.
     Example: `podset-required-topology: example.com/rak` where the Topology has the level `example.com/rack`.
     Fix: correct the level, or submit to a queue with a flavor of such a Topology.
     """

@@ -20,12 +20,12 @@ from policies.rules.kueue._topologies import known_nodes, nodes_of
     default=Action.WARN,
 )
 def topology_level_unlabelled(proposal: Proposal) -> Iterator[Finding]:
-    """No Node has the label of a level of a Topology, or none of a flavor's Nodes has the labels of all levels.
+    """No Node has the label of a Topology level, or no Node of a flavor has the labels of all levels.
 
-    Why it is reported: Kueue ignores a Node that lacks one of the labels. Without any such Node nothing is admitted to
-    the flavors of this Topology, and no condition reports it. Nothing is reported where the Nodes are not known: the
-    webhook does not read them; files are judged if they contain Nodes.
-    Example: the level `example.com/rak` where the Nodes have `example.com/rack`.
+    Why it is reported: Kueue ignores a Node that lacks one of the labels. Without a Node that has all of them, nothing
+    is admitted to the flavors of this Topology, and no condition reports it. Nothing is reported if the Nodes are not
+    known: the webhook does not read them, and files are judged only if they have Nodes.
+    Example: the level `example.com/rak`, but the Nodes have `example.com/rack`.
     Fix: write the label that the Nodes have, or label the Nodes.
     """
     if not proposal.configuration.kueue.enabled("TopologyAwareScheduling"):

@@ -25,10 +25,10 @@ def topology_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A ResourceFlavor names a Topology that does not exist.
 
     Why it is reported: every ClusterQueue with this flavor admits nothing until the Topology exists, not even in its
-    other flavors. It is a warning, since objects may be applied in any order. Files are judged where they hold a
-    Topology at all.
+    other flavors. It is a warning, since objects may be applied in any order. Files are judged only if they have a
+    Topology.
     Example: `topologyName: racks` where the Topology is called `rack`.
-    Fix: create the Topology. Where the name is wrong, delete the flavor and create it with the right name:
+    Fix: create the Topology. If the name is wrong, delete the flavor and create it with the right name, since
     `topologyName` cannot be changed.
     """
     if not proposal.configuration.kueue.enabled("TopologyAwareScheduling"):

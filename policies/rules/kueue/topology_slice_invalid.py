@@ -43,7 +43,7 @@ def topology_slice_invalid(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _faults(pod_set: WrittenPodSet) -> Iterator[tuple[str, str, str]]:
-    """(field, message, fix) of each invalid size."""
+    """Each invalid size as (field, message, fix)."""
     slices = pod_set.slices
     field = f"{slices.field}.podSetSliceSize"
     if slices.topology and slices.size is None:

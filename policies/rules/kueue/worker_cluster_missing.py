@@ -20,8 +20,8 @@ from policies.model.suggestion import write_or_create
 def worker_cluster_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A MultiKueueConfig names a MultiKueueCluster that does not exist.
 
-    Why it is reported: no work goes there, and where all are missing the check is inactive. It is a warning, since
-    objects may be applied in any order.
+    Why it is reported: no work goes to this cluster. If all clusters are missing, the check is inactive. It is a
+    warning, since objects may be applied in any order.
     Example: `clusters: [europe, amreica]` where the MultiKueueCluster is called `america`.
     Fix: create the MultiKueueCluster, or correct the name.
     """

@@ -19,10 +19,10 @@ from policies.model.objects import Ref
 def worker_cluster_twice(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """Two MultiKueueClusters of one MultiKueueConfig are the same cluster.
 
-    Why it is refused: a workload is copied to each cluster under one name, so the two copies would be one object; when
-    one of them is chosen, the copy of the other is deleted, and with it the chosen one.
+    Why it is refused: a workload has the same name on each cluster, so its two copies would be one object. When one of
+    the clusters is chosen, the copy on the other one is deleted, which is also the chosen copy.
     Example: `europe` and `eu`, both with `kubeConfig: {location: europe, locationType: Secret}`, in one config.
-    Fix: take one of the two out of the config, or correct the location of its kubeconfig.
+    Fix: remove one of the two from the config, or correct the location of its kubeconfig.
     """
     for config in _concerned(proposal):
         first: dict[tuple[str, str], MultiKueueClusterObject] = {}

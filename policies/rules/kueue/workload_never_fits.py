@@ -26,12 +26,12 @@ from policies.rules.kueue._submissions import RequestedPodSet, Submission, queue
     default=Action.WARN,
 )
 def workload_never_fits(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
-    """A Workload or a job requests more than its ClusterQueue could ever give, with the whole tree idle.
+    """A Workload or a job requests more than its ClusterQueue could ever give, even if the whole tree is idle.
 
-    Why it is reported: Kueue accepts it and lets it wait forever, and does not say which queue, borrowing limit or root
-    is too small. Each pod set, and the sum of all, is compared with the potential of the queue; of a Deployment one
-    pod, since its pods are admitted one by one. LimitRanges, resource transformations and excluded resources are not
-    considered.
+    Why it is reported: Kueue accepts the job and lets it wait forever, and does not report which queue, borrowing limit
+    or root is too small. Each pod set and the sum of all pod sets are compared with the potential of the queue. Of a
+    Deployment only one pod is compared, since its pods are admitted one by one. LimitRanges, resource transformations
+    and excluded resources are not considered.
     Example: 4 pods of 8 cpu each where the ClusterQueue has 10 and may borrow 10.
     Fix: request less, submit to another queue, or raise the limit that the message names.
     """
@@ -49,7 +49,12 @@ def workload_never_fits(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 
 
 class _Short(NamedTuple):
-    """A resource that a flavor cannot give enough of, and its potential there."""
+    """A resource that a flavor does not have enough of.
+
+    `asked`: the requested amount.
+    `reach`: the potential of the queue for it.
+    `limit`: the limit that decides the potential.
+    """
 
     flavor: str
     resource: str
@@ -63,6 +68,8 @@ class _Short(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
+    """Compares a submission with its ClusterQueue."""
+
     forest: Forest
     submitted: Submission
     queue: ClusterQueue
@@ -70,11 +77,12 @@ class _Fit:
     def findings(self) -> Iterator[Finding]:
         alone = [finding for pod_set in self.submitted.pod_sets for finding in self._pod_set_findings(pod_set)]
         yield from alone
-        if not alone and len(self.submitted.pod_sets) > 1:  # the sum of one pod set has been compared
+        if not alone and len(self.submitted.pod_sets) > 1:  # the only pod set was already compared
             yield from self._total_findings()
 
     def _pod_set_findings(self, pod_set: RequestedPodSet) -> Iterator[Finding]:
-        """The findings about one pod set. Its resources of one group need one flavor that has enough of all."""
+        """The findings about one pod set. A single flavor must have enough of all its resources in one resource
+        group."""
         requests = pod_set.requests
         for group in self.queue.in_force:
             asked = {resource: requests[resource] for resource in group.covered_resources if resource in requests}
@@ -84,7 +92,7 @@ class _Fit:
                 yield self._finding(f"pod set {pod_set.name}", pod_set.field, lacking)
 
     def _short(self, flavor: str, asked: Mapping[str, int]) -> _Short | None:
-        """The first resource that the flavor could never give enough of."""
+        """The first resource that the flavor could never give enough of, or None."""
         over = ((name, amount) for name, amount in asked.items() if amount > self._most(flavor, name).amount)
         return next((self._entry(flavor, name, amount) for name, amount in over), None)
 
@@ -126,7 +134,8 @@ class _Fit:
         )
 
     def _raised(self, short: _Short) -> str:
-        """The limit to raise: the borrowingLimit that holds the queue back if that suffices, else its nominalQuota."""
+        """The limit to raise: the deciding borrowingLimit if it is enough to raise that, else the queue's
+        nominalQuota."""
         node = short.reach.node
         if (
             short.reach.limit == "borrowingLimit"

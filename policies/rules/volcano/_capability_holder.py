@@ -1,4 +1,4 @@
-"""Shared by two rules: which queue below has the highest capability."""
+"""Shared by two rules: finds the descendant of a queue with the highest capability."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from policies.model.objects import Ref
 
 
 def holder_of(forest: Forest, ref: Ref, resource: str, highest: int) -> Queue | None:
-    """The queue below that has this capability, the first by name; for the message only."""
+    """The first descendant by name with this capability. Use it only for messages."""
     here = ref
     while children := [ref for ref, share in forest.shares(here) if share.limit.get(resource) == highest]:
         here = min(children)

@@ -1,4 +1,4 @@
-"""Shared by two rules: what the children of a queue are promised, compared with what the queue itself has."""
+"""Shared by two rules: compares the sum of an amount over the children of a queue with the queue's own amount."""
 
 from __future__ import annotations
 
@@ -28,13 +28,17 @@ from policies.model.quantity import Quantity
 from policies.model.suggestion import KnownNames
 from policies.rules.volcano._volcano_resources import counted
 
-_NAMED = 10  # children that a finding lists, the largest first
+_NAMED = 10  # the most children that a finding lists, the largest first
 _NEVER_SCALAR = ("cpu", "memory")
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """One of the two amounts that Volcano hands down a tree of queues."""
+    """One of the two amounts that a Volcano queue promises to its children.
+
+    `amount`, `field`: the name and the path of the amount.
+    `verb`: the verb for messages.
+    """
 
     amount: Literal["guarantee", "deserved"]
     field: str
@@ -52,10 +56,11 @@ DESERVED = Promise("deserved", "spec.deserved", "deserve")
 
 
 def exceeded(proposal: Proposal, promise: Promise) -> Iterator[Finding]:
-    """A finding for each touched queue and resource where the children's sum is above the queue's own amount.
+    """A finding for each queue and resource for which the sum of the children exceeds the queue's own amount. Only
+    changed queues and their parents are compared.
 
-    An amount that the queue does not set counts as zero. Top queues are not compared with root, whose amounts Volcano
-    derives from theirs. The sums are kept by the forest: only the message looks at siblings.
+    An absent amount counts as zero. Root is not compared, since Volcano derives its amounts from its children. The
+    forest keeps the sums, so siblings are visited only for a message.
     """
     asked = _asked_upstream(proposal)
     for queue in proposal.touched(Queue):
@@ -68,12 +73,13 @@ def exceeded(proposal: Proposal, promise: Promise) -> Iterator[Finding]:
             if total > (held.nano if held else 0):
                 yield _finding(proposal, promise, queue, resource, total, BOTH if upstream else STRICT_ONLY)
             elif held is None and resource not in _NEVER_SCALAR and upstream:
-                # Volcano refuses a zero that the parent does not name; a zero promises nothing, so strict accepts it.
+                # Volcano refuses a zero if the parent does not name the resource. A zero promises nothing, so the
+                # profile strict accepts it.
                 yield _finding(proposal, promise, queue, resource, total, COMPAT_ONLY)
 
 
 def _asked_upstream(proposal: Proposal) -> set[Ref]:
-    """The queues that Volcano's webhook adds up: each changed queue, and its present parent."""
+    """The queues whose sums Volcano's webhook compares: each changed queue, and its present parent."""
     asked: set[Ref] = set()
     for before, queue in proposal.changed(Queue):
         if queue.ref != ROOT and reshaped(before, queue):
@@ -88,7 +94,7 @@ def _finding(
 ) -> Finding:
     count, largest = _largest(proposal, promise, queue, resource)
     own, field = promise.of(queue).get(resource), fields.join(promise.field, resource)
-    known = likely_name(resource)  # then the slip is that of the children
+    known = likely_name(resource)  # if there is one, the children have the misspelt name
     wrong_below = bool(known) and known != resource and not own
     slip = None if own or wrong_below else _slip(proposal, promise, queue, resource)
     held = own or Quantity.ZERO
@@ -126,12 +132,12 @@ def _names(queues: Iterable[Queue]) -> str:
 
 
 def on_cycle(forest: Forest, queue: Queue) -> tuple[ObjectField, ...]:
-    """The queue, where it is its own ancestor: what is added up there means nothing before the cycle is broken."""
+    """The parent field of a queue on a cycle, since its sums have no meaning before the cycle is broken."""
     return ((queue.ref, ""),) if forest.on_cycle(queue.ref) else ()
 
 
 def _slip(proposal: Proposal, promise: Promise, queue: Queue, resource: str) -> str | None:
-    """A resource that only the queue names, and none of its children, with nearly the name of one that they have."""
+    """A resource that the queue names and no child does, and whose name is similar to this resource of the children."""
     below = promise.total(proposal.after.below(queue.ref))
     return KnownNames(name for name in promise.of(queue) if name not in below).nearest(resource)
 
@@ -139,7 +145,7 @@ def _slip(proposal: Proposal, promise: Promise, queue: Queue, resource: str) -> 
 def _largest(
     proposal: Proposal, promise: Promise, queue: Queue, resource: str
 ) -> tuple[int, list[tuple[Queue, Quantity]]]:
-    """How many children are promised any, and those that are promised the most; one pass over the siblings."""
+    """The number of children with such a promise, and those with the largest ones."""
     shares = ((child, promise.total(share).get(resource)) for child, share in proposal.after.shares(queue.ref))
     promised = [(-amount, child) for child, amount in shares if amount is not None]
     children = [proposal.after.node(child) for _, child in nsmallest(_NAMED, promised)]
@@ -147,7 +153,7 @@ def _largest(
 
 
 def _fix(proposal: Proposal, promise: Promise, queue: Queue, resource: str, wanted: Quantity, held: Quantity) -> str:
-    """What to do, with the headroom that is left for the one child that was changed."""
+    """The fix. If only one child was changed, it has the amount that is left for this child."""
     surplus, raised = wanted - held, f"raise {queue.name} to {wanted.text}"
     if held == Quantity.ZERO:
         return f"{raised}, or remove {resource} from {promise.field} of its children"
@@ -172,6 +178,6 @@ def _fix(proposal: Proposal, promise: Promise, queue: Queue, resource: str, want
 
 
 def _had(proposal: Proposal, promise: Promise, queue: Queue, resource: str, wanted: Quantity) -> bool:
-    """Whether the queue held enough before the change."""
+    """Whether the queue had enough before the change."""
     before = proposal.before.node(queue.ref)
     return isinstance(before, Queue) and promise.of(before).get(resource, Quantity.ZERO) >= wanted

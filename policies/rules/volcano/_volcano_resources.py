@@ -1,4 +1,4 @@
-"""Which resources Volcano counts at all."""
+"""Decides which resources Volcano counts."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ _DROPPED = ("count/", "requests.")
 
 
 def counted(resource: str) -> bool:
-    """Whether Volcano keeps the resource when it adds up or compares queues; it drops the others silently.
+    """Whether Volcano counts the resource when it adds up or compares queues. It drops other resources without a
+    message.
 
-    A queue's own three amounts are compared as written, so this does not matter there. A name with a domain, such as
-    nvidia.com/gpu, is kept; the bare `gpu` is not.
+    A name with a domain, such as nvidia.com/gpu, is counted; a name without one, such as `gpu`, is not. When Volcano
+    compares the three amounts of one queue, it counts all resources.
     """
     if resource in _PLAIN or resource.startswith(_PREFIXES):
         return True

@@ -11,7 +11,7 @@ from policies.model.findings import STRICT_ONLY, Action, Cause, Finding
 from policies.model.forest import Forest
 from policies.model.objects import Attached, Ref
 
-_FAR = 200  # levels that are searched; a deeper tree is refused anyway
+_FAR = 200  # the most levels that are searched; a rule refuses deeper trees
 
 
 @rule(
@@ -23,8 +23,8 @@ _FAR = 200  # levels that are searched; a deeper tree is refused anyway
 def ancestor_closed(proposal: Proposal) -> Iterator[Finding]:
     """A Volcano queue is placed, or work is submitted, below a closed queue.
 
-    Why it is reported: Volcano closes every descendant of a closed queue at its next sync, so the work then waits
-    silently. It is a warning, since the ancestor may be opened again.
+    Why it is reported: Volcano closes every descendant of a closed queue at its next sync. The work then waits, and no
+    message reports it. It is a warning, since the ancestor may be opened again.
     Example: `eng` is Closed, and a queue with `parent: eng` is created, which is Open for a moment.
     Fix: open the ancestor first (`vcctl queue operate --action open`), or choose another place.
     """
@@ -42,7 +42,7 @@ def ancestor_closed(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _closed(forest: Forest, ref: Ref) -> Queue | None:
-    """The nearest ancestor that takes no work."""
+    """The nearest ancestor that is not open, or None."""
     for above in islice(forest.ancestors(ref), _FAR):
         queue = forest.node(above)
         if isinstance(queue, Queue) and not queue.is_open:

@@ -22,9 +22,9 @@ from policies.rules.volcano._volcano_resources import counted
 def capability_exceeds_ancestor(proposal: Proposal) -> Iterator[Finding]:
     """A queue or a descendant has a higher capability than the nearest ancestor that limits the resource.
 
-    Why it is refused: the higher limit can never be reached, and no message reports that. Capabilities of siblings may
-    add up to more than the parent's; each is compared on its own. A capability of 0 counts as none, and root is not
-    compared. The whole moved subtree is judged, not only the moved queue.
+    Why it is refused: the higher limit can never be reached, and no message reports that. Each queue is compared alone,
+    so capabilities of siblings may add up to more than that of their parent. A capability of 0 counts as absent, and
+    root is not compared. If a queue is moved, its descendants are judged, too.
     Example: `eng` has capability cpu 20, and its descendant `ml` gets cpu 21.
     Fix: lower the capability of the descendant, or raise that of the ancestor first.
     """
@@ -46,15 +46,14 @@ def capability_exceeds_ancestor(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _profiles(asked: bool, resource: str) -> frozenset[Profile]:
-    """Volcano refuses it too where it compares the amounts of this queue and counts the resource."""
+    """The profiles in which the finding counts. Volcano refuses it only if it compares this queue (`asked`) and counts
+    the resource."""
     return BOTH if asked and counted(resource) else STRICT_ONLY
 
 
 def _lifted(before: Queue | None, queue: Queue, resource: str) -> bool:
-    """Whether the queue only removes its own limit. That breaks nothing in a valid tree.
-
-    In an invalid tree it must not be refused: what exceeds the limit of an ancestor exceeded it before.
-    """
+    """Whether the queue only loses its own limit. This must not be refused: a descendant that exceeds the limit of an
+    ancestor then did so before."""
     return before is not None and before.parent == queue.parent and resource in dict(before.limits())
 
 
@@ -102,5 +101,7 @@ def _finding(
             if cause is not queue
         ),
         profiles=profiles,
-        follows=((ancestor.ref, fields.join("spec.capability", resource)),),  # the same, said at the other end
+        follows=(
+            (ancestor.ref, fields.join("spec.capability", resource)),
+        ),  # the finding about the other queue of the same pair
     )

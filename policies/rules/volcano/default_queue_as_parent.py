@@ -21,10 +21,10 @@ _DEFAULT = queue_ref("default")
 def default_queue_as_parent(proposal: Proposal) -> Iterator[Finding]:
     """The queue `default` gets its first child, and so takes no more work.
 
-    Why it is reported: work that names no queue goes to `default`, and only leaves take work. From then on all work
+    Why it is reported: work that names no queue goes to `default`, and only leaves take work. So from then on, work
     that names no queue is refused.
     Example: a queue with `parent: default` is created.
-    Fix: create the queue beside `default`, or make sure that all work names a queue.
+    Fix: give the queue another parent, or make sure that all work names a queue.
     """
     if proposal.before.has_children(_DEFAULT):
         return

@@ -8,15 +8,16 @@ from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Finding
 
-_BEYOND = 100  # levels beyond the limit that are counted; a longer chain is reported as one of about a hundred
+_BEYOND = 100  # the most levels beyond the limit that are counted; a longer chain is reported with about this many
 
 
 @rule("depth-exceeded", source="Volcano's webhook queues/validate: --max-queue-depth", kinds=(QUEUE,))
 def depth_exceeded(proposal: Proposal) -> Iterator[Finding]:
     """A Volcano queue or one of its descendants would be deeper than allowed.
 
-    Why it is refused: each level costs every scheduling session, and Volcano sets a limit (`--max-queue-depth`, 5; a
-    child of root has depth 1). Volcano itself counts only the moved queue; this rule also counts everything below it.
+    Why it is refused: each level makes every scheduling session slower, and Volcano has a limit: `--max-queue-depth`,
+    by default 5. A child of root has depth 1. Volcano itself checks only the moved queue; this rule also checks its
+    descendants.
     Example: with a limit of 5, a queue with two levels below it is moved to depth 4.
     Fix: move the subtree up, or flatten it; `volcano.maxQueueDepth` in the configuration follows Volcano's flag.
     """
@@ -46,7 +47,7 @@ def depth_exceeded(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _fix(depth: int, surplus: int) -> str:
-    """Depth 1 is the highest place for a queue; if that is not enough, only a flatter subtree helps."""
+    """The fix. A queue cannot move higher than depth 1, so if that is not enough, levels below it must be removed."""
     levels = "1 level" if surplus == 1 else f"{surplus} levels"
     move = f"move it up by at least {levels}" if surplus < depth else f"remove {levels} below it"
     return f"{move}, or raise volcano.maxQueueDepth"

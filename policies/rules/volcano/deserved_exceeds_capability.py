@@ -45,7 +45,7 @@ variables.deserved.filter(r, {_both_set("")}
 def deserved_exceeds_capability(proposal: Proposal) -> Iterator[Finding]:
     """A queue deserves more of a resource than its own capability lets it use.
 
-    Why it is refused: the part above the capability can never be used, but still counts against the siblings. A
+    Why it is refused: the part above the capability can never be used, but still counts in the sum with the siblings. A
     resource that `capability` does not name is not limited here.
     Example: `deserved: {cpu: 8}` with `capability: {cpu: 4}`.
     Fix: lower `deserved` to the capability, or raise the capability.
@@ -66,7 +66,8 @@ def deserved_exceeds_capability(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _patch(queue: Queue, resource: str, capability: Quantity) -> tuple[dict[str, object], ...]:
-    """The patch; empty if the guarantee exceeds the capability as well, since lowering one amount does not fix that."""
+    """The patch that lowers deserved; empty if the guarantee exceeds the capability, too, since then this is not
+    enough."""
     if queue.guarantee.get(resource, capability) > capability:
         return ()
     return ({"op": "replace", "path": fields.pointer("spec", "deserved", resource), "value": capability.value},)

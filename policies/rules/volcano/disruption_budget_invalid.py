@@ -14,7 +14,7 @@ MAX_UNAVAILABLE = "volcano.sh/jdb-max-unavailable"
 _NUMBER = re.compile(r"\+?0*[1-9][0-9]*").fullmatch
 _SHARE = re.compile(r"0*[1-9][0-9]?%").fullmatch
 _AS_VOLCANO_READS = re.compile(r"\+?0*[1-9][0-9]?").fullmatch
-"""A percentage with every % removed, wherever it is."""
+"""A percentage from which all % were removed."""
 
 
 @rule("disruption-budget-invalid", source="Volcano D1", kinds=(POD,))

@@ -67,9 +67,11 @@ def guarantee_exceeds_deserved(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _patch(forest: Forest, queue: Queue, resource: str, guarantee: Quantity) -> tuple[dict[str, object], ...]:
-    """A patch of this resource only, so that the patches of several findings combine; of the whole of `deserved` where
-    it is missing. Empty where part of `deserved` cannot be read and would be lost, or where another rule would refuse
-    the raised amount."""
+    """The patch that raises deserved. It changes only this resource, so that patches of several findings can be
+    combined, or adds `deserved` if it is missing.
+
+    Empty if a part of `deserved` cannot be read and would be lost, or if another rule would refuse the raised amount.
+    """
     if queue.deserved:
         if not _has_room(forest, queue, resource, guarantee):
             return ()
@@ -83,7 +85,8 @@ def _patch(forest: Forest, queue: Queue, resource: str, guarantee: Quantity) -> 
 
 
 def _has_room(forest: Forest, queue: Queue, resource: str, amount: Quantity) -> bool:
-    """Whether the queue may deserve this much: within its capability, and beside its siblings within the parent."""
+    """Whether the queue may deserve this amount: within its capability, and within the parent's together with
+    siblings."""
     if amount > queue.capability.get(resource, amount):
         return False
     parent = forest.node(queue.parent) if queue.parent and queue.parent != ROOT else None

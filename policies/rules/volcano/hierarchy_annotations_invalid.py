@@ -64,7 +64,7 @@ def _count(text: str, parts: list[str], word: str) -> str:
 
 
 def _weights(queue: Queue, path: str, weights: str) -> Iterator[Finding]:
-    """Nothing where a longer path has no weights at all, which `_lengths` reports."""
+    """Findings about single weights. If a path has no weights at all, `_lengths` reports it."""
     if not weights and "/" in path:
         return
     for i, text in enumerate(weights.split("/")):
@@ -81,7 +81,7 @@ def _weights(queue: Queue, path: str, weights: str) -> Iterator[Finding]:
 
 
 def _flaw(text: str) -> tuple[str, frozenset[Profile]]:
-    """What is wrong with a weight, empty where nothing is. Numbers are those that Go's ParseFloat reads."""
+    """The fault of a weight and its profiles; the fault is empty if Go's ParseFloat reads a number above 0."""
     if _BEYOND_NUMBERS(text):
         return "is not a finite number", BOTH if text.startswith("-") else STRICT_ONLY
     if not (_DECIMAL(text) or _HEXADECIMAL(text)):

@@ -17,8 +17,8 @@ _FIELD = fields.join("metadata.annotations", HIERARCHY)
 def hierarchy_path_nested(proposal: Proposal) -> Iterator[Finding]:
     """A Volcano queue is a descendant of another one in the tree of hierarchical DRF.
 
-    Why it is refused: in that tree queues are leaves; a queue on the path to another one would be a leaf and an inner
-    node at once. Volcano only looks for queues below the new one; this rule also reports a new queue below another.
+    Why it is refused: in this tree all queues are leaves. A queue on the path to another one would be a leaf and an
+    inner node at once. Volcano only checks for queues below the new one; this rule also checks for queues above it.
     Example: queue `eng` has `volcano.sh/hierarchy: root/eng`, and a queue with `root/eng/ml` is created.
     Fix: give the ancestor a leaf of its own, such as `root/eng/rest`.
     """
@@ -33,14 +33,14 @@ def hierarchy_path_nested(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _above(queue: Queue, forest: Forest) -> list[Queue]:
-    """The queues that its path leads through, by name; found without looking at the other queues."""
+    """The queues that its path leads through, by name. An index finds them, so other queues are not visited."""
     path = queue.hierarchy or ""
     ends = (ref for place in shortened(path) for ref in forest.users(path_end(place)))
     return [other for other in _queues(ends, forest) if path.startswith(f"{other.hierarchy}/")]
 
 
 def _below(queue: Queue, forest: Forest) -> Queue | None:
-    """The first by name of the queues whose paths lead through this one's."""
+    """The first queue by name whose path leads through the path of this one, or None."""
     path = queue.hierarchy or ""
     ways = forest.users(path_way(shortened(path)[-1]))
     return next((other for other in _queues(ways, forest) if (other.hierarchy or "").startswith(f"{path}/")), None)

@@ -28,10 +28,10 @@ def job_contradiction(proposal: Proposal) -> Iterator[Finding]:
     """A new Volcano Job contradicts itself, or lacks something without which it cannot run.
 
     Why it is refused: Volcano would have to guess, or the Job would fail while it runs. A Job needs tasks with
-    different names. The partitions of a task hold exactly its replicas, and its minPartitions make its minAvailable.
-    A policy names events or one exit code, none of them twice, and an action that users may choose. A volume has its
-    own mount path, and either a claim or the name of one. The plugin mpi needs its master and its worker among the
-    tasks. A plugin that Volcano does not include is a warning, since your build may have it.
+    different names. All partitions of a task together have exactly its replicas, and its minPartitions together its
+    minAvailable. A policy names events or one exit code, none of them twice, and an action that users may choose. Each
+    volume has another mount path, and either a claim or the name of a claim. The plugin mpi needs a master and a worker
+    task. A plugin that Volcano does not include gets a warning, since your build may have it.
     Example: two tasks named `worker`; `policies: [{event: PodFailed, exitCode: 3, action: RestartJob}]`.
     Fix: change what the message names.
     """
@@ -93,7 +93,7 @@ def _policies(job: VolcanoJob, policies: tuple[Policy, ...]) -> Iterator[Finding
 
 
 def _policy(policy: Policy, events: set[str], codes: set[int]) -> Iterator[tuple[str, str]]:
-    """What is wrong with the policy and the fix; `events` and `codes` are those of the policies before it."""
+    """The faults of a policy, each with its fix. `events`, `codes`: those of the policies before it."""
     if policy.events and policy.exit_code is not None:
         yield "it names an event and an exit code", "split it into two policies"
     elif not policy.events and policy.exit_code is None:

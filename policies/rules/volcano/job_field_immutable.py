@@ -14,8 +14,8 @@ _MAY = "only minAvailable, priorityClassName, and the replicas and minAvailable 
 def job_field_immutable(proposal: Proposal) -> Iterator[Finding]:
     """An immutable field of a stored Volcano Job changes.
 
-    Why it is refused: the pods of the Job were created from it as it was. A Job in another queue would be counted in
-    one queue and run in the other.
+    Why it is refused: the pods of the Job were created from its old fields. With another queue, for example, the Job
+    would be counted in one queue and run in the other.
     Example: `queue: eng` becomes `queue: web`; a task is added; the image of a task changes.
     Fix: change only the number of pods, or delete and recreate the Job.
     """

@@ -11,20 +11,23 @@ from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Finding, Not
 from policies.model.objects import Ref
 from policies.model.suggestion import did_you_mean
 
-_FAR = 200  # levels that are searched; a deeper tree is refused anyway
+_FAR = 200  # the most levels that are searched; a rule refuses deeper trees
 
 
 @rule("parent-missing", source="Volcano's webhook queues/validate: parent not found", kinds=(QUEUE,))
 def parent_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A Volcano queue names a parent that does not exist.
 
-    Why it is refused: Volcano's scheduler refuses all work of a session in which a queue's parent is missing. (Kueue is
-    different: a Cohort that only its children name is legal there, and has no quota and no limits.)
+    Why it is refused: Volcano's scheduler refuses all work in a session in which the parent of a queue is missing.
+    Kueue is
+    different: an implicit Cohort, which only its children name, is allowed, and has no quota and no limits.
     Example: `spec.parent: enginering` where the queue is called `engineering`.
     Fix: correct the name, or apply the parent first, or in the same change set.
     """
-    named: dict[Ref, Ref] = {}  # what is absent, and the first queue that names it: one slip in the name of a parent
-    queues = sorted(proposal.changed(Queue), key=lambda each: each[1].ref)  # the order of the documents means nothing
+    named: dict[Ref, Ref] = {}  # the first queue that names each missing parent: the other findings follow from it
+    queues = sorted(
+        proposal.changed(Queue), key=lambda each: each[1].ref
+    )  # so that the order of documents does not matter
     changed = {queue.ref for _, queue in queues}
     for before, queue in queues:
         last, absent = _first_absent(proposal, queue)
@@ -59,7 +62,7 @@ def parent_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 
 
 def _first_absent(proposal: Proposal, queue: Queue) -> tuple[Ref, Ref | None]:
-    """The queue that names the last ancestor, and this ancestor if it is missing. A missing queue has no ancestors."""
+    """The queue that names the topmost ancestor, and this ancestor if it does not exist."""
     below, last = queue.ref, queue.ref
     for ref in islice(proposal.after.ancestors(queue.ref), _FAR):
         below, last = last, ref

@@ -8,7 +8,7 @@ from policies.judging.rule import rule
 from policies.model.change import Occasion
 from policies.model.findings import BOTH, STRICT_ONLY, Cause, Finding, NotEvaluated
 
-_NAMED = 5  # jobs and PodGroups that a message lists; the rest are counted
+_NAMED = 5  # the most jobs and PodGroups that a message lists; the others are counted
 
 
 @rule(
@@ -20,11 +20,11 @@ _NAMED = 5  # jobs and PodGroups that a message lists; the rest are counted
 def parent_with_workloads(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A queue gets its first child while work is queued or runs in it.
 
-    Why it is refused: only leaves take work. Volcano's scheduler refuses every session, for all queues, in which a job
-    is in a queue that has children; a PodGroup counts in any phase, even Completed. Files are judged by the
-    work that they hold, where they hold any.
-    Example: `train` holds PodGroup `ns/bert`, and a queue with `parent: train` is created.
-    Fix: let the work end or move it to a leaf, then create the child; or create the child beside the queue.
+    Why it is refused: only leaves take work. If a job is in a queue with children, all sessions of Volcano's scheduler
+    fail, for all queues. A PodGroup counts in any phase, even Completed. Files are judged by the work in them, if there
+    is any.
+    Example: `train` has PodGroup `ns/bert`, and a queue with `parent: train` is created.
+    Fix: let the work end or move it to a leaf, then create the child, or give the new queue another parent.
     """
     unknown, holds_work = proposal.unknown(POD_GROUP, JOB), None
     for before, child in proposal.changed(Queue):

@@ -13,14 +13,16 @@ from policies.model.quantity import Quantities
 def protected_queue(proposal: Proposal) -> Iterator[Finding]:
     """A queue that Volcano needs is deleted, the amounts of `root` are changed, or `root` gets a parent.
 
-    Why it is refused: without `root` there is no tree; without `default` work that names no queue has nowhere to go.
-    The amounts of `root` are the cluster's: a capability that names only cpu would leave no memory for anyone. With
-    `volcano.queueAllocatedPodsCheck` a queue with allocated pods is not deleted either. A parent of `root` closes a
-    cycle, on which Volcano's own webhook, which accepts it, crashes. With `volcano.rootFromNodes` only the reconciler
-    may change the amounts of `root`.
+    Why it is refused: without `root` there is no tree, and without `default` there is no queue for work that names
+    none. The amounts of `root` are those of the cluster: with a capability that names only cpu, no queue could use
+    memory. With
+    `volcano.queueAllocatedPodsCheck`, a queue with allocated pods must not be deleted, either. A parent of `root` makes
+    a
+    cycle: Volcano's own webhook accepts it, and then crashes. With `volcano.rootFromNodes`, only the reconciler may
+    change the amounts of `root`.
     Example: `kubectl delete queue default`.
-    Fix: change or delete another queue, or remove `spec.parent` of `root`; `volcano.rootQueueProtection: false` in the
-    configuration lifts the protection of the amounts of `root`.
+    Fix: change or delete another queue, or remove `spec.parent` of `root`. With `volcano.rootQueueProtection: false` in
+    the configuration, the amounts of `root` may be changed.
     """
     settings = proposal.configuration.volcano
     for queue in proposal.deleted(Queue):

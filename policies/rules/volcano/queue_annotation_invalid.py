@@ -20,9 +20,9 @@ from policies.model.findings import STRICT_ONLY, Action, Finding
 def queue_annotation_invalid(proposal: Proposal) -> Iterator[Finding]:
     """An annotation of a Volcano queue cannot be read, or has no effect.
 
-    Why it is refused: with limits by node group that cannot be read, Volcano's plugin `nodegroup` places no Pod of the
-    queue on any node. `volcano.sh/overcommit-factor` is only a warning: it is in a design document, and no version of
-    Volcano reads it.
+    Why it is refused: if the limits by node group cannot be read, Volcano's plugin `nodegroup` places no Pod of the
+    queue.
+    `volcano.sh/overcommit-factor` only gets a warning: a design document has it, but no version of Volcano reads it.
     Example: `volcano.sh/nodegroup-resource-limits: '{"a100": {"cpu": "many"}}'`.
     Fix: `volcano.sh/nodegroup-resource-limits: '{"a100": {"cpu": "100", "memory": "200Gi"}}'`.
     """

@@ -21,9 +21,9 @@ from policies.model.suggestion import did_you_mean
 def queue_not_open(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """Work is submitted to a Volcano queue that is closed, closing or does not exist.
 
-    Why it is refused: such a queue schedules nothing new, so the work would wait silently. A queue without a state
-    counts as open; Volcano's own webhook refuses work there. Files are judged where they hold a Queue at all: jobs
-    alone say nothing of queues.
+    Why it is refused: nothing new is scheduled in such a queue, so the work would wait without a message. A queue
+    without a state counts as open, although Volcano's own webhook refuses work there. Files are judged only if they
+    have a Queue, since files with only jobs do not describe queues.
     Example: a PodGroup with `queue: batch` while `kubectl get queue batch` shows `Closed`.
     Fix: open the queue (`vcctl queue operate --action open`), or name another.
     """
@@ -35,7 +35,7 @@ def queue_not_open(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
         if isinstance(queue, Queue):
             yield from _closed(work, queue, profiles, is_new=proposal.before.node(work.queue) is None)
         elif exists(proposal.after, work.queue):
-            continue  # built in: the scheduler creates it
+            continue  # the scheduler creates it
         elif proposal.unknown(QUEUE):
             yield NotEvaluated("not all objects of Queue are known")
         elif proposal.unknown(POD_GROUP) and not proposal.holds(Queue):
@@ -49,7 +49,7 @@ def queue_not_open(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 
 
 def _profiles(work: Attached, created: bool) -> frozenset[Profile]:
-    """Volcano checks only new Jobs and PodGroups, and no PodGroup that names no queue."""
+    """The profiles in which the finding counts. Volcano checks only new Jobs, and new PodGroups that name a queue."""
     asked = (
         created
         and work.ref.group_kind != POD
@@ -59,7 +59,8 @@ def _profiles(work: Attached, created: bool) -> frozenset[Profile]:
 
 
 def _closed(work: Attached, queue: Queue, profiles: frozenset[Profile], is_new: bool) -> Iterator[Finding]:
-    """A queue that is created with its work gets its state from Volcano before the work needs it."""
+    """Findings about the state of the queue. A queue that is created with its work (`is_new`) gets its state before the
+    work needs it."""
     if not queue.is_open:
         fix = f"open queue {queue.name} or name another"
         yield _finding(work, queue.ref, f"is {queue.state}, so it takes no new work", fix, profiles)

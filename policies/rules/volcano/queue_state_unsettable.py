@@ -19,10 +19,11 @@ SETTABLE = ("", "Open", "Closed")
 def queue_state_unsettable(proposal: Proposal) -> Iterator[Finding]:
     """A user sets a state of a Volcano queue that only Volcano's controller may set.
 
-    Why it is refused: users open and close a queue; Volcano's controller decides that it is still Closing, because work
-    is left in it. A state that Volcano does not know stops the queue. A queue that already is Closing or Unknown may be
-    edited, which Volcano's own webhook refuses. On create the API server drops the state, so there it is a warning. In
-    a cluster the rule applies to users who write the status, not to ServiceAccounts, since Volcano's controller is one.
+    Why it is refused: users open and close a queue. Volcano's controller sets Closing while work is left in a closed
+    queue. A state that Volcano does not know stops the queue. A queue that already is Closing or Unknown may be edited,
+    which Volcano's own webhook refuses. When a queue is created, the API server drops the state, so then it is a
+    warning. In a cluster, the rule applies to users who write the status, but not to ServiceAccounts, since Volcano's
+    controller is one.
     Example: `status: {state: Closing}` is written into a queue that is Open.
     Fix: write `Closed` or `Open`, or use `vcctl queue operate`.
     """

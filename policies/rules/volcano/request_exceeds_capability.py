@@ -12,7 +12,7 @@ from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEval
 from policies.model.objects import Attached
 from policies.model.quantity import Quantities, Quantity
 
-_FAR = 200  # levels that are searched; a deeper tree is refused anyway
+_FAR = 200  # the most levels that are searched; a rule refuses deeper trees
 
 
 @rule(
@@ -24,9 +24,9 @@ _FAR = 200  # levels that are searched; a deeper tree is refused anyway
 def request_exceeds_capability(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A Volcano Job or PodGroup needs more at once than its queue may ever have.
 
-    Why it is reported: Volcano accepts it, and it stays Pending. The `minResources` of the PodGroup, or the least that
-    `minAvailable` pods of the Job request, are compared with the capability of the queue and of each ancestor. A
-    resource without a capability is not compared.
+    Why it is reported: Volcano accepts the work, and it stays Pending. The `minResources` of the PodGroup, or the least
+    amount that `minAvailable` pods of the Job request, is compared with the capability of the queue and of each
+    ancestor. A resource without a capability is not compared.
     Example: `minAvailable: 4` with pods of 8 cpu in a queue with `capability: {cpu: 16}`.
     Fix: request less at once, name another queue, or raise the capability.
     """
@@ -40,7 +40,7 @@ def request_exceeds_capability(proposal: Proposal) -> Iterator[Finding | NotEval
 
 
 def _new(proposal: Proposal) -> Iterator[tuple[Attached, str, Quantities]]:
-    """The work whose need or queue is new, the field that says the need, and the need."""
+    """The work with a new need or queue, each with the field of the need and the amounts."""
     for old, group in proposal.changed(WrittenPodGroup):
         if old is None or (old.minimum, old.queue) != (group.minimum, group.queue):
             yield group, "spec.minResources", group.minimum
@@ -50,7 +50,7 @@ def _new(proposal: Proposal) -> Iterator[tuple[Attached, str, Quantities]]:
 
 
 def _least(spec: JobSpec) -> Quantities:
-    """What `minAvailable` pods request at least, whichever they are; those that the tasks need where it is absent."""
+    """The least amounts that any `minAvailable` pods request. If that is absent, the sum of the tasks' needs counts."""
     every = sum(task.replicas for task in spec.tasks)
     needed = sum(task.needed for task in spec.tasks)
     pods = min(every, needed if spec.min_available is None else spec.min_available)
@@ -62,7 +62,7 @@ def _least(spec: JobSpec) -> Quantities:
 
 
 def _smallest(sizes: list[tuple[Quantity, int]], pods: int) -> Quantity:
-    """The sum over this number of pods, the smallest first."""
+    """The sum over the smallest pods, as many as `pods`."""
     total = Quantity.ZERO
     for size, count in sorted(sizes, key=lambda each: each[0].nano):
         taken = min(max(0, count), pods)

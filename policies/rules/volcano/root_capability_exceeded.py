@@ -15,12 +15,12 @@ from policies.rules.volcano._children_sums import DESERVED, GUARANTEE, Promise
 
 @rule("root-capability-exceeded", source="Volcano, session open, step 3", kinds=(QUEUE,), default=Action.WARN)
 def root_capability_exceeded(proposal: Proposal) -> Iterator[Finding]:
-    """The top queues are promised more than the capability of `root`, or a queue may use more than that.
+    """The top queues are promised more than the capability of `root`, or a queue has a higher capability than `root`.
 
-    Why it is reported: Volcano never compares the top queues with root, and its scheduler clamps them silently. As soon
-    as root has a capability, a resource that it does not name counts as 0 for the whole tree. It is a warning, since a
-    cluster that has lost a node must not block anyone. With `volcano.rootFromNodes` the capability of root is what the
-    Nodes have.
+    Why it is reported: Volcano's webhook never compares the top queues with root, and its scheduler cuts their amounts
+    without a message. If root has a capability, a resource that it does not name counts as 0 for the whole tree. It is
+    a warning, so that users are not blocked after a cluster has lost a Node. With `volcano.rootFromNodes`, the
+    capability of root is the sum of the Nodes.
     Example: root has `capability: {cpu: 100}`; the queues below it deserve cpu 120, and memory, which root does not
     name.
     Fix: name every resource in root's capability, with as much as the cluster has, or lower the top queues.
@@ -62,7 +62,7 @@ def _over(forest: Forest, root: Queue, promise: Promise) -> Iterator[Finding]:
 
 
 def _unreachable(forest: Forest, root: Queue) -> Iterator[Finding]:
-    """Capabilities below root that nobody can reach, the highest of each resource."""
+    """Findings for capabilities above that of root, of each resource only the highest one."""
     for resource, highest in sorted(forest.below(ROOT).limit.items()):
         limit = root.capability.get(resource)
         if limit is None or highest <= limit.nano or (holder := holder_of(forest, ROOT, resource, highest)) is None:

@@ -43,7 +43,7 @@ def task_dependency_cycle(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _cycle(tasks: Mapping[str, WrittenTask]) -> list[str]:
-    """Names of tasks that each depend on the next, and the last on the first; empty where there is no cycle."""
+    """The names of tasks of which each depends on the next, and the last on the first; empty if there is no cycle."""
     waiting = {name: {other for other in task.depends_on if other in tasks} for name, task in tasks.items()}
     needed_by: dict[str, list[str]] = {}
     for name, others in waiting.items():
@@ -61,7 +61,8 @@ def _cycle(tasks: Mapping[str, WrittenTask]) -> list[str]:
 
 
 def _cycle_among(waiting: Mapping[str, set[str]]) -> list[str]:
-    """One cycle among tasks that all wait: following the first dependency of each leads back to one of them."""
+    """One cycle among tasks that all wait. It follows the first dependency of each task until a task is reached
+    twice."""
     if not waiting:
         return []
     path: dict[str, None] = {}

@@ -1,7 +1,7 @@
-"""The total guarantees of the namespaces below YuniKorn's queues.
+"""Computes the sums of the guarantees of namespaces below YuniKorn's queues.
 
-The forest keeps one total for all namespaces with the same `parentqueue`, so a query costs the number of different
-values and the depth of the tree, not the number of namespaces.
+The forest keeps one sum for all namespaces with the same `parentqueue`. So the time depends on the number of different
+values and the depth of the tree, not on the number of namespaces.
 """
 
 from __future__ import annotations
@@ -25,14 +25,16 @@ from policies.model.objects import Ref, SubtreeShare
 from policies.rules.yunikorn._yunikorn_tree import config, unfiltered
 
 _ANYONE = "@namespace@"
-"""Stands for a namespace that no queue is declared for; no namespace has such a name, but a queue may."""
+"""The name of a namespace for which no queue is declared. Namespaces cannot have this name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """The queues of one text by their paths in small letters, root left out.
+    """The queues that one queues.yaml declares, without root. Keys are paths in lower case.
 
-    `promised` is what a queue's children are guaranteed, `most` the smallest max on the way down to it.
+    `partition`: the default partition.
+    `promised`: for each queue, the sum that is guaranteed to its children.
+    `most`: for each queue, the smallest max on the path to it.
     """
 
     partition: Partition
@@ -48,16 +50,16 @@ class Declared:
         return queue is not None and queue.is_leaf
 
     def may_submit(self, path: str, application: ReportedApplication) -> bool:
-        """Everyone may: no user is considered here."""
+        """Always true, since users are not considered here."""
         del path, application
         return True
 
     def placement(self, application: ReportedApplication) -> QueuePlacement:
-        """The placement for users who pass the filters of the rules."""
+        """The placement for a user who passes the filters of all rules."""
         return placed([unfiltered(rule) for rule in self.partition.rules], self, application)
 
     def above(self, path: str) -> list[ConfiguredQueue]:
-        """The declared queues on the path, the nearest first, root left out."""
+        """The declared queues on the path, the nearest first, without root."""
         found = []
         while "." in path:
             if path in self.queues:
@@ -68,7 +70,7 @@ class Declared:
 
 @lru_cache(maxsize=8)
 def declared(text: str) -> Declared | None:
-    """Read the declared queues; None if the text has none."""
+    """Read the declared queues. None if the text has none."""
     partition = config(text).partition
     if partition is None or partition.root is None:
         return None
@@ -104,14 +106,15 @@ def _note_most(queue: ConfiguredQueue, above: YuniKornAmounts, most: dict[str, Y
 
 def _most(queue: ConfiguredQueue, above: YuniKornAmounts) -> YuniKornAmounts:
     own = amounts(queue.maximum)
-    return least(own, above) if any(own.values()) else above  # all zero is no max at all
+    return least(own, above) if any(own.values()) else above  # a max of only zeros means no max
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Namespaces with the same `parentqueue`: below which queue they are.
+    """The placement of namespaces with the same `parentqueue`.
 
-    `looked` are the queues below which the rules look for one that is declared for the namespace.
+    `parent`: the path of the queue below which the rules create their queues; empty if they create none.
+    `looked`: the paths of the queues below which the rules first look for a declared queue with the namespace's name.
     """
 
     parent: str
@@ -120,7 +123,7 @@ class _Group:
 
 @lru_cache(maxsize=16384)
 def _group(text: str, parent_queue: str) -> _Group:
-    """The parent is empty where these namespaces get no queues of their own."""
+    """The placement of namespaces with this parent queue, for a namespace without a declared queue."""
     known = declared(text)
     assert known is not None
     application = _application(_ANYONE, parent_queue)
@@ -141,7 +144,7 @@ def _application(namespace: str, parent_queue: str) -> ReportedApplication:
 
 
 def _is_in(text: str, group: _Group, parent_queue: str, name: str) -> bool:
-    """Whether the namespace gets a queue of its own below the group's parent; it does unless one is declared."""
+    """Whether a queue for the namespace is created below the group's parent. It is, unless one is declared."""
     known = declared(text)
     assert known is not None
     if not any(f"{path}.{name}" in known.queues for path in group.looked):
@@ -151,13 +154,16 @@ def _is_in(text: str, group: _Group, parent_queue: str, name: str) -> bool:
 
 
 def parent_of(text: str, parent_queue: str, namespace: str) -> str:
-    """The path of the queue below which the namespace gets its own; empty where it gets none."""
+    """The path of the queue below which a queue for the namespace is created; empty if none is created."""
     found = _group(text, parent_queue)
     return found.parent if found.parent and _is_in(text, found, parent_queue, namespace) else ""
 
 
 def had(forest: Forest, namespace: str, queue: ConfiguredQueue, key: str) -> YuniKornAmounts:
-    """What this queue had by its key, guaranteed or max, in the tree of that namespace: before a change."""
+    """The guaranteed or max amounts (`key`) of this queue in `forest`, which is that before a change.
+
+    `namespace`: the namespace of YuniKorn's ConfigMaps.
+    """
     text = tree(forest, namespace).text
     known = declared(text) if text else None
     found = known.queues.get(queue.path.lower()) if known else None
@@ -165,7 +171,7 @@ def had(forest: Forest, namespace: str, queue: ConfiguredQueue, key: str) -> Yun
 
 
 def groups(forest: Forest, text: str) -> Iterator[tuple[str, str, YuniKornAmounts]]:
-    """(value of `parentqueue`, path of that queue, what its namespaces are guaranteed) for each value."""
+    """For each value of `parentqueue`: the value, the path of the parent queue, and the sum of guarantees below it."""
     for key in forest.groups(PARENT_QUEUE):
         found = _group(text, key.name)
         if found.parent:
@@ -174,9 +180,9 @@ def groups(forest: Forest, text: str) -> Iterator[tuple[str, str, YuniKornAmount
 
 @lru_cache(maxsize=4096)
 def _guaranteed(text: str, parent_queue: str, members: Children) -> YuniKornAmounts:
-    """What these namespaces are guaranteed, without those that have a declared queue.
+    """The sum of the guarantees of these namespaces, without those that have a declared queue.
 
-    Cached as long as the group does not change: the next snapshot then holds the same object.
+    The result is cached while `members` does not change, since later snapshots have the same object.
     """
     found, sums = _group(text, parent_queue), members.total.nominal
     for ref, share in _with_a_queue(text, found, members) if sums else ():
@@ -186,7 +192,7 @@ def _guaranteed(text: str, parent_queue: str, members: Children) -> YuniKornAmou
 
 
 def _with_a_queue(text: str, group: _Group, members: Children) -> Iterator[tuple[Ref, SubtreeShare]]:
-    """Namespaces that a queue may be declared for: found by queues or by namespaces, whichever are fewer."""
+    """The namespaces for which a queue may be declared. It iterates over queues or namespaces, whichever are fewer."""
     known = declared(text)
     assert known is not None
     above = [known.partition.root if path == ROOT else known.queues.get(path) for path in group.looked]
@@ -201,9 +207,10 @@ def _with_a_queue(text: str, group: _Group, members: Children) -> Iterator[tuple
 
 
 def guaranteed_below(forest: Forest, text: str) -> dict[str, YuniKornAmounts]:
-    """What the namespaces below each declared queue add to it, as far as the queues in between pass it on.
+    """For each declared queue, the sum of guarantees that namespaces below it add.
 
-    A queue with its own guarantee of a type counts with that at its parent, whatever is below it.
+    A queue with a guarantee of a type counts at its parent with this guarantee, so namespaces below it add nothing
+    above.
     """
     known = declared(text)
     assert known is not None
@@ -217,9 +224,9 @@ def guaranteed_below(forest: Forest, text: str) -> dict[str, YuniKornAmounts]:
 
 
 def highest_quotas(forest: Forest, text: str) -> Iterator[tuple[str, YuniKornAmounts]]:
-    """The path of each queue with namespaces right below it, and the highest quotas among these.
+    """The path of each queue with namespaces directly below it, and the highest quotas of these.
 
-    Namespaces that a queue is declared for may be among them: callers check each one.
+    Namespaces with a declared queue may be among them, so callers must check each one.
     """
     for key in forest.groups(PARENT_QUEUE):
         found = _group(text, key.name)
@@ -228,7 +235,7 @@ def highest_quotas(forest: Forest, text: str) -> Iterator[tuple[str, YuniKornAmo
 
 
 def members(forest: Forest, text: str, queue: ConfiguredQueue) -> Iterator[tuple[Ref, SubtreeShare]]:
-    """All namespaces below the queue at any depth, with what each has: for messages, not for checks."""
+    """All namespaces below the queue at any depth, with their shares. Use it only for messages: it visits them all."""
     path = queue.path.lower()
     for parent_queue, parent, _ in groups(forest, text):
         if parent == path or parent.startswith(f"{path}."):
@@ -241,6 +248,6 @@ def members(forest: Forest, text: str, queue: ConfiguredQueue) -> Iterator[tuple
 def largest(
     forest: Forest, text: str, queue: ConfiguredQueue, kind: str, most: int
 ) -> tuple[int, list[tuple[Ref, int]]]:
-    """How many namespaces below the queue are guaranteed any of this type, and those that are guaranteed the most."""
+    """The number of namespaces below the queue with a guarantee of this type, and the `most` largest of them."""
     guaranteed = [(-share.nominal[kind], ref) for ref, share in members(forest, text, queue) if share.nominal.get(kind)]
     return len(guaranteed), [(ref, -amount) for amount, ref in nsmallest(most, guaranteed)]

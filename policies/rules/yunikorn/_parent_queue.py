@@ -1,4 +1,4 @@
-"""How the placement rules use the queue that a Namespace names in `parentqueue`."""
+"""Shared by the rules about `parentqueue`: how the placement rules use the queue that a Namespace names there."""
 
 from __future__ import annotations
 
@@ -22,14 +22,18 @@ from policies.rules.yunikorn._queue_config import finding, trees
 from policies.rules.yunikorn._yunikorn_tree import opened, partition, tags, unfiltered
 
 _TAG = "namespace.parentqueue"
-_NAMED = 5  # namespaces that a message lists
+_NAMED = 5  # the most namespaces that a message lists
 
 
 Candidates = list[tuple[str, str]]
 
 
 class ParentFault(NamedTuple):
-    """Why a parent queue cannot be used: `queue` is the one at fault, `fault` goes on after its name."""
+    """Why a parent queue cannot be used.
+
+    `queue`: the queue with the fault.
+    `fault`: the part of the message after its name.
+    """
 
     queue: str
     fault: str
@@ -39,9 +43,9 @@ class ParentFault(NamedTuple):
 def unusable_parents(
     proposal: Proposal, judged: Callable[[str, Candidates], ParentFault | None]
 ) -> Iterator[Finding | NotEvaluated]:
-    """A finding for each changed Namespace, and for each other value of the annotation, whose parent is at fault.
+    """A finding for each changed Namespace with an unusable parent, and for each such value of other Namespaces.
 
-    `judged` gets the value of `parentqueue` and its candidates.
+    `judged`: returns the fault for a value of `parentqueue` and its candidates, or None.
     """
     for each in _named_parents(proposal):
         if isinstance(each, NotEvaluated):
@@ -67,7 +71,7 @@ def unusable_parents(
 
 
 def _named_parents(proposal: Proposal) -> Iterator[tuple[Namespace, Candidates] | NotEvaluated]:
-    """Each changed Namespace that names a parent queue, with the candidates; NotEvaluated if no queues are known."""
+    """Each changed Namespace that names a parent queue, with its candidates. NotEvaluated if no queues are known."""
     named = [namespace for _, namespace in proposal.changed(Namespace) if yunikorn.parent_queue(namespace)]
     queues = partition(proposal) if named else None
     if isinstance(queues, NotEvaluated):
@@ -80,10 +84,10 @@ def _named_parents(proposal: Proposal) -> Iterator[tuple[Namespace, Candidates] 
 def _parents_of_others(
     proposal: Proposal,
 ) -> Iterator[tuple[ConfiguredQueues, str, list[Ref], Candidates] | NotEvaluated]:
-    """(tree as written, value of `parentqueue`, Namespaces with it, candidates) for each value.
+    """For a change of the queues, each faulty value of `parentqueue` in Namespaces that do not change.
 
-    Only where the queues change, and for Namespaces that do not. A parent that was declared before the change is left
-    out: the rules about busy queues report its removal. Namespaces with the same value count as one.
+    Yields (queues.yaml, value, Namespaces with it, candidates). If the change removes the declared parent, it is left
+    out, since the rules about busy queues report this.
     """
     every = [*trees(proposal)]
     if not every:
@@ -107,7 +111,7 @@ def _parents_of_others(
 
 
 def _problem(parent: str, members: list[Ref], fault: str) -> Problem:
-    """The problem with the parent queue of these Namespaces, for the author of the queues."""
+    """The problem with the parent queue of these Namespaces, reported at the queue configuration."""
     first = ", ".join(ref.name for ref in nsmallest(_NAMED, members))
     more = f" and {len(members) - _NAMED} more" if len(members) > _NAMED else ""
     return Problem(
@@ -130,9 +134,9 @@ def _lost(old: Declared | None, known: Declared, application: ReportedApplicatio
 
 
 def _parents(known: Partition, queues: ExistingQueues, application: ReportedApplication) -> Candidates:
-    """The path of each rule that puts queues below the named one, and why it cannot be used; empty if it can.
+    """For each rule that creates queues below the named parent: the path of the parent, and why it cannot be used.
 
-    The path is empty where the rule gives none.
+    The path is empty if the rule returns none. The reason is empty if the parent can be used.
     """
     found = []
     for rule in _naming(known):
@@ -149,7 +153,7 @@ def _parents(known: Partition, queues: ExistingQueues, application: ReportedAppl
 
 
 def _naming(partition: Partition) -> Iterator[PlacementRule]:
-    """The parent rules that read the annotation; rules that also need a user or a queue are left out."""
+    """The parent rules that read the annotation. Rules that also need a user or a queue are left out."""
     for rule in partition.rules:
         for link in rule.chain()[:-1]:
             kinds = {_kind(each) for each in link.chain()}

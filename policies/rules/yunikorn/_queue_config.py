@@ -1,4 +1,4 @@
-"""Turns problems of YuniKorn's queue configuration into findings about the ConfigMap that holds it."""
+"""Turns problems of YuniKorn's queue configuration into findings about its ConfigMap."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CORRECT = "correct the YAML in that line"
 
 
 def trees(proposal: Proposal) -> Iterator[ConfiguredQueues]:
-    """The tree after the change, for each namespace where one of the two ConfigMaps was written."""
+    """The tree after the change, for each namespace in which one of the two ConfigMaps was written."""
     namespaces = {config_map.ref.namespace for _, config_map in proposal.changed(QueueConfigMap)}
     namespaces |= {config_map.ref.namespace for config_map in proposal.deleted(QueueConfigMap)}
     for namespace in sorted(namespaces):
@@ -23,7 +23,7 @@ def trees(proposal: Proposal) -> Iterator[ConfiguredQueues]:
 
 
 def findings(proposal: Proposal, check: Callable[[Config], Iterable[Problem]]) -> Iterator[Finding]:
-    """The findings of the check in each written tree. What YuniKorn itself accepts counts only in `strict`."""
+    """The findings of the check in each written tree. Problems that YuniKorn itself accepts count only in `strict`."""
     for written in trees(proposal):
         if written.setting is not None and written.text is not None:
             for problem in check(written.config):
@@ -31,7 +31,7 @@ def findings(proposal: Proposal, check: Callable[[Config], Iterable[Problem]]) -
 
 
 def queue_findings(proposal: Proposal, check: Callable[[ConfiguredQueue], Iterable[Problem]]) -> Iterator[Finding]:
-    """The findings of a check that gets each root queue, with all below it."""
+    """The findings of a check that gets each root queue."""
     return findings(proposal, lambda config: chain.from_iterable(map(check, config.roots)))
 
 
@@ -45,7 +45,7 @@ def finding(written: ConfiguredQueues, problem: Problem) -> Finding:
         fix=fix,
         subject=problem.subject,
         excess=problem.excess,
-        text_patch=_patch(field, problem) if field.startswith("data[") else (),  # what is packed is not edited
+        text_patch=_patch(field, problem) if field.startswith("data[") else (),  # a compressed text cannot be patched
         profiles=STRICT_ONLY if problem.accepted else BOTH,
         follows=tuple(place_in(written, field) for field in problem.follows),
         concerns=tuple(place_in(written, field) for field in problem.concerns),
@@ -57,14 +57,14 @@ def _patch(field: str, problem: Problem) -> Patch:
 
 
 def place_in(written: ConfiguredQueues, field: str) -> ObjectField:
-    """Where a field of the text stands."""
+    """The ConfigMap, and the path of a field of the text in it."""
     assert written.setting is not None
     step = "" if not field or field.startswith("[") else "."
     return written.ref, f"{written.setting.field}{step}{field}"
 
 
 def about_setting(config_map: QueueConfigMap, problem: Problem) -> Finding:
-    """A problem of a key other than the tree."""
+    """The finding for a problem with a key other than that of the tree."""
     return Finding(
         config_map.ref, problem.field, problem.message, fix=problem.fix, subject=problem.subject, profiles=STRICT_ONLY
     )

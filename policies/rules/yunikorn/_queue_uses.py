@@ -1,4 +1,4 @@
-"""The users of a declared queue of YuniKorn: pods that run in it, and namespaces with queues below it."""
+"""Finds the uses of declared YuniKorn queues: pods that run in a queue, and namespaces with queues below it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from policies.model.objects import Ref
 from policies.rules.yunikorn._namespace_shares import Declared, declared, groups
 from policies.rules.yunikorn._yunikorn_tree import tags
 
-_NAMED = 5  # objects that a message lists; the rest are counted
+_NAMED = 5  # the most objects that a message lists; the others are counted
 
 
 @dataclass(slots=True)
 class Uses:
-    """`pods` counts those that run in the queue or below it, `namespaces` those that have their queues there.
+    """The uses of a queue and its descendants.
 
-    Some of both are named, for messages.
+    `pods`: the number of pods that run there.
+    `namespaces`: the number of namespaces that have their queues there.
+    `named`: some of both, for messages.
     """
 
     pods: int = 0
@@ -43,9 +45,10 @@ class Uses:
 
 
 def uses(forest: Forest, text: str) -> dict[str, Uses]:
-    """Uses by the path of the declared queue, or of the nearest declared one above a queue that a rule creates.
+    """The uses by path of the declared queue. A queue that a rule creates counts at its nearest declared ancestor.
 
-    Costs one placement for each namespace and queue that pods name, and for each `parentqueue`, not for each pod.
+    A placement is computed for each namespace and queue that pods name, and for each `parentqueue`, but not for each
+    pod.
     """
     known, found = declared(text), dict[str, Uses]()
     if known is None:
@@ -57,7 +60,7 @@ def uses(forest: Forest, text: str) -> dict[str, Uses]:
         used.named.update(nsmallest(_NAMED, (ref for ref, _ in pods.items())))
     for parent_queue, path, _ in groups(forest, text):
         above = known.above(path)
-        if above and parent_queue:  # without the annotation no namespace chose this queue
+        if above and parent_queue:  # only namespaces with the annotation have chosen this queue
             used, members = found.setdefault(above[0].path.lower(), Uses()), forest.members(group(parent_queue))
             used.namespaces += len(members)
             used.named.update(nsmallest(_NAMED, (ref for ref, _ in members.items())))
@@ -65,7 +68,7 @@ def uses(forest: Forest, text: str) -> dict[str, Uses]:
 
 
 def _submissions(forest: Forest, known: Declared) -> Iterator[tuple[str, Ref]]:
-    """The queue that each group of like pods is placed in, as far as the rules decide it without the user."""
+    """The queue of each group of similar pods, if the rules decide it without the user."""
     for submission in forest.groups(SUBMISSION):
         namespace = forest.get(Ref(*NAMESPACE, "", submission.namespace))
         labels = tags(namespace) if isinstance(namespace, Namespace) else {"namespace": submission.namespace}

@@ -1,4 +1,4 @@
-"""YuniKorn's queues before and after a change of its configuration, with who uses them."""
+"""YuniKorn's queues before and after a change of its configuration, with their uses."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from policies.rules.yunikorn._queue_uses import Uses, uses
 
 
 def reshaped(proposal: Proposal) -> Iterator[tuple[ConfiguredQueues, Declared, Declared, Mapping[str, Uses]]]:
-    """(tree as written, queues before, queues after, uses by the rules before) where both have queues at all.
+    """For each written tree: the tree, the queues before and after, and the uses by the placement rules before.
 
-    The uses are those that the change leaves, so that a pod that is deleted in it does not count.
+    Trees without queues before or after are left out. The uses are those after the change, so a pod that the change
+    deletes does not count.
     """
     namespace = proposal.configuration.yunikorn.namespace
     old_text = tree(proposal.before, namespace).text

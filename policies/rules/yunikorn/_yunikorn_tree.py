@@ -16,14 +16,14 @@ from policies.model.findings import NotEvaluated
 
 
 def opened(partition: Partition) -> ConfiguredPartition:
-    """The declared queues, open to everyone: for checks without a user."""
+    """The declared queues without ACLs, for checks without a user."""
     root = partition.root
     opened = replace(root, submit_acl=replace(root.submit_acl, text="*")) if root else None
     return ConfiguredPartition(replace(partition, root=opened))
 
 
 def partition(proposal: Proposal) -> Partition | NotEvaluated:
-    """The queues after the change, or NotEvaluated where they are not known."""
+    """The partition after the change, or NotEvaluated if it is not known."""
     namespace = proposal.configuration.yunikorn.namespace
     text = tree(proposal.after, namespace).text
     found = config(text).partition if text else None
@@ -34,7 +34,7 @@ def partition(proposal: Proposal) -> Partition | NotEvaluated:
 
 @lru_cache(maxsize=8)
 def config(text: str) -> Config:
-    """Read once per text: it may hold thousands of queues, and every Pod needs it."""
+    """The configuration of a text. It is cached, since it may have thousands of queues, and each Pod needs it."""
     return read_config(text)
 
 
@@ -51,5 +51,5 @@ def tags(namespace: Namespace) -> dict[str, str]:
 
 
 def unfiltered(rule: PlacementRule) -> PlacementRule:
-    """The rule for users who pass its filters."""
+    """The rule and its parents without filters."""
     return replace(rule, filter=Filter(), parent=unfiltered(rule.parent) if rule.parent else None)

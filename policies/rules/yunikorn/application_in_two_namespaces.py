@@ -10,7 +10,7 @@ from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Cause, Finding, NotEvaluated
 from policies.model.objects import Ref
 
-_LOOK = 64  # pods of one application that are compared; normally all are in one namespace
+_LOOK = 64  # the most pods of one application that are compared; normally all are in one namespace
 
 
 @rule(
@@ -21,8 +21,8 @@ _LOOK = 64  # pods of one application that are compared; normally all are in one
 def application_in_two_namespaces(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A Pod joins a YuniKorn application of another namespace.
 
-    Why it is refused: YuniKorn identifies an application by its id alone. All pods with one id are charged to the
-    queue, user and namespace of the first pod, so a copied id runs on somebody else's quota.
+    Why it is refused: YuniKorn identifies an application only by its id. All pods with the same id are charged to the
+    queue, user and namespace of the first pod, so a pod with a copied id uses the quota of others.
     Example: pods in `dev` and in `prod`, both with the label `yunikorn.apache.org/app-id: etl`.
     Fix: give the application of each namespace an id of its own, such as `etl-dev`.
     """
@@ -54,7 +54,7 @@ _FIELD = fields.join("metadata.labels", APP_ID)
 
 
 def _field(pod: Pod) -> str:
-    """The field whose id counts."""
+    """The field with the id that counts."""
     if pod.labels.get(APP_ID):
         return _FIELD
     if pod.annotations.get(APP_ID):

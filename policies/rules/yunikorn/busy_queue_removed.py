@@ -12,12 +12,12 @@ from policies.rules.yunikorn._reshaped_queues import reshaped
 
 @rule("busy-queue-removed", source="YuniKorn: reload of the queue configuration, draining queues", kinds=(CONFIG_MAP,))
 def busy_queue_removed(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
-    """A queue is taken out of YuniKorn's configuration while it is used.
+    """A queue is removed from YuniKorn's configuration while it is used.
 
     Why it is refused: YuniKorn accepts the change and drains the queue. Running applications continue, but new ones
-    follow the next placement rule, into another queue or none; Namespaces with this `parentqueue` lose the parent of
-    their queues. Pods that run in the queue count, and Namespaces that name it. The queue of a Pod follows from the
-    placement rules and the queue that it requests; rules that depend on its user are not followed.
+    follow the next placement rule, into another queue or none. Namespaces with this `parentqueue` lose the parent of
+    their queues. Pods that run in the queue and Namespaces that name it count as uses. The queue of a Pod is computed
+    from the placement rules and the queue that it requests. Rules that depend on the user are not evaluated.
     Example: `root.eng.dev` is removed while Pods with the label `queue: root.eng.dev` run.
     Fix: close the queue to new applications (`submitacl: ""`), wait until the running ones have ended, then remove it.
     """

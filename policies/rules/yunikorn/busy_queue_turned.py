@@ -23,9 +23,10 @@ def busy_queue_turned(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 
     Why it is refused: only leaves take applications. A leaf that gets children or `parent: true` keeps its running
     applications, but takes no new ones. A parent that becomes a leaf still has the queues of its namespaces below it,
-    and every new application of theirs is rejected. YuniKorn does not compare the configuration with the live queues.
+    and YuniKorn rejects every new application of these. YuniKorn does not compare the configuration with existing
+    queues.
     Example: `root.eng.dev` gets a child queue while Pods with the label `queue: root.eng.dev` run.
-    Fix: declare the new leaf beside the queue, or wait until nothing uses it.
+    Fix: declare the new queue as a sibling, or wait until nothing uses the present one.
     """
     for written, before, after, used in reshaped(proposal):
         turned = [

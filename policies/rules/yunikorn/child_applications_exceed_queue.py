@@ -18,8 +18,8 @@ from policies.rules.yunikorn._queue_config import queue_findings
 def child_applications_exceed_queue(proposal: Proposal) -> Iterator[Finding]:
     """A YuniKorn queue has a higher `maxapplications` than its parent, or none.
 
-    Why it is refused: YuniKorn refuses the configuration. Below a queue with `maxapplications` every child needs its
-    own, which may not be larger; a child without one has no limit at all.
+    Why it is refused: YuniKorn refuses the configuration. Each child of a queue with `maxapplications` needs one that
+    is not larger. A child without one has no limit.
     Example: `root.eng` with `maxapplications: 4`, its child `ml` has none.
     Fix: give `ml` a `maxapplications` from 1 to 4.
     """

@@ -18,10 +18,10 @@ from policies.rules.yunikorn._queue_config import queue_findings
 def child_max_exceeds_parent_max(proposal: Proposal) -> Iterator[Finding]:
     """A queue of YuniKorn has a higher max than one of its ancestors.
 
-    Why it is refused: the ancestor limits the work first, so the higher number can never be reached; YuniKorn
-    refuses the configuration. The smallest max on the path counts, not only the parent's. A resource that the queue
-    above does not name is unlimited there. The children's max may add up to more than the queue's. Child templates are
-    checked too, which YuniKorn does not do.
+    Why it is refused: the ancestor limits the work first, so the higher max can never be reached. YuniKorn refuses the
+    configuration. The smallest max of all ancestors counts, not only that of the parent. A resource that an ancestor
+    does not name is unlimited there. The max of several children may add up to more than that of the queue. Child
+    templates are checked as well, which YuniKorn does not do.
     Example: `root.eng` with `max: {memory: 10G}` and `root.eng.ml` with `max: {memory: 12G}`.
     Fix: lower the max of `root.eng.ml` to 10G, or raise that of `root.eng` first.
     """

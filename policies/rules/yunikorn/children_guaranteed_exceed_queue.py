@@ -20,8 +20,8 @@ def children_guaranteed_exceed_queue(proposal: Proposal) -> Iterator[Finding]:
 
     Why it is refused: guarantees that the queue does not have cannot all be kept. The children's sum must stay within
     the queue's guarantee, for the resources that it names, and within the smallest max on its path. A child without a
-    guarantee counts with those of its own children. YuniKorn misses one case: a queue in between that guarantees one
-    resource hides what its children are guaranteed of others.
+    guarantee counts with the sum of its own children. YuniKorn misses one case: if a queue in between guarantees one
+    resource, YuniKorn ignores the guarantees of its children for other resources.
     Example: `root.eng` with `guaranteed: {memory: 100G}`; its children with 60G and 50G.
     Fix: lower a child's guarantee by 10G, or raise that of `root.eng` to 110G.
     """

@@ -20,8 +20,8 @@ def guaranteed_exceeds_quota(proposal: Proposal) -> Iterator[Finding]:
     """A Namespace is guaranteed more of a resource than its quota lets it use.
 
     Why it is refused: the part above the quota can never be used, and it distorts the order in which YuniKorn serves
-    queues and picks victims. YuniKorn refuses the same for a queue in queues.yaml but never checks namespaces. A
-    resource that only one of the two names is fine.
+    queues and chooses victims. YuniKorn refuses the same for a queue in queues.yaml, but never checks namespaces. A
+    resource that only one of the two annotations names is allowed.
     Example: `namespace.quota: '{"cpu":"4"}'` and `namespace.guaranteed: '{"cpu":"6"}'`.
     Fix: lower the guarantee to 4, or raise the quota to 6.
     """
@@ -29,7 +29,7 @@ def guaranteed_exceeds_quota(proposal: Proposal) -> Iterator[Finding]:
     for _, namespace in proposal.changed(Namespace):
         quota, guaranteed = yunikorn.quota(namespace, legacy), yunikorn.guaranteed(namespace)
         if quota is None or guaranteed is None:
-            continue  # what cannot be read, or is all zero, neither limits nor guarantees
+            continue  # an annotation that cannot be read, or has only zeros, has no effect
         quotas = yunikorn.written(yunikorn.quota_texts(namespace, legacy) or {})
         guarantees = yunikorn.written(yunikorn.guaranteed_texts(namespace) or {})
         for kind in sorted(kind for kind in guaranteed if kind in quota and guaranteed[kind] > quota[kind]):
@@ -48,7 +48,7 @@ def guaranteed_exceeds_quota(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _source(namespace: Namespace, resource: str) -> str:
-    """The annotation that limits the resource; the legacy pair only where namespace.quota is absent."""
+    """The annotation that limits the resource. The legacy annotations count only if namespace.quota is absent."""
     if namespace.annotations.get(yunikorn.QUOTA):
         return yunikorn.QUOTA
     return next(key for key, name in yunikorn.LEGACY.items() if yunikorn.type_of(name) == yunikorn.type_of(resource))

@@ -26,9 +26,9 @@ _CEL = each_legacy(f"{note('quota')} == ''", " is deprecated since YuniKorn 1.2;
 def legacy_quota_annotation(proposal: Proposal) -> Iterator[Finding]:
     """A Namespace sets its quota with the deprecated annotations namespace.max.cpu and namespace.max.memory.
 
-    Why it is reported: YuniKorn has deprecated the pair since 1.2 and drops it in 2.0; from then on the namespace
-    silently has no quota. It is a warning up to 1.x and an error where the configuration names YuniKorn 2.0 or later.
-    The webhook can translate the pair itself: `yunikorn.translateLegacyAnnotations` in the configuration.
+    Why it is reported: both are deprecated since YuniKorn 1.2, and YuniKorn 2.0 ignores them, so the namespace then has
+    no quota. It is an error if the configuration names YuniKorn 2.0 or later, else a warning. With
+    `yunikorn.translateLegacyAnnotations` in the configuration, the webhook translates them.
     Example: `yunikorn.apache.org/namespace.max.cpu: "4"` and `yunikorn.apache.org/namespace.max.memory: 64Gi`.
     Fix: `yunikorn.apache.org/namespace.quota: '{"cpu":"4","memory":"64Gi"}'` in place of both.
     """
@@ -36,7 +36,7 @@ def legacy_quota_annotation(proposal: Proposal) -> Iterator[Finding]:
     for _, namespace in proposal.changed(Namespace):
         both = bool(namespace.annotations.get(yunikorn.QUOTA))
         if both and yunikorn.reads_legacy(version):
-            continue  # they are ignored then, which quota-annotations-conflict reports
+            continue  # YuniKorn ignores them then, and quota-annotations-conflict reports them
         present = [key for key in yunikorn.LEGACY if namespace.annotations.get(key)]
         for key in present:
             yield Finding(

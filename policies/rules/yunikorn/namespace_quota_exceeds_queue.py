@@ -18,7 +18,7 @@ from policies.rules.yunikorn._namespace_shares import declared, had, highest_quo
 from policies.rules.yunikorn._queue_config import finding, place_in, trees
 from policies.rules.yunikorn._yunikorn_tree import opened, partition, tags, unfiltered
 
-_NAMED = 10  # namespaces that a message lists, the highest quota first
+_NAMED = 10  # the most namespaces that a message lists, the highest quota first
 
 
 @rule(
@@ -29,11 +29,11 @@ _NAMED = 10  # namespaces that a message lists, the highest quota first
 def namespace_quota_exceeds_queue(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A Namespace has a higher quota or guarantee than an ancestor of its queue.
 
-    Why it is refused: the placement rules create a queue for the namespace, and the ancestors limit what it gets.
-    A quota or a guarantee above their max can never be used, and a guarantee above the parent's own is not backed by
-    anything. YuniKorn refuses the same in queues.yaml but never checks namespaces. Each namespace is judged alone;
-    `namespaces-guaranteed-exceed-queue` adds up several. A queue that is declared in queues.yaml ignores the
-    annotations. A change of the queues is compared with the quotas of the namespaces below them.
+    Why it is refused: the placement rules create a queue for the namespace, and its ancestors limit it. A quota or
+    guarantee above their max can never be used, and a guarantee above that of the parent cannot be kept. YuniKorn
+    refuses the same in queues.yaml, but never checks namespaces. Each namespace is judged alone;
+    `namespaces-guaranteed-exceed-queue` adds up several. Annotations do not count for a queue that queues.yaml
+    declares. If the queues change, they are compared with the quotas of the namespaces below them.
     Example: `namespace.quota: '{"cpu":"20"}'` below a queue with `max: {vcore: 10}`.
     Fix: lower the annotation to what the queue has, or raise the queue's max or guarantee.
     """
@@ -65,7 +65,7 @@ def namespace_quota_exceeds_queue(proposal: Proposal) -> Iterator[Finding | NotE
 
 
 def _of_queues(proposal: Proposal) -> Iterator[Finding]:
-    """Where a max was written, the namespaces below it with a higher quota. Namespaces are read only then."""
+    """Findings for each written max that is less than the quota of namespaces below it."""
     for written_tree in trees(proposal):
         known = declared(written_tree.text) if written_tree.text else None
         if known is None or written_tree.ref.namespace != proposal.configuration.yunikorn.namespace:
@@ -116,7 +116,8 @@ def _below_quotas(
 
 
 def _key(namespace: Namespace, resource: str) -> str:
-    """The annotation that sets the quota of this resource; the legacy pair only where namespace.quota is absent."""
+    """The annotation with the quota of this resource. The legacy annotations count only if namespace.quota is
+    absent."""
     if namespace.annotations.get(yunikorn.QUOTA):
         return yunikorn.QUOTA
     return next(key for key, name in yunikorn.LEGACY.items() if name == resource)
@@ -145,12 +146,14 @@ def _over(
 ) -> Iterator[Finding]:
     most = amounts(limit)
     if not wanted or not any(most.values()):
-        return  # all zero is no limit
+        return  # only zeros mean no limit
     for kind in sorted(kind for kind in wanted if kind in most and wanted[kind] > most[kind]):
         resource, text = texts[kind]
         held = written(limit, kind)
         field = yunikorn.field(key or _key(namespace, resource))
-        said_there = place_in(source, (limit or {})[kind].written.field)  # the same, said of the queue
+        said_there = place_in(
+            source, (limit or {})[kind].written.field
+        )  # the place of the finding about the same fault at the queue
         yield Finding(
             namespace.ref,
             field,

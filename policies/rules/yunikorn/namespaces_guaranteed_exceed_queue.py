@@ -15,7 +15,7 @@ from policies.model.findings import STRICT_ONLY, Cause, Finding, NotEvaluated
 from policies.rules.yunikorn._namespace_shares import Declared, declared, guaranteed_below, had, largest, parent_of
 from policies.rules.yunikorn._queue_config import finding, place_in, trees
 
-_NAMED = 10  # namespaces that a message lists, the largest first
+_NAMED = 10  # the most namespaces that a message lists, the largest first
 
 
 @rule(
@@ -27,10 +27,10 @@ def namespaces_guaranteed_exceed_queue(proposal: Proposal) -> Iterator[Finding |
     """The Namespaces below a queue of YuniKorn are guaranteed more together than the queue has.
 
     Why it is refused: guarantees that the queue does not have cannot all be kept. YuniKorn adds up guarantees in
-    queues.yaml, but not those of the queues that it creates for namespaces. Here each namespace counts with its own
-    `namespace.guaranteed`, together with the queues declared below the same queue. The sum must stay within the queue's
-    guarantee, for the resources that it names, and within the smallest max on its path. Quotas may overlap, as max may
-    in queues.yaml. The rule applies when a Namespace changes and when the queues do.
+    queues.yaml, but not those of queues that it creates for namespaces. This rule adds `namespace.guaranteed` of each
+    namespace to the guarantees of the queues that are declared below the same queue. The sum must stay within the
+    queue's guarantee, for the resources that it names, and within the smallest max on its path. Quotas may add up to
+    more, like max in queues.yaml. The rule applies to changes of Namespaces and of the queues.
     Example: `root.eng` with `guaranteed: {vcore: 4}`; namespaces `dev` and `web` below it with `{"cpu":"3"}` each.
     Fix: lower the guarantee of one namespace to what is left, or raise that of the queue first.
     """
@@ -55,7 +55,13 @@ def namespaces_guaranteed_exceed_queue(proposal: Proposal) -> Iterator[Finding |
 
 @dataclass(frozen=True, slots=True)
 class _Excess:
-    """`queue` holds `limit` of this type by its `key`, which is guaranteed or max; `wanted` is promised."""
+    """A queue whose limit is less than the sum of guarantees below it.
+
+    `kind`: the resource type.
+    `key`: the key of the limit: guaranteed or max.
+    `wanted`: the sum of guarantees.
+    `limit`: the amount of the queue.
+    """
 
     queue: ConfiguredQueue
     kind: str
@@ -69,7 +75,7 @@ class _Excess:
 
     @property
     def place(self) -> tuple[str, int]:
-        """The field of the text that limits, and its line."""
+        """The field of the text with the limit, and its line."""
         limits = self.queue.guaranteed if self.key == "guaranteed" else self.queue.maximum
         if limits and self.kind in limits:
             return limits[self.kind].written.field, limits[self.kind].written.line
@@ -92,7 +98,7 @@ class _Sums:
             own = {kind: amount for kind, amount in own.items() if kind not in amounts(queue.guaranteed)}
 
     def of_queues(self) -> Iterator[Problem]:
-        """The excess that namespaces cause; another rule checks the sums of declared queues alone."""
+        """The problems that namespaces cause. Another rule checks the sums of only declared queues."""
         for path in sorted(self._below):
             for excess in self._excesses(self._known.queues[path]):
                 if self._known.promised[path].get(excess.kind, 0) <= excess.limit:

@@ -18,8 +18,8 @@ def parent_queue_is_leaf(proposal: Proposal) -> Iterator[Finding | NotEvaluated]
     """A Namespace names a leaf as its parent queue.
 
     Why it is refused: no queue can be created below a leaf. YuniKorn does not check the annotation, and rejects every
-    application of the namespace at once, whatever placement rules follow. The rule applies to a Namespace that changes,
-    and to all Namespaces when the queues or the placement rules change.
+    application of the namespace, even if further placement rules follow. The rule applies to changed Namespaces, and to
+    all Namespaces if the queues or the placement rules change.
     Example: `yunikorn.apache.org/parentqueue: root.batch` where `root.batch` has neither children nor `parent: true`.
     Fix: name a queue that has `parent: true`, or give that flag to this one.
     """

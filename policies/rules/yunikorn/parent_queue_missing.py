@@ -18,10 +18,9 @@ def parent_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]
     """A Namespace names a parent queue that does not exist.
 
     Why it is refused: YuniKorn does not check the annotation `parentqueue`. The placement rule that should create the
-    namespace's queue below it does not match: applications go to another queue, without the quota meant for them, or
-    are rejected. A missing parent is fine where a placement rule creates it; where no rule reads the annotation,
-    nothing is reported. The rule applies to a Namespace that changes, and to all Namespaces when the queues or the
-    placement rules change.
+    namespace's queue below the parent does not match, so applications go to another queue with another quota, or are
+    rejected. A missing parent is allowed if a placement rule creates it. If no rule reads the annotation, nothing is
+    reported. The rule applies to changed Namespaces, and to all Namespaces if the queues or the placement rules change.
     Example: `yunikorn.apache.org/parentqueue: root.produktion` where the queue is called `root.production`.
     Fix: name a queue of queues.yaml that has `parent: true`, or let the placement rule create it.
     """

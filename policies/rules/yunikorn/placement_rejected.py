@@ -27,13 +27,13 @@ _DEFAULTED = frozenset(["", "namespace"])
     kinds=(POD,),
 )
 def placement_rejected(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
-    """YuniKorn would reject the Pod's application, since no placement rule gives it a queue.
+    """YuniKorn would reject the Pod's application, since no placement rule returns a queue for it.
 
-    Why it is refused: YuniKorn accepts the Pod and lets it fail later, with a truncated message. A queue must be a leaf
-    that exists, or that a rule creates, and the user must be allowed to submit to it. A queue that was removed from
-    queues.yaml takes no new applications. Queues that placement rules have created are not known here: a Pod that may
-    go to one of them is not judged, and neither is one whose application already has pods. Where nobody says who
-    submits, as in files, a Pod is refused if its queue takes nobody's applications.
+    Why it is refused: YuniKorn accepts the Pod and lets it fail later, with a truncated message. The queue must be a
+    leaf that exists or that a rule creates, and the user must be allowed to submit to it. A queue that was removed from
+    queues.yaml takes no new applications. Queues that placement rules have created are not known here. So a Pod is not
+    judged if it may go to such a queue, or if its application already has pods. If the user is not known, as in files,
+    a Pod is refused only if its queue takes applications of no user.
     Example: the label `yunikorn.apache.org/queue: root.production` where `root.production` has `parent: true`.
     Fix: name a leaf where the user may submit; the message says for each placement rule why it did not match.
     """
@@ -75,11 +75,11 @@ def _judged(proposal: Proposal, pod: Pod, queues: Partition) -> Iterator[Finding
 
 
 def _for_any_user(queues: Partition, application: ReportedApplication) -> QueuePlacement:
-    """Where some user's application may be placed; rejected where nobody's is."""
+    """The placement for some user. It is a rejection if the application of every user is rejected."""
     if any(link.name.text.strip().lower() == USER for rule in queues.rules for link in rule.chain()):
         return QueuePlacement(reason=_NOBODY.reason, decided=False)
     rules, everything = [unfiltered(rule) for rule in queues.rules], opened(queues)
-    alone = (placed([rule], everything, application) for rule in rules)  # a filter may pass over each of the others
+    alone = (placed([rule], everything, application) for rule in rules)  # filters may skip all other rules
     possible = next((placement for placement in alone if placement.queue or not placement.decided), None)
     return possible or placed(rules, everything, application)
 
@@ -96,7 +96,7 @@ def _is_tag(name: str) -> bool:
 
 
 def _may_be_dynamic(queues: Partition, asked: str) -> bool:
-    """Whether a rule may have created the queue that the pod names, for another application."""
+    """Whether a rule may have created the requested queue for another application."""
     creating = any(link.create for rule in queues.rules for link in rule.chain())
     path = _path(asked)
     possible = bool(asked) and all(map(name_fits, path.split(".")))  # no rule creates a queue with another name
@@ -104,7 +104,7 @@ def _may_be_dynamic(queues: Partition, asked: str) -> bool:
 
 
 def _is_below_leaf(queues: Partition, path: str) -> bool:
-    """Whether a declared leaf is above: no queue is created there."""
+    """Whether an ancestor is a declared leaf, below which no queue is created."""
     steps = path.split(".")
     above = (queues.queue(".".join(steps[:length])) for length in range(1, len(steps)))
     return any(queue is not None and queue.is_leaf for queue in above)
@@ -140,7 +140,7 @@ def _leaves(queues: Partition, asked: str) -> list[str]:
 
 
 def _field(pod: Pod) -> str:
-    """The field whose queue counts."""
+    """The field with the queue that counts."""
     if not pod.labels.get(yunikorn.QUEUE) and pod.annotations.get(yunikorn.QUEUE):
         return yunikorn.field(yunikorn.QUEUE)
     bare = not pod.labels.get(yunikorn.QUEUE) and pod.labels.get("queue")

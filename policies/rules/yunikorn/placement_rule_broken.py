@@ -17,13 +17,14 @@ from policies.rules.yunikorn._queue_config import findings
     kinds=(CONFIG_MAP,),
 )
 def placement_rule_broken(proposal: Proposal) -> Iterator[Finding]:
-    """A placement rule of YuniKorn is invalid, or leads nowhere.
+    """A placement rule of YuniKorn is invalid, or leads to no queue.
 
-    Why it is refused: YuniKorn refuses some faults: a bad name or filter, or a fixed path that does not exist, ends at
-    a parent or continues below a leaf. Others pass its validation and make the loader refuse all rules: an unknown rule
-    name, a tag or fixed rule without a value, a full path with a parent rule. The old rules then stay in force; after a
-    restart there are none, and every new application is rejected.
-    Example: `name: fixed` with `value: root.batch` where `root.batch` has children and no flag: it never matches.
+    Why it is refused: YuniKorn refuses some faults: an invalid name or filter, or a fixed path that does not exist,
+    ends at a parent or continues below a leaf. Others pass its validation, but the loader then refuses all rules: an
+    unknown rule name, a tag or fixed rule without a value, or a full path with a parent rule. The old rules then remain
+    until a restart. After that there are none, and every new application is rejected.
+    Example: `name: fixed` with `value: root.batch`, where `root.batch` has children and no flag `parent`: it never
+    matches.
     Fix: name a leaf, such as `root.batch.nightly`.
     """
     yield from findings(proposal, _rules)

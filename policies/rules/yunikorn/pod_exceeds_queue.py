@@ -30,8 +30,8 @@ def pod_exceeds_queue(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A Pod requests more than its queue of YuniKorn could ever give, even when nothing else runs.
 
     Why it is reported: YuniKorn accepts the Pod and lets it wait forever. The Pod's requests, with init containers,
-    sidecars and overhead, are compared with the max of each queue on its path, and with the quota of its Namespace
-    where a placement rule makes the queue. A resource that a queue does not limit is not compared.
+    sidecars and overhead, are compared with the max of each queue on its path. If a placement rule creates the queue,
+    they are also compared with the quota of the Namespace. A resource that a queue does not limit is not compared.
     Example: a Pod that requests 8 cpu in a namespace with `namespace.quota: '{"cpu":"4"}'`.
     Fix: request less, or have the quota or the queue's max raised.
     """
@@ -50,7 +50,7 @@ def pod_exceeds_queue(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 
 
 def _limits(proposal: Proposal, pod: Pod, known: Declared) -> Iterator[tuple[str, YuniKornAmounts]]:
-    """The name and amounts of each limit above the pod; none if its queue is not known. All zero means no limit."""
+    """The name and amounts of each limit for the pod; none if its queue is not known. Only zeros mean no limit."""
     found = proposal.after.get(Ref(*NAMESPACE, "", pod.ref.namespace))
     namespace = found if isinstance(found, Namespace) else None
     user, groups = submitter(proposal, pod)

@@ -14,7 +14,7 @@ _REMOVED = {
     ("labels", YUNIKORN + "username"): "its user and group limits apply to the user of user.info, else to nobody",
     ("annotations", YUNIKORN + "ignore-application"): "YuniKorn schedules the pod as part of its application",
 }
-"""Keys that YuniKorn has stopped to read, and what holds instead. Source: YUNIKORN-3311 and YUNIKORN-3324."""
+"""The keys that YuniKorn does not read any more, and what counts instead. Source: YUNIKORN-3311 and YUNIKORN-3324."""
 
 
 @rule(
@@ -27,8 +27,8 @@ def pod_key_removed(proposal: Proposal) -> Iterator[Finding]:
     """A Pod has a label or an annotation that YuniKorn no longer reads.
 
     Why it is reported: YuniKorn 1.9 is the last version that reads the label `yunikorn.apache.org/username` and the
-    annotation `yunikorn.apache.org/ignore-application`. Later versions ignore both without a word. The user of a Pod is
-    then the one in `yunikorn.apache.org/user.info`, or `nobody`.
+    annotation `yunikorn.apache.org/ignore-application`. Later versions ignore both without a message. The user of a Pod
+    is then the one in `yunikorn.apache.org/user.info`, or `nobody`.
     Example: a Pod with the label `yunikorn.apache.org/username: anna`.
     Fix: remove the key. The admission controller of YuniKorn writes `user.info`.
     """

@@ -25,8 +25,8 @@ def preemption_setting_ignored(proposal: Proposal) -> Iterator[Finding]:
     """The annotation that protects pods from YuniKorn's preemption has a value that YuniKorn ignores.
 
     Why it is reported: YuniKorn reads only `true` and `false`, in lower case. It ignores any other value on a Pod, so
-    the PriorityClass decides; on a PriorityClass any other value counts as `true`, so pods that should be protected are
-    preempted.
+    the PriorityClass decides. On a PriorityClass, any other value counts as `true`, so pods that should be protected
+    are preempted.
     Example: a PriorityClass with `yunikorn.apache.org/allow-preemption: "False"`.
     Fix: write "false" to protect the pods, or "true".
     """

@@ -17,10 +17,11 @@ from policies.rules.yunikorn._queue_config import findings
     default=Action.WARN,
 )
 def queue_amount_implausible(proposal: Proposal) -> Iterator[Finding]:
-    """An amount in YuniKorn's queue configuration is almost surely not the one that was meant.
+    """An amount in YuniKorn's queue configuration is most likely a mistake.
 
-    Why it is reported: memory without a unit is bytes, so no pod that requests memory fits into `memory: 64`; and
-    `vcore: 9Gi` is nine thousand million cores, which limits nothing. `memory: 1` is left alone: it shuts a queue.
+    Why it is reported: memory without a unit is counted in bytes, so no pod that requests memory fits into `memory:
+    64`.
+    `vcore: 9Gi` is nine thousand million cores, which limits nothing. `memory: 1` is not reported: it closes a queue.
     Example: `max: {memory: 64}`.
     Fix: write the unit that was meant: `64Gi`.
     """

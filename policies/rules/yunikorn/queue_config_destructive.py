@@ -23,12 +23,12 @@ _BUILT_IN = "YuniKorn would run its built-in tree, where all namespaces may subm
 def queue_config_destructive(proposal: Proposal) -> Iterator[Finding]:
     """A change of YuniKorn's configuration discards the live queue tree.
 
-    Why it is refused: YuniKorn accepts it. A text without partitions, or without the partition `default`, makes the
-    reload tear the running partition down, and every application in it fails. A missing key, one that cannot be
-    unzipped, or an emptied or deleted ConfigMap makes YuniKorn run its built-in tree: all quotas are gone. A missing
-    key is fine only where the other of `yunikorn-defaults` and `yunikorn-configs` has the tree.
+    Why it is refused: YuniKorn accepts the change. If the text has no partitions, or lacks the partition `default`,
+    YuniKorn removes the running partition, and every application in it fails. If the key is missing or cannot be
+    unzipped, or the ConfigMap is emptied or deleted, YuniKorn uses its built-in tree, which has no quotas. The key may
+    only be missing if the other one of `yunikorn-defaults` and `yunikorn-configs` has the tree.
     Example: `queues.yaml: "# to be done"`.
-    Fix: keep the key and its partition `default`; to stop work, close queues by their ACLs.
+    Fix: keep the key and its partition `default`. To stop work, close queues with their ACLs.
     """
     for written in trees(proposal):
         yield from _text(written)
@@ -56,7 +56,7 @@ def _text(written: ConfiguredQueues) -> Iterator[Finding]:
 
 
 def _lost(proposal: Proposal, written: ConfiguredQueues) -> Iterator[Finding]:
-    """The tree was there before the change and is gone after it, as far as the two ConfigMaps are known."""
+    """A finding if the tree existed before the change and is missing after it, as far as the ConfigMaps are known."""
     if written.setting is not None:
         return
     old = tree(proposal.before, written.ref.namespace)

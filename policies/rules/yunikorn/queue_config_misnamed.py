@@ -20,12 +20,12 @@ from policies.model.suggestion import certain
     no_cel="the policies see the ConfigMaps of the right names only",
 )
 def queue_config_misnamed(proposal: Proposal) -> Iterator[Finding]:
-    """A ConfigMap has settings of YuniKorn under nearly the name, or nearly the key, that YuniKorn reads.
+    """A ConfigMap with settings of YuniKorn has a misspelt name or key.
 
     Why it is reported: YuniKorn reads the ConfigMaps `yunikorn-defaults` and `yunikorn-configs`, and their key
     `queues.yaml`. A tree under another name does not exist for it, and no message reports that.
     Example: a ConfigMap `yunikorn-config` with `queues.yaml`; a key `queue.yaml`.
-    Fix: write the name or the key in full.
+    Fix: write the right name or key.
     """
     for _, config_map in proposal.changed(MisnamedConfigMap):
         message = f"YuniKorn does not read a ConfigMap {config_map.ref.name}"

@@ -19,10 +19,10 @@ from policies.rules.yunikorn._queue_config import about_setting, findings
 def queue_config_unloadable(proposal: Proposal) -> Iterator[Finding]:
     """YuniKorn's queue configuration passes validation and then fails to load.
 
-    Why it is refused: the ConfigMap is accepted, but the scheduler only logs the fault and keeps the old tree, so the
-    two silently differ. After a restart the scheduler does not start with this tree at all. This happens where root is
-    written in capitals, a queue is called `@recovery@`, an ACL has an extra space, an amount in a child template is
-    invalid, or a `service.*` setting is not a duration or a boolean.
+    Why it is refused: the ConfigMap is stored, but the scheduler only logs the fault and keeps the old tree, so the two
+    differ without a message. After a restart the scheduler does not start with this tree. The causes are a root in
+    capitals, a queue with the name `@recovery@`, an extra space in an ACL, an invalid amount in a child template, or a
+    `service.*` setting that is not a duration or a boolean.
     Example: `submitacl: "sue  dev"`, with two spaces.
     Fix: `submitacl: "sue dev"`.
     """

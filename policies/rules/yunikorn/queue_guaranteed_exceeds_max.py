@@ -18,9 +18,9 @@ from policies.rules.yunikorn._queue_config import queue_findings
 def queue_guaranteed_exceeds_max(proposal: Proposal) -> Iterator[Finding]:
     """A queue of YuniKorn is guaranteed more of a resource than its own max.
 
-    Why it is refused: the part above the max can never be used, and YuniKorn refuses the configuration. YuniKorn misses
-    it in a child template, and every dynamic queue below gets both numbers. A resource that only one of the two names
-    is fine.
+    Why it is refused: the part above the max can never be used, and YuniKorn refuses the configuration. YuniKorn does
+    not check child templates, whose amounts every dynamic queue below gets. A resource that only one of the two names
+    is allowed.
     Example: `guaranteed: {vcore: 5}` and `max: {vcore: 4}`.
     Fix: lower the guarantee to 4, or raise the max to 5.
     """

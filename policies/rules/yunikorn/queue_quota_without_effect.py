@@ -14,9 +14,9 @@ from policies.rules.yunikorn._queue_config import findings
 def queue_quota_without_effect(proposal: Proposal) -> Iterator[Finding]:
     """A queue of YuniKorn has a quota that limits nothing.
 
-    Why it is refused: the limit looks effective but is not. YuniKorn drops a max whose amounts are all 0, so a queue
-    that should be shut has no limit at all. It counts `cpu` as `vcore`, so no pod ever requests `cpu`.
+    Why it is refused: the limit looks effective but is not. YuniKorn drops a max with only zeros, so a queue that
+    should be closed has no limit. It counts CPU as `vcore`, so a limit of `cpu` limits nothing.
     Example: `max: {memory: 0}`, or `max: {cpu: 4}`.
-    Fix: shut the queue with an ACL or with maxapplications; write `max: {vcore: 4}`.
+    Fix: close the queue with an ACL or with maxapplications. Write `max: {vcore: 4}`.
     """
     yield from findings(proposal, quota_without_effect)

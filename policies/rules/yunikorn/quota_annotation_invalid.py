@@ -23,14 +23,14 @@ from policies.model.findings import STRICT_ONLY, Finding
 def quota_annotation_invalid(proposal: Proposal) -> Iterator[Finding]:
     """A quota annotation of a Namespace cannot be read.
 
-    Why it is refused: YuniKorn only logs the fault and runs the namespace without a quota, so one missing quote lifts
-    the limit of a whole team. It does not fall back to the legacy annotations, and one bad value invalidates the whole
-    annotation. A live queue keeps its earlier quota until it is empty, which hides the mistake for a while.
-    `namespace.quota` and `namespace.guaranteed` hold one JSON object with unique keys, whose values are strings with a
-    quantity of 0 or more; `namespace.max.cpu` and `namespace.max.memory` hold such a quantity, `namespace.maxApps` a
-    whole number.
-    Example: `yunikorn.apache.org/namespace.quota: '{"cpu":4,"memory":"64MiB"}'`; the 4 is not a string, MiB is not a
-    suffix.
+    Why it is refused: YuniKorn only logs the fault and runs the namespace without a quota, so because of one missing
+    quote a whole team has no limit. YuniKorn does not use the legacy annotations instead, and one bad value invalidates
+    the whole annotation. An existing queue keeps its earlier quota until it is empty, so the mistake is noticed late.
+    `namespace.quota` and `namespace.guaranteed` are JSON objects with unique keys, whose values are strings with a
+    quantity of 0 or more. `namespace.max.cpu` and `namespace.max.memory` are such quantities, and `namespace.maxApps`
+    is a whole number.
+    Example: `yunikorn.apache.org/namespace.quota: '{"cpu":4,"memory":"64MiB"}'`, where 4 is not a string, and MiB is
+    not a suffix.
     Fix: `'{"cpu":"4","memory":"64Mi"}'`.
     """
     legacy = yunikorn.reads_legacy(proposal.configuration.yunikorn.version)
@@ -51,7 +51,7 @@ def quota_annotation_invalid(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _outcome(namespace: Namespace, flaw: Flaw, legacy: bool) -> str:
-    """What YuniKorn does where it drops the whole annotation."""
+    """What YuniKorn does if it ignores the whole annotation."""
     legacy_keys = [yunikorn.short(key) for key in yunikorn.LEGACY if namespace.annotations.get(key)]
     if flaw.annotation == yunikorn.GUARANTEED:
         return "YuniKorn would run this namespace without a guarantee"

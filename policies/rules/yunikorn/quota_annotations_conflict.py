@@ -25,13 +25,13 @@ _CEL = each_legacy(f"{note('quota')} != ''", " is ignored, since namespace.quota
 def quota_annotations_conflict(proposal: Proposal) -> Iterator[Finding]:
     """A Namespace sets its quota twice: with namespace.quota and with the legacy annotations.
 
-    Why it is reported: YuniKorn uses only namespace.quota, even where it cannot be read, and never merges the two. A
-    resource that only the legacy annotation names is not limited.
-    Example: `namespace.quota: '{"cpu":"5"}'` beside `namespace.max.memory: 1Gi`; memory is not limited.
-    Fix: write every amount into `namespace.quota` and remove `namespace.max.cpu` and `namespace.max.memory`.
+    Why it is reported: YuniKorn uses only namespace.quota, even if it cannot be read, and never merges the two. A
+    resource that only a legacy annotation names is not limited.
+    Example: with `namespace.quota: '{"cpu":"5"}'` and `namespace.max.memory: 1Gi`, memory is not limited.
+    Fix: write all amounts into `namespace.quota`, and remove `namespace.max.cpu` and `namespace.max.memory`.
     """
     if not yunikorn.reads_legacy(proposal.configuration.yunikorn.version):
-        return  # the pair has no effect then, which legacy-quota-annotation reports
+        return  # the legacy annotations have no effect in this version, and legacy-quota-annotation reports them
     for _, namespace in proposal.changed(Namespace):
         if not namespace.annotations.get(yunikorn.QUOTA):
             continue

@@ -16,9 +16,10 @@ from policies.model.quantity import BadQuantity, Quantity
 from policies.text.json_members import scan
 
 _LISTED = 100
-"""Findings for one Namespace; an annotation has room for 10 000 such names."""
+"""The most findings for one Namespace. An annotation could have 10 000 such names."""
 _SMALL = 1000
-"""Units. A fraction below that is a mistake: `100m` of memory, half a device. 1.1Gi also has a fraction of a byte."""
+"""The number of units below which a fraction is a mistake, such as `100m` of memory or half a device. Above it, it is
+not: 1.1Gi has a fraction of a byte, too."""
 
 
 @rule(
@@ -30,13 +31,13 @@ _SMALL = 1000
     no_cel="CEL cannot read the JSON in an annotation",
 )
 def quota_without_effect(proposal: Proposal) -> Iterator[Finding]:
-    """A quota annotation can be read but does not do what it seems to.
+    """A quota annotation can be read, but does not have the effect that it seems to have.
 
-    Why it is reported: YuniKorn accepts each of these silently.
+    Why it is reported: YuniKorn accepts all of these without a message.
     - Keys are case-sensitive: it reads neither `namespace.Quota` nor `enableYunikorn`, and no label of that name.
     - Pods request `cpu`, never `vcore`, `CPU` or `cpus`, and `nvidia.com/gpu`, never `nvidia.com/gpus`; a limit on
       these limits nothing.
-    - A quota whose amounts are all zero counts as absent: everything is allowed, not nothing.
+    - A quota with only zeros counts as absent, so there is no limit.
     - `memory: 100m` is a tenth of a byte, rounded up to 1: no pod that requests memory ever fits.
     - `memory: 64` is 64 bytes, and `cpu: 9Gi` is nine thousand million cores.
     - `namespace.maxApps: "0"` means no limit, and a value with a sign never reaches the scheduler.
@@ -59,6 +60,8 @@ def quota_without_effect(proposal: Proposal) -> Iterator[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class _Slip:
+    """A finding about one annotation. `follows`: the field of a finding that may cause this one; empty for none."""
+
     field: str
     message: str
     fix: str
@@ -86,7 +89,7 @@ def _keys(namespace: Namespace) -> Iterator[_Slip]:
                 message = f"{yunikorn.short(key)} is empty, which counts as absent"
                 yield _Slip(yunikorn.field(key), message, f"write a value, or remove {yunikorn.short(key)}")
         elif key.startswith(YUNIKORN) and (fix := _near(yunikorn.short(key))):
-            field = yunikorn.field(key)  # key-misspelt may say so too
+            field = yunikorn.field(key)  # follows a finding of key-misspelt at this field, if there is one
             message = f"YuniKorn does not read {yunikorn.short(key)} on a Namespace"
             yield _Slip(field, message, fix, follows=field)
     first = ""
@@ -99,7 +102,7 @@ def _keys(namespace: Namespace) -> Iterator[_Slip]:
 
 
 def _near(key: str) -> str:
-    """What to write instead of an unknown key; empty for a key that is not meant for a Namespace."""
+    """The fix for an unknown key; empty for a key that is not meant for a Namespace."""
     for known in yunikorn.NAMESPACE_KEYS:
         if _letters(known) == _letters(key) and known not in yunikorn.LEGACY:
             return f"write {known}; keys are case-sensitive"
@@ -111,7 +114,7 @@ def _near(key: str) -> str:
 
 
 def _letters(key: str) -> str:
-    """The key without what is easily mistyped: case, separators, the plural and the word namespace."""
+    """The key without the parts that are often wrong: case, separators, the plural and the word namespace."""
     stem = key.removeprefix(YUNIKORN).casefold().removeprefix("namespace.")
     return "".join(character for character in stem if character.isalnum()).removesuffix("s")
 
@@ -120,7 +123,7 @@ def _letters(key: str) -> str:
 
 
 def _amounts(namespace: Namespace, annotation: str) -> Iterator[_Slip]:
-    """Slips in the members that can be read; quota-annotation-invalid reports the others, which invalidate all."""
+    """Mistakes in members that can be read. quota-annotation-invalid reports the others, which invalidate all."""
     text = namespace.annotations.get(annotation, "")
     field = yunikorn.field(annotation)
     members = {member.key: member.value for member in scan(text).members if member.kind == "text"}
@@ -158,7 +161,7 @@ def _all_zero(annotation: str) -> _Slip:
 
 
 def _unrequested(resource: str, text: str, beside_cpu: bool) -> tuple[str, str] | None:
-    """Message and fix for a name that no pod can request, or that is nearly the one of a device."""
+    """The message and the fix for a name that no pod can request, or that is a misspelt name of a device; else None."""
     means = likely_name(resource)
     if is_requested(resource):
         return (f"{quoted(resource)} is nearly {means}", f"did you mean {means}?") if "/" in means else None
@@ -176,7 +179,8 @@ def _unrequested(resource: str, text: str, beside_cpu: bool) -> tuple[str, str] 
 
 
 def _fraction(resource: str, text: str) -> tuple[str, str] | None:
-    """Message and fix for a small fractional amount: neither milli-units nor half a device can be meant."""
+    """The message and the fix for a small fractional amount, since nobody means milli-bytes or half a device; else
+    None."""
     quantity = _quantity(text)
     if quantity is None or resource == "cpu" or quantity.nano % 10**9 == 0 or not 0 < quantity.units() < _SMALL:
         return None
@@ -201,7 +205,7 @@ def _quantity(text: str) -> Quantity | None:
         return None
 
 
-# -- the rest ----------------------------------------------------------------------------------------------------------
+# -- other annotations -------------------------------------------------------------------------------------------------
 
 
 def _max_apps(namespace: Namespace) -> Iterator[_Slip]:

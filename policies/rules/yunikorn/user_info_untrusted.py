@@ -26,12 +26,13 @@ from policies.rules._pod_templates import MAKERS, templates
 def user_info_untrusted(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A Pod claims to run on behalf of another user, without permission.
 
-    Why it is refused: YuniKorn charges limits and checks queue access by the annotation
-    `yunikorn.apache.org/user.info`, so anyone who may write it freely runs on the quota of others. Only the users and
-    groups may write it that YuniKorn's ConfigMap lists under `admissionController.accessControl` (externalUsers,
-    externalGroups, and systemUsers while trustControllers is on). Everyone may name themselves, and with bypassAuth
-    everyone may write anything. On a Pod it cannot change. YuniKorn checks workloads only when they are created; this
-    rule also checks later changes of the template. The value is a JSON object with user and groups.
+    Why it is refused: YuniKorn applies user limits and ACLs by the annotation `yunikorn.apache.org/user.info`. Users
+    who can write any value could use the quota of others. Only the users and groups that YuniKorn's ConfigMap lists
+    under
+    `admissionController.accessControl` may write it: externalUsers, externalGroups, and systemUsers while
+    trustControllers is on. All users may name themselves, and with bypassAuth all users may write anything. On a Pod it
+    cannot change. YuniKorn checks workloads only when they are created; this rule also checks later changes of the
+    template. The value is a JSON object with user and groups.
     Example: anna creates a Pod with `user.info: '{"user":"root"}'`.
     Fix: leave the annotation out; YuniKorn writes the user who creates the Pod.
     """
@@ -69,7 +70,7 @@ def _reason(
 
 
 def _names_requester(written: str | None, user: User) -> bool:
-    """Mutating webhooks write this before the rule is judged."""
+    """Whether the annotation names the requesting user, as a mutating webhook has written it."""
     found = yunikorn.read_user_info(written or "")
     return bool(user.name) and found is not None and found[0] == user.name and set(found[1] or ()) <= set(user.groups)
 

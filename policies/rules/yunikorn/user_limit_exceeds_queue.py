@@ -18,11 +18,11 @@ from policies.rules.yunikorn._queue_config import findings
     kinds=(CONFIG_MAP,),
 )
 def user_limit_exceeds_queue(proposal: Proposal) -> Iterator[Finding]:
-    """A limit allows users or groups more than their queue, or than a limit above it.
+    """A limit allows users or groups more than their queue, or than a limit of an ancestor.
 
-    Why it is refused: the smaller number wins anyway, and YuniKorn refuses the configuration. A limit must stay within
-    the max and the maxapplications of its queue. Further up the tree it is compared with the limit on the same name, or
-    on `*` where the name has none; if that one limits applications, this one must too.
+    Why it is refused: only the smaller number has an effect, and YuniKorn refuses the configuration. A limit must stay
+    within the max and the maxapplications of its queue. It is also compared with the limits of ancestors for the same
+    name, or for `*` if the name has none. If such a limit has maxapplications, this one must have it, too.
     Example: `root.eng` allows `sue` 10G of memory, `root.eng.ml` allows her 11G.
     Fix: lower the limit in `root.eng.ml` to 10G, or raise the one in `root.eng`.
     """

@@ -16,8 +16,8 @@ def user_limit_invalid(proposal: Proposal) -> Iterator[Finding]:
     """A limit on users or groups in a queue of YuniKorn is invalid.
 
     Why it is refused: YuniKorn refuses the configuration. A limit names users or groups and sets at least one limit.
-    Each name appears once in the limits of a queue. `*` means all others and comes last; for groups, at least one name
-    comes before it. maxresources holds amounts, at least one above 0.
+    Each name appears once in the limits of a queue. `*` means all others and comes last. For groups, at least one name
+    comes before it. maxresources has at least one amount above 0.
     Example: `users: ["*"]`, and in the next limit `users: [sue]`.
     Fix: put the limit of `sue` first.
     """

@@ -56,7 +56,8 @@ def yunikorn_bypassed(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 
 
 def _fault(obj: KubeObject, pod: WrittenTemplate) -> tuple[tuple[str, ...], str, str] | None:
-    """(path, message, fix); the scheduler in a template may still be replaced when the pod is created."""
+    """The fault as (path, message, fix), or None. A scheduler in a template may still be replaced when the Pod is
+    created."""
     if pod.scheduler_name == yunikorn.SCHEDULER:
         return None
     if pod.labels.get("app") == yunikorn.SCHEDULER:
@@ -70,6 +71,6 @@ def _fault(obj: KubeObject, pod: WrittenTemplate) -> tuple[tuple[str, ...], str,
 
 
 def _given(namespace: Namespace) -> str:
-    """The annotation that makes the namespace YuniKorn's, for the message; empty where there is none."""
+    """The annotation that puts the namespace under YuniKorn, for the message; empty if there is none."""
     found = next((key for key in yunikorn.QUOTA_KEYS if namespace.annotations.get(key)), "")
     return yunikorn.short(found or (yunikorn.ENABLE if yunikorn.enabled(namespace) else ""))

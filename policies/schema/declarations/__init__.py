@@ -1,14 +1,18 @@
-"""The structure of the custom resources that Quotree reads, as JSON Schemas of our own.
+"""The structure of the custom resources that Quotree reads, as JSON Schemas.
 
-One file a kind, named `<plural>.<group>.json`: a header with what the CRD says beside the schema, then every version
-that is read; `core.json` and `kueue.json` hold what several share. The keywords are those of a structural schema
-(OpenAPI v3 with `x-kubernetes-*`), so that the CRDs are generated from the same text as the offline check, plus:
+Each kind has a file `<plural>.<group>.json`: a header with the fields of the CRD outside of the schema, then each
+version that is read. `core.json` and `kueue.json` have schemas that several kinds share. The CRDs and the offline check
+are both generated from these files. The keywords are those of a structural schema (OpenAPI v3 with `x-kubernetes-*`),
+and:
 
-- `$ref` into the same or another file; keys beside it are added to what it refers to;
-- `inCRD` on a version: the CRD holds it; `status`: it has the status subresource, so a status in a manifest is lost;
-- `id` on a rule of `x-kubernetes-validations` names its Python check in `policies.schema.structure_rules`; `judged-by`
-  names the rule of Quotree that says the same with more facts, so that the structural check keeps quiet;
-- `offline`: keywords for the offline check alone; `x-quantity`, `x-expected`: what a message says of the value.
+- `$ref`: a reference into the same or another file; further keys next to it are added to the schema that it refers to;
+- `inCRD` of a version: whether the CRD has it;
+- `status` of a version: whether it has the status subresource, so that the API server drops a status in a manifest;
+- `id` of a rule in `x-kubernetes-validations`: the id of its Python check in `policies.schema.structure_rules`;
+- `judged-by` of such a rule: the rule of Quotree that reports the same fault in more detail, so there is no Python
+check;
+- `offline`: keywords for the offline check only;
+- `x-quantity`, `x-expected`: the words of a message for the expected value.
 """
 
 from __future__ import annotations
@@ -37,11 +41,11 @@ FILES = {
     ("batch.volcano.sh", "Job"): "jobs.batch.volcano.sh.json",
     ("bus.volcano.sh", "Command"): "commands.bus.volcano.sh.json",
 }
-"""(group, kind) -> the file that declares it; kinds that are not here have no structure to check."""
+"""The file that declares each kind. The structure of other kinds is not checked."""
 
 
 def load(file: str) -> Schema:
-    """The declaration in this file, every `$ref` replaced by what it refers to."""
+    """The declaration in this file, with each `$ref` replaced by its schema."""
     declaration: Schema = _resolved(_text(file), file)
     declaration.pop("$defs", None)
     return declaration

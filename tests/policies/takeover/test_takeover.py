@@ -37,7 +37,7 @@ def test_a_plan_names_every_step_and_object_and_changes_nothing() -> None:
     assert [step.title for step in plan.steps] == [
         "stop Quotree's reconciler until it has Kueue's Configuration",
         "write Kueue's Configuration into ConfigMap quotree-system/quotree-reconciler",
-        "let the API server ask Kueue's webhooks no longer",
+        "stop the API server from calling Kueue's webhooks",
         f"remove the visibility APIServices, which Kueue's manager serves: {', '.join(VISIBLE)}",
         "scale Deployment kueue-system/kueue-controller-manager to 0",
         f"let Quotree's webhook convert between v1beta1 and v1beta2: {', '.join(CONVERTED)}",

@@ -196,7 +196,7 @@ class Replica:
         asked = [self._asked(old, new, user) for old, new in asks]
         self.sequencer.serve(asked)
         if again := [each for each in asked if each.state is SequencedState.UNDECIDED]:
-            lent = [entry for each in again for entry in self.sequencer.borrowable(each)]
+            lent = [entry for each in again for entry in self.sequencer.worth_reading(each)]
             self.lent += len(lent)
             for entry in lent:
                 self.sequencer.note(entry, self.api.look(entry.ref))

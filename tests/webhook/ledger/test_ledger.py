@@ -154,7 +154,7 @@ def test_a_refusal_that_rests_on_what_is_not_stored_yet_says_so() -> None:
     (finding,) = [judged.finding for judged in run.ask(six("b")).verdict.findings]
 
     assert finding.fix.endswith(
-        "it counts what is not stored yet (CREATE of Queue a by ada at today): should that fail, try again in a minute"
+        "it depends on changes not stored yet (CREATE of Queue a by ada at today): if one fails, try again in a minute"
     )
 
 

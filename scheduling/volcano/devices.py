@@ -1,4 +1,4 @@
-"""Devices by class: what pods claim, per queue, and the capability that limits it.
+"""Devices by class: the claims of pods in each queue, and the capability that limits them.
 
 A claim that several pods share counts once in each queue. A class that a queue's capability does not name is unlimited
 there, and nothing is inherited. Source: Volcano v1.16, pkg/scheduler/plugins/capacity, draQuotaAttr.
@@ -22,7 +22,7 @@ _CAPACITY = ".deviceclass/"
 class DeviceUse:
     """The devices that pods claim and that jobs reserve, by queue.
 
-    `capacities`: whether limits on parts of devices count as well.
+    capacities: whether limits on capacities of devices count, such as `memory.deviceclass/gpu`.
     """
 
     def __init__(self, *, capacities: bool = False) -> None:
@@ -53,7 +53,10 @@ class DeviceUse:
             add_to(self._reserved.setdefault(node.name, {}), devices)
 
     def short_for_task(self, node: Node, task: Task) -> tuple[Shortage, ...]:
-        """The devices that the queue lacks for the pod. A claim that another pod of the queue has as well is free."""
+        """The devices that the queue lacks for the pod.
+
+        A claim that another pod of the queue shares is already counted.
+        """
         claims = self._claims.get(node.name, Counter())
         new = total(*(devices for name, devices in task.claims.items() if not claims[name]))
         return tuple(self._short(node, self._used.get(node.name, {}), new))

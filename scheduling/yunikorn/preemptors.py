@@ -47,7 +47,7 @@ class Preemptors:
             self.waits(queue)
             self.moved()
         else:
-            self.parked.nobody = True
+            self.parked.none_parked = True
 
     def forget(self, queue: YuniKornQueue) -> None:
         """The queue is no longer in the tree."""
@@ -63,7 +63,7 @@ class Preemptors:
     def leaves(self, now: int) -> list[YuniKornQueue]:
         while self._due and self._due[0][0] <= now:
             self.parked.wake(heappop(self._due)[1])
-        if self.parked.nobody:
+        if self.parked.none_parked:
             self.parked.wake_all(path for path, queue in self._tree.queues.items() if queue.is_leaf and queue.pending)
         found = []
         for path in self.parked.take():

@@ -1,4 +1,4 @@
-"""Reads what Volcano decides about from manifests into a world: queues, PodGroups, Jobs, Pods, what surrounds them."""
+"""Reads manifests into a world of Volcano: queues, PodGroups, Jobs, Pods, and the objects that these refer to."""
 
 from __future__ import annotations
 
@@ -47,11 +47,13 @@ _ENOUGH = 10**24
 
 
 class VolcanoIntake:
-    """Puts objects into the world as they come; the newest version counts. What was decided of a pod stays.
+    """Puts objects into the world. The newest version counts, but earlier decisions about a pod or PodGroup stay.
 
-    `shown`: by PodGroup, what a person calls it: the Job or the Pod that it was made for, or itself. `problems`: what
-    was left out, and why. `stateless`: a queue has no state.
-    Without any Node there is one that has room for all.
+    Without any Node there is an artificial one that has room for all pods.
+
+    display_names: by PodGroup, the name that users know: of the Job or the Pod that it was made for, or its own.
+    problems: the objects that were left out, and why.
+    stateless: whether some queue has no state in its status.
     """
 
     def __init__(self, world: SessionWorld) -> None:
@@ -74,7 +76,7 @@ class VolcanoIntake:
         return self._nodes
 
     def put(self, manifests: Iterable[Manifest], now: int) -> None:
-        """Take objects in, in any order. Pods of a moment before their creation count as created `now`."""
+        """Add or replace objects, in any order. Objects without a creation time count as created `now`."""
         by_kind: dict[GroupKind, list[Manifest]] = {}
         for manifest in manifests:
             by_kind.setdefault(group_kind(manifest), []).append(manifest)
@@ -137,7 +139,7 @@ class VolcanoIntake:
         self._put_group(group, now)
 
     def _put_group(self, group: PodGroup, now: int) -> None:
-        """What was decided of its phase stays. Instead of `default`, it is in the queue that its Namespace names."""
+        """Store the PodGroup. Its decided phase stays. If its queue is `default`, the queue of its Namespace counts."""
         if group.queue == DEFAULT:
             group = replace(group, queue=self._namespaces.get(parted(group.name)[0]) or DEFAULT)
         known = self.world.jobs.get(group.name)
@@ -186,7 +188,7 @@ class VolcanoIntake:
         self._put_task(task, now)
 
     def _put_task(self, task: Task, now: int) -> None:
-        """What was decided of it stays, unless it ended, or runs elsewhere. One that is being deleted has gone."""
+        """Store the pod, or remove it if it is leaving. A pending manifest keeps the decided status and node."""
         known = self.world.tasks.get(task.name)
         if task.status is Status.RELEASING:
             if known is not None:
@@ -205,7 +207,7 @@ class VolcanoIntake:
     # --- the end of work
 
     def drop(self, refs: Iterable[Ref]) -> None:
-        """Remove objects in any order; of kinds that are not read, and of the built-in queues, nothing happens."""
+        """Remove objects, in any order. Kinds that are not read are ignored, and the built-in queues stay."""
         world, every = self.world, list(refs)
         for ref in every:
             if ref.group_kind in (volcano.JOB, volcano.POD_GROUP):
@@ -227,7 +229,7 @@ class VolcanoIntake:
         return name if name in self.world.jobs else None
 
     def drop_job(self, name: str) -> bool:
-        """The PodGroup with all its pods, by its name or that of its Job; False where there is none."""
+        """Remove the PodGroup of this name, or of the Job of this name, with its pods. Returns whether it exists."""
         group = self.job_named(name)
         if group is None or group not in self.world.jobs:
             return False
@@ -240,7 +242,7 @@ class VolcanoIntake:
 
 
 def _job_of(pod_group: Manifest) -> str:
-    """The Volcano Job that owns it, as `namespace/name`; empty where none does."""
+    """The Volcano Job that owns the PodGroup, as `namespace/name`; empty if none does."""
     meta = metadata(pod_group)
     owners = map(mapping, listing(meta.get("ownerReferences")))
     ours = (owner for owner in owners if group_kind(owner) == volcano.JOB)

@@ -1,4 +1,4 @@
-"""The pods that a queue may reclaim. No queue falls below its guarantee. Queues within their deserved amounts lose none.
+"""The pods that a queue may reclaim: no queue falls below its guarantee or loses pods within its deserved amounts.
 
 Source: Volcano v1.16, plugins/capacity, AddReclaimableFn.
 """

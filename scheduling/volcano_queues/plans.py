@@ -1,4 +1,4 @@
-"""What a request about a queue will do to it and all below, in words, before anything is done."""
+"""Plans what a request does to a queue and its descendants, in words, before anything is done."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from scheduling.volcano_queues.tree import VolcanoQueueTree
 
 @dataclass(frozen=True, slots=True)
 class OperationPlan:
-    """`lines` say what is done, in its order. With `refusals` nothing is.
+    """A plan. Without `command` and `operation` there is nothing to do.
 
-    `command` is to be given to the queue; or `operation` is to be recorded and carried out, from where it stands if it
-    is recorded already. Neither: there is nothing to do.
+    lines: the steps in words, in their order.
+    refusals: why the request is refused. Nothing is done then.
+    command: the action to request from Volcano's controller for this queue.
+    operation: the operation to record and carry out, or to continue if it is recorded already.
     """
 
     lines: tuple[str, ...] = ()
@@ -147,7 +149,7 @@ def _refused(tree: VolcanoQueueTree, name: str, *going_on: OperationKind, top: b
 
 
 def _after_work(tree: VolcanoQueueTree, name: str) -> str:
-    """When a queue with PodGroups is deleted."""
+    """The condition for deleting a queue with PodGroups, in words; empty if it has none."""
     held = tree.pod_groups(name)
     return f" once its {held} PodGroup{'s are' if held > 1 else ' is'} gone" if held else ""
 
@@ -158,7 +160,7 @@ def _closing(tree: VolcanoQueueTree, name: str) -> Iterator[str]:
 
 
 def _opening(tree: VolcanoQueueTree, name: str) -> Iterator[str]:
-    """What opens below with it, and what does not."""
+    """Which descendants open with the queue and which do not, in words."""
     for child in tree.children(name):
         queue = tree.queues[child]
         if queue.closed_by_parent:

@@ -1,9 +1,9 @@
-"""The engine: runs cycles, and assumes its decisions until the objects show them.
+"""The engine runs cycles, and counts its decisions until the watched objects have them.
 
     world = World(); world.put_queue(...); world.put_workload(...); ...
     decisions = Engine(world).step(now)
 
-One step is one cycle. Repeat it until a step decides nothing.
+One step is one cycle. Repeat it until a step returns no decisions.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from scheduling.world.decisions import Decision, Preempt, Reserve, Wait
 from scheduling.world.world import World
 
 _KEEP_LOOKING = (Requeue.NO_FIT, Requeue.NO_CANDIDATES, Requeue.FAILED_AFTER_NOMINATION)
-"""After these the next attempt resumes the search for flavors; after a preemption it starts over."""
+"""The reasons after which the next attempt continues the search for flavors. After a preemption it starts over."""
 
 
 class AdmissionEngine:
-    """Runs cycles over a `World`. Decisions take effect there at once: quota is assumed, victims are evicted.
+    """Runs cycles over a `World`. Decisions take effect in it at once: quota is reserved and victims are evicted.
 
-    `block_admission`: no workload gets quota until the pods of all that have it are ready.
+    block_admission: no workload gets quota until the pods of all workloads with quota are ready.
     """
 
     def __init__(self, world: World, *, block_admission: bool = False) -> None:
@@ -38,7 +38,7 @@ class AdmissionEngine:
         self._block_admission = BlockAdmission(world) if block_admission else None
 
     def step(self, now: int) -> list[Decision]:
-        """Try the head of every ClusterQueue that has one. No heads, no decisions."""
+        """Run a cycle over the heads of all ClusterQueues. Returns no decisions if there are no heads."""
         world = self.world
         if self._block_admission is not None:
             if self._block_admission.blocks():
@@ -61,7 +61,7 @@ class AdmissionEngine:
         return decisions
 
     def _entered(self, decided: list[tuple[PendingEntry, Decision]], now: int) -> Iterator[Decision]:
-        """One after the other, up to one that is held back."""
+        """Apply the decisions one after the other, up to one that is held back."""
         for done, (entry, decision) in enumerate(decided, start=1):
             block = self._block_admission
             held = block.holds_back(decision) if block is not None and isinstance(decision, Reserve) else None
@@ -101,7 +101,7 @@ class AdmissionEngine:
 
 
 def _would_end_the_same(entry: PendingEntry, decision: Decision) -> bool:
-    """Whether the next cycle would decide the same: the head lost to another, or stays head and reserves capacity."""
+    """Whether the next cycle would decide the same: the head lost to another one, or stays and reserves capacity."""
     if not isinstance(decision, Wait) or (entry.progress is not None and entry.progress.pending):
         return False
     stays = decision.reserves_capacity and not decision.inadmissible

@@ -1,4 +1,4 @@
-"""The finding that an object is given twice in one organisation."""
+"""The rule about an object that occurs twice in one organisation."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ GIVEN_TWICE = Rule("given-twice", "Quotree", frozenset(), Action.DENY, _page)
 
 
 def of_repeated(repeated: Iterable[Repeated], proposal: Proposal, before: Collection[Ref]) -> Iterator[ReportEntry]:
-    """An error where the two differ, a remark where they are equal.
+    """Yield an error if the two objects differ, a remark if they are equal.
 
-    `before` were given twice before the change: two that differ are a warning then, and two that are equal no news.
+    before: the objects that occurred twice before the change. Then different ones are a warning, and equal ones are not
+    reported.
     """
     for each in repeated:
         ref, first = each.second.obj.ref, each.first.place()

@@ -26,7 +26,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Protocol
 
 from analysis.what_if.rights import rights
-from analysis.what_if.state import ProposedChange, Resting
+from analysis.what_if.state import ProposedChange, SettledCluster
 from cluster.client import ClusterClient
 from cluster.errors import ApiError, ClusterError
 
@@ -86,7 +86,7 @@ def _serve(questions: Connection, answers: Connection) -> None:
     with _ended_with_who_asks():
         try:
             with connection.open() as cluster:
-                state = Resting.read(cluster, rights(cluster), configuration)
+                state = SettledCluster.read(cluster, rights(cluster), configuration)
         except ApiError as error:
             failed = ClusterRead(0.0, error.message or str(error), error.status, error.reason)
         except ClusterError as error:
@@ -116,7 +116,7 @@ def _ended_with_who_asks() -> Iterator[None]:
     fcntl.fcntl(0, fcntl.F_SETFL, flags)
 
 
-def _asked(state: Resting, change: ProposedChange) -> bytes:
+def _asked(state: SettledCluster, change: ProposedChange) -> bytes:
     """The answer, made and pickled in a copy of this process, which is ended if it takes too long."""
     incoming, outgoing = Pipe(duplex=False)
     copy = os.fork()
@@ -135,7 +135,7 @@ def _asked(state: Resting, change: ProposedChange) -> bytes:
         os.waitpid(copy, 0)
 
 
-def _answer_and_exit(state: Resting, change: ProposedChange, outgoing: Connection) -> None:
+def _answer_and_exit(state: SettledCluster, change: ProposedChange, outgoing: Connection) -> None:
     """Never returns: a copy must not continue as this process would, nor outlive this process if it is killed."""
     signal.alarm(int(THINKING) + 5)
     try:

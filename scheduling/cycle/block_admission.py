@@ -61,7 +61,7 @@ class BlockAdmission:
                 queues.requeue(later.queue, other, Requeue.FAILED_AFTER_NOMINATION, now)
 
     def released(self) -> Reserve | None:
-        """Return the kept decision, and forget it. None if there is none, or if it has to be decided anew."""
+        """Return the kept decision, and forget it. None if there is none, or if it has to be decided again."""
         decision, self._held = self._held, None
         pending = self._world.queues.pending.get(decision.queue) if decision is not None else None
         if decision is None or pending is None:

@@ -14,7 +14,7 @@ from heapq import merge
 from scheduling.queues.entry import Order, PendingEntry
 
 _MOST_MOVED = 1024
-"""With more pending moves than this, or than a quarter of the queue, the order is sorted anew instead."""
+"""With more pending moves than this, or than a quarter of the queue, the order is sorted again instead."""
 
 
 class Positions:
@@ -39,7 +39,7 @@ class Positions:
         self._all = sorted(order for _, order in self._at.values())
 
     def moved(self, key: str) -> bool:
-        """Note a workload that was added, removed or changed. Returns False if it is cheaper to sort anew."""
+        """Note a workload that was added, removed or changed. Returns False if it is cheaper to sort again."""
         self._moved.add(key)
         return len(self._moved) <= max(_MOST_MOVED, len(self._all) // 4)
 

@@ -311,7 +311,7 @@ class PendingQueues:
         return self._local_of.get(queue, {})
 
     def renew(self, workload: Workload, now: int) -> None:
-        """Make the workload's entry anew, since the requests of its pods may have changed."""
+        """Make the workload's entry again, since the requests of its pods may have changed."""
         queue = self.queue_of(workload)
         if queue is not None:
             self.pending[queue].drop(workload.key)

@@ -39,7 +39,7 @@ class QueueOrder:
         return 0 if mine == others else -1 if mine < others else 1
 
     def begin(self) -> None:
-        """Begin a session: shares of parent queues are computed anew."""
+        """Begin a session: shares of parent queues are computed again."""
         self._opening.clear()
 
     def counts(self, node: Node) -> None:

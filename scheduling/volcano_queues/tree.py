@@ -144,7 +144,7 @@ class VolcanoQueueTree:
             self._touched[each] = None
 
     def _count_anew(self) -> None:
-        """Find the queues on cycles, and compute all sums anew.
+        """Find the queues on cycles, and compute all sums again.
 
         This is rare, and simpler than to undo single changes.
         """

@@ -82,7 +82,7 @@ class LeafWork:
             self.applications.drop(application.name)
 
     def place_all(self) -> None:
-        """Sort all applications anew, since the guarantee of the leaf has changed: a fair leaf compares shares of
+        """Sort all applications again, since the guarantee of the leaf has changed: a fair leaf compares shares of
         it.
         """
         for application in [*self.applications]:

@@ -135,7 +135,7 @@ class VolcanoGatekeeper:
                 self.reclaim.changed()
 
     def doubt(self, key: str) -> None:
-        """Forget an unstored decision about the Pod, because writing it failed. The Pod is decided anew."""
+        """Forget an unstored decision about the Pod, because writing it failed. The Pod is decided again."""
         if self.granted.pop(key, None) is not None:
             self._recount(key)
         pod = self._pods.get(key)

@@ -106,7 +106,7 @@ class YuniKornGatekeeper:
             self._stale[name] = None
 
     def doubt(self, key: str) -> None:
-        """Forget an unstored decision about the Pod, because writing it failed. The Pod is decided anew."""
+        """Forget an unstored decision about the Pod, because writing it failed. The Pod is decided again."""
         pod = self._pods.get(key)
         if pod is not None and pod.gated and key in self.granted:
             self._doubted[key] = None
@@ -205,7 +205,7 @@ class YuniKornGatekeeper:
     def _take_in(self) -> None:
         """Take all changed Pods out of the scheduler, and enter them in their current state: running first, by age.
 
-        Unchanged Pods leave and enter too if their Namespace has changed, or if their decision is to be made anew.
+        Unchanged Pods leave and enter too if their Namespace has changed, or if their decision is to be made again.
         """
         stale = dict.fromkeys(key for name in self._stale for key in self._in_namespace.get(name, ()))
         stale |= self._doubted

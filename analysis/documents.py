@@ -124,7 +124,9 @@ def _flattened(source: str, value: Any, region: Region, spans: Sequence[TextSpan
     """Yield the manifest, or the items of a List, also of nested Lists."""
     if not isinstance(value, dict):
         place = SourcePlace(source, *region.locate(""))
-        yield Unreadable(place, f"{_named(value)} stands where a manifest is expected, a mapping", well_formed=True)
+        yield Unreadable(
+            place, f"{_named(value)} is given where a manifest is expected, which is a mapping", well_formed=True
+        )
         return
     if is_queue_config(value):
         manifest, within = as_config_map(region)

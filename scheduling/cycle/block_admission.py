@@ -26,8 +26,8 @@ class BlockAdmission:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._last = ""
-        self._held: Reserve | None = None
+        self._last = ""  # the last workload found to be not ready
+        self._held: Reserve | None = None  # the decision that is held back
 
     def blocks(self) -> bool:
         """Whether no workload may be tried now."""

@@ -51,8 +51,8 @@ class KnownAssignments:
 
     def __init__(self, state: QuotaState) -> None:
         self._state = state
-        self._edits = state.edits
-        self._places: dict[str, _Place] = {}
+        self._edits = state.edits  # the number of edits at which the cache was cleared
+        self._places: dict[str, _Place] = {}  # by ClusterQueue
         self._count = 0
 
     def shape(self, queue: ClusterQueueState, entry: PendingEntry, resume: Progress | None) -> Shape | None:

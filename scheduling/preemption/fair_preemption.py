@@ -79,10 +79,10 @@ class _FairSearch:
         self._shortfall = shortfall
         self._shares = Shares()
         self._path = search.queue.node.path()
-        self._places = {node: place for place, node in enumerate(self._path)}
-        self._entitled = _entitled(search, self._path)
+        self._places = {node: place for place, node in enumerate(self._path)}  # the index of each node on the path
+        self._entitled = _entitled(search, self._path)  # see `_entitled`
         self._targets: list[PreemptionTarget] = []
-        self._limits: list[_Limit] = []
+        self._limits: list[_Limit] = []  # the conditions of victims that were chosen by shares
 
     def targets(self, candidates: Mapping[QuotaNode, Iterator[Reservation]]) -> list[PreemptionTarget]:
         """The workloads that were removed until the preemptor fits; empty if it never fits."""

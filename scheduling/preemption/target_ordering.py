@@ -57,6 +57,7 @@ class TargetOrdering:
         self._shares = shares
         self._order = precedence.order
         self._candidates = {node: _Candidates(listed) for node, listed in candidates.items()}
+        # by Cohort: keys of its children, which may be outdated
         self._heaps: dict[QuotaNode, list[tuple[_Key, QuotaNode]]] = {}
         for node, listed in self._candidates.items():
             if listed.first is not None:

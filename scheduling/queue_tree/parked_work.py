@@ -22,8 +22,8 @@ class ParkedWork(Generic[T]):
     def __init__(self) -> None:
         self.awake: set[T] = set()
         self.none_parked = True
-        self._waits_for: dict[T, frozenset[str]] = {}
-        self._behind: dict[str, set[T]] = {}
+        self._waits_for: dict[T, frozenset[str]] = {}  # parked work, and what it waits for
+        self._behind: dict[str, set[T]] = {}  # the parked work by what it waits for
 
     def wake(self, who: T) -> None:
         self.awake.add(who)

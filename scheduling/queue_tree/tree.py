@@ -20,7 +20,7 @@ class QueueTree(Generic[S]):
     def __init__(self) -> None:
         self.nodes: dict[str, QueueNode[S]] = {}
         self.strays: dict[str, QueueNode[S]] = {}
-        self._named: dict[str, dict[str, QueueNode[S]]] = {}
+        self._named: dict[str, dict[str, QueueNode[S]]] = {}  # queues by the name of their parent, which may not exist
 
     def __len__(self) -> int:
         return len(self.nodes)

@@ -82,9 +82,9 @@ class Consumption:
 
     def __init__(self, decay: UsageDecay) -> None:
         self.decay = decay
-        self._records: dict[str, ConsumptionRecord] = {}
-        self._weights: dict[str, int] = {}
-        self._penalties: dict[str, dict[str, Consumed]] = {}
+        self._records: dict[str, ConsumptionRecord] = {}  # the last sample of each LocalQueue
+        self._weights: dict[str, int] = {}  # fairSharing.weight of each LocalQueue
+        self._penalties: dict[str, dict[str, Consumed]] = {}  # by LocalQueue and workload
 
     def put(self, queue: str, consumed: Consumed, at: int = 0) -> None:
         self._records[queue] = ConsumptionRecord(consumed, at)

@@ -72,16 +72,16 @@ class PendingQueue:
         self.sticky: str | None = None
         self._sticky_generation = 0
         self.stuck = False
-        self._active: dict[str, PendingEntry] = {}
-        self._groups: dict[GroupId, EntryGroup] = {}
-        self._by_hash: dict[Hashable, dict[GroupId, EntryGroup]] = {}
-        self._inadmissible_hashes: set[Hashable] = set()
-        self._parked: dict[str, dict[str, PendingEntry]] = {}
-        self._misfits: dict[str, PendingEntry] = {}
-        self._heads: list[tuple[Order, GroupId]] = []
+        self._active: dict[str, PendingEntry] = {}  # entries in groups, which may be blocked
+        self._groups: dict[GroupId, EntryGroup] = {}  # groups of equal entries
+        self._by_hash: dict[Hashable, dict[GroupId, EntryGroup]] = {}  # groups by scheduling hash
+        self._inadmissible_hashes: set[Hashable] = set()  # hashes whose new entries are inadmissible
+        self._parked: dict[str, dict[str, PendingEntry]] = {}  # single inadmissible entries by namespace
+        self._misfits: dict[str, PendingEntry] = {}  # entries whose pods could not be created
+        self._heads: list[tuple[Order, GroupId]] = []  # a heap of the heads of groups, with outdated items
         self._flushed_since_pop = False
-        self._positions: Positions | None = None
-        self._oldest: int | None = None
+        self._positions: Positions | None = None  # the cached positions; None if outdated
+        self._oldest: int | None = None  # the cached result of `oldest`
 
     # --- adding and removing
 

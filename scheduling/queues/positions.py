@@ -27,9 +27,9 @@ class Positions:
     def __init__(self, entries: Iterable[PendingEntry]) -> None:
         self.usage_of: Callable[[str], Fraction] | None = None
         self.first: str | None = None
-        self._moved: set[str] = set()
-        self._at: dict[str, tuple[str, Order]] = {}
-        self._of: dict[str, list[Order]] = {}
+        self._moved: set[str] = set()  # keys to update before the next query
+        self._at: dict[str, tuple[str, Order]] = {}  # LocalQueue and sort key of each workload
+        self._of: dict[str, list[Order]] = {}  # sort keys by LocalQueue, sorted
         for entry in entries:
             local = entry.workload.local_queue
             self._at[entry.key] = (local, entry.order)

@@ -46,17 +46,17 @@ class PendingQueues:
         self.local_queues: dict[str, LocalQueueSettings] = {}
         self.namespaces: dict[str, Mapping[str, str]] = {}
         self._tree = tree
-        self._settings: dict[str, ClusterQueueSettings] = {}
-        self._at: dict[str, dict[str, Workload]] = {}
-        self._kept_out: dict[str, str] = {}
-        self._kept_out_at: dict[str, dict[str, Workload]] = {}
-        self._local_of: dict[str, dict[str, None]] = {}
-        self._local_in: dict[str, dict[str, None]] = {}
-        self._workloads: dict[str, Workload] = {}
-        self._ready: set[str] = set()
-        self._reserving: dict[str, PendingEntry] = {}
-        self._to_flush: set[str] = set()
-        self._with_inadmissible: dict[QuotaNode, set[str]] = {}
+        self._settings: dict[str, ClusterQueueSettings] = {}  # ClusterQueues by name
+        self._at: dict[str, dict[str, Workload]] = {}  # queueable workloads by LocalQueue
+        self._kept_out: dict[str, str] = {}  # the LocalQueue of each workload that may not be queued now
+        self._kept_out_at: dict[str, dict[str, Workload]] = {}  # these workloads by LocalQueue
+        self._local_of: dict[str, dict[str, None]] = {}  # LocalQueues by ClusterQueue
+        self._local_in: dict[str, dict[str, None]] = {}  # LocalQueues by namespace
+        self._workloads: dict[str, Workload] = {}  # queueable workloads by key
+        self._ready: set[str] = set()  # ClusterQueues whose head may be tried
+        self._reserving: dict[str, PendingEntry] = {}  # heads that reserve capacity, by ClusterQueue
+        self._to_flush: set[str] = set()  # ClusterQueues whose trees the next `flush` activates
+        self._with_inadmissible: dict[QuotaNode, set[str]] = {}  # by root: ClusterQueues with inadmissible workloads
 
     # --- changes
 

@@ -16,7 +16,7 @@ class Alternative:
 
     def __init__(self, tree: QuotaTree) -> None:
         self._tree = tree
-        self._copies: dict[QuotaNode, QuotaNode] = {}
+        self._copies: dict[QuotaNode, QuotaNode] = {}  # the copies of nodes that differ
 
     def at(self, node: QuotaNode) -> QuotaNode:
         """The node of the alternative tree."""

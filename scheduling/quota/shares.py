@@ -63,8 +63,8 @@ class Shares:
     """Computes the shares of nodes. It caches what can be borrowed, so it is only valid until quota changes."""
 
     def __init__(self) -> None:
-        self._lendable: dict[tuple[QuotaNode, str], int] = {}
-        self._pairs: dict[QuotaNode, dict[str, list[FlavorResource]]] = {}
+        self._lendable: dict[tuple[QuotaNode, str], int] = {}  # the cached result of `lendable`
+        self._pairs: dict[QuotaNode, dict[str, list[FlavorResource]]] = {}  # by root: the pairs of each resource
 
     def of(self, node: QuotaNode) -> DominantShare:
         if node.up is None:

@@ -27,10 +27,10 @@ class Touched:
     """
 
     def __init__(self) -> None:
-        self._used: dict[str, None] = {}
-        self._queues: dict[str, None] = {}
-        self._local_queues: dict[str, None] = {}
-        self._trees: dict[QuotaNode, None] = {}
+        self._used: dict[str, None] = {}  # ClusterQueues with changed usage
+        self._queues: dict[str, None] = {}  # changed ClusterQueues
+        self._local_queues: dict[str, None] = {}  # changed LocalQueues
+        self._trees: dict[QuotaNode, None] = {}  # nodes of changed trees
 
     def usage(self, queue: str, local_queue: str) -> None:
         """Note a change of usage of a ClusterQueue and one of its LocalQueues (`namespace/name`)."""

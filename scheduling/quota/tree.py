@@ -31,6 +31,7 @@ class QuotaTree:
     def __init__(self) -> None:
         self.queues: dict[str, QuotaNode] = {}
         self.cohorts: dict[str, QuotaNode] = {}
+        # the undo log of the current simulation: node, pair and former usage
         self._log: list[tuple[QuotaNode, FlavorResource, int]] = []
         self._simulations = 0
         self.reshaped: set[QuotaNode] = set()

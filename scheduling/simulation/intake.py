@@ -82,9 +82,9 @@ class KueueIntake:
         self._places = places
         self.submissions = Submissions(boosted, requests)
         self.declared: set[str] = set()
-        self._pods: dict[str, PodReading] = {}
-        self._ranges: dict[str, dict[str, Manifest]] = {}
-        self._overheads: dict[str, Quantities] = {}
+        self._pods: dict[str, PodReading] = {}  # Pods by key
+        self._ranges: dict[str, dict[str, Manifest]] = {}  # LimitRanges by namespace and name
+        self._overheads: dict[str, Quantities] = {}  # pod overheads by RuntimeClass
 
     def put(self, manifests: Iterable[Manifest], now: int) -> None:
         by_kind: dict[GroupKind, list[Manifest]] = {}

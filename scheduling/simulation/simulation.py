@@ -84,8 +84,8 @@ class KueueSimulation:
         self.unsettled = False
         self.check_states: dict[str, str] = {}
         self.not_ready: set[str] = set()
-        self._stopping: dict[str, None] = {}
-        self._deadlines: list[tuple[int, str]] = []
+        self._stopping: dict[str, None] = {}  # evicted workloads whose jobs still run
+        self._deadlines: list[tuple[int, str]] = []  # a heap of moments and workloads
         for workload in self.world.workloads.values():
             self.names[workload.key] = Name.of(workload)
             self._follow(workload)

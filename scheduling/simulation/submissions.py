@@ -69,10 +69,10 @@ class Submissions:
     def __init__(self, boosted: bool = False, requests: RequestGates = ALL_REQUESTS) -> None:
         self._boosted = boosted
         self._requests = requests
-        self._classes: dict[tuple[str, str], Manifest] = {}
-        self._submitted: dict[Name, Manifest] = {}
-        self._pods: dict[Name, dict[str, Manifest]] = {}
-        self._new: dict[Name, None] = {}
+        self._classes: dict[tuple[str, str], Manifest] = {}  # priority classes by kind and name
+        self._submitted: dict[Name, Manifest] = {}  # manifests by name
+        self._pods: dict[Name, dict[str, Manifest]] = {}  # by group: its Pods by name
+        self._new: dict[Name, None] = {}  # names that the next `look` returns
 
     def put_class(self, manifest: Manifest) -> None:
         """Add a WorkloadPriorityClass or a PriorityClass. As in Kueue, jobs that name the class change."""

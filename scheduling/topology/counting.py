@@ -311,8 +311,8 @@ class KeptCounts:
 
     def __init__(self, tree: TopologyTree) -> None:
         self._tree = tree
-        self._counts: OrderedDict[PodKind, DomainCounts] = OrderedDict()
-        self._changed: dict[PodKind, set[RoomDomain]] = {}
+        self._counts: OrderedDict[PodKind, DomainCounts] = OrderedDict()  # counts by kind, the most recently used last
+        self._changed: dict[PodKind, set[RoomDomain]] = {}  # by kind: domains to count again
         tree.listeners.append(self._note)
 
     def of(self, kind: PodKind, assumed: Assumed, within: Domain | None = None) -> DomainCounts:

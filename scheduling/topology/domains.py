@@ -113,11 +113,11 @@ class TopologyTree:
         self.listeners: list[Callable[[RoomDomain], None]] = []
         self._foreign = foreign
         self.held = held
-        self._roots: list[Domain] = []
-        self._inner: dict[tuple[str, ...], Domain] = {}
-        self._lowest: dict[DomainId, LowestDomain] = {}
-        self._at: dict[str, LowestDomain] = {}
-        self._by_level: dict[int, list[Domain]] = {}
+        self._roots: list[Domain] = []  # domains of the highest level
+        self._inner: dict[tuple[str, ...], Domain] = {}  # domains with children, by path
+        self._lowest: dict[DomainId, LowestDomain] = {}  # lowest domains by the key that assignments use
+        self._at: dict[str, LowestDomain] = {}  # the lowest domain of each node
+        self._by_level: dict[int, list[Domain]] = {}  # domains of each level in path order
 
     # -- questions -----------------------------------------------------------------------------------------------------
 

@@ -37,9 +37,9 @@ class Fleet:
         self.nodes: dict[str, TopologyNode] = {}
         self.foreign = Usage()
         self.gates = gates
-        self._pods: dict[str, tuple[str, Mapping[str, int]]] = {}
-        self._held: dict[str, Usage] = {}
-        self._log: list[tuple[HeldPlaces, int]] = []
+        self._pods: dict[str, tuple[str, Mapping[str, int]]] = {}  # node and requests of each pod outside of topologies
+        self._held: dict[str, Usage] = {}  # usage of workloads by flavor; topologies of hosts share one
+        self._log: list[tuple[HeldPlaces, int]] = []  # the undo log of the current simulation
         self._simulations = 0
 
     def put_flavor(self, flavor: Flavor, levels: tuple[str, ...]) -> None:

@@ -168,7 +168,7 @@ def _allocate_job(session: SchedulingSession, queue: str, job: GangJob, waiting:
         session.undo(steps)
         for task in steps:
             session.refuse(
-                task.name, QueueRefusal(f"its PodGroup needs {job.group.members} pods at once, and others do not fit")
+                task.name, QueueRefusal(f"its PodGroup needs {job.group.members} pods at once, and not all of them fit")
             )
         return False
     return bool(steps) and bool(waiting)

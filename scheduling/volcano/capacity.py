@@ -136,7 +136,11 @@ class Capacity(QueuePlugin):
         if entitled(self.queues, node, level, lambda here: here.amounts(ALLOCATED), task.request):
             return None
         short = tuple(shortages(node.name, used, task.request, self.queues.deserved(node)))
-        return beyond("deserved amount", short) if short else QueueRefusal("the pod asks for nothing that is deserved")
+        return (
+            beyond("deserved amount", short)
+            if short
+            else QueueRefusal("the pod requests no resource that the queue deserves")
+        )
 
     def reclaimable(self, task: Task, candidates: Sequence[Task]) -> list[Task]:
         """The candidates that the pod may reclaim, in their order."""

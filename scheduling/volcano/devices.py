@@ -27,9 +27,9 @@ class DeviceUse:
 
     def __init__(self, *, capacities: bool = False) -> None:
         self._capacities = capacities
-        self._used: dict[str, dict[str, int]] = {}
-        self._reserved: dict[str, dict[str, int]] = {}
-        self._claims: dict[str, Counter[str]] = {}
+        self._used: dict[str, dict[str, int]] = {}  # claimed amounts by queue
+        self._reserved: dict[str, dict[str, int]] = {}  # reserved amounts by queue
+        self._claims: dict[str, Counter[str]] = {}  # by queue: how many pods have each claim
 
     def add(self, path: Iterable[Node], task: Task) -> None:
         for node in path if task.claims else ():

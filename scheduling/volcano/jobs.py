@@ -25,9 +25,9 @@ class GangJob:
         self.placeable: dict[str, Task] = {}
         self.allocated: dict[str, int] = {}
         self.claiming = 0
-        self._statuses: Counter[Status] = Counter()
-        self._roles: Counter[tuple[str, Status]] = Counter()
-        self._gated: dict[str, int] = {}
+        self._statuses: Counter[Status] = Counter()  # pods by status
+        self._roles: Counter[tuple[str, Status]] = Counter()  # pods by role and status
+        self._gated: dict[str, int] = {}  # the sum of requests of gated pods
         self._effortless = 0
         for task in tasks:
             self.put(task)

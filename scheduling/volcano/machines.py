@@ -20,8 +20,8 @@ class Room:
         self.machine = machine
         self.idle = dict(machine.allocatable)
         self.tasks: dict[str, Task] = {}
-        self._leaving: dict[str, int] = {}
-        self._awaited: dict[str, int] = {}
+        self._leaving: dict[str, int] = {}  # amounts of leaving pods
+        self._awaited: dict[str, int] = {}  # amounts of pods that wait for room
 
     @property
     def name(self) -> str:

@@ -20,8 +20,8 @@ class Memory:
 
     def __init__(self, rooms: Mapping[str, Room]) -> None:
         self._rooms = [*rooms.values()]
-        self._first: dict[tuple[_Shape, bool], int] = {}
-        self._vain: set[Hashable] = set()
+        self._first: dict[tuple[_Shape, bool], int] = {}  # by key and `free`: the first node that may have room
+        self._vain: set[Hashable] = set()  # queues and keys of vain reclaims
 
     def worth_a_look(self, task: Task, *, free: bool) -> Iterator[Room]:
         """The nodes that may have room for the pod, in order: with `free` now, else after leaving pods have left."""

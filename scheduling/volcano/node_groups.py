@@ -35,7 +35,7 @@ class NodeGroups(Plugin):
         self._in_order = arguments.get("enablePreferredOrder") is True
         self._hierarchy = hierarchy
         self._world: SessionWorld | None = None
-        self._used: dict[tuple[str, str], dict[str, int]] = {}
+        self._used: dict[tuple[str, str], dict[str, int]] = {}  # usage by queue and node group, computed when needed
 
     def open(self, world: SessionWorld) -> None:
         self._world = world

@@ -22,9 +22,9 @@ class QueueOrder:
 
     def __init__(self, queues: QueueAccounts) -> None:
         self._queues = queues
-        self._opening: dict[str, Standing] = {}
-        self._leaves: dict[str, Standing] = {}
-        self._ancestors: dict[str, list[Node]] = {}
+        self._opening: dict[str, Standing] = {}  # sort keys of parents at the beginning of the session
+        self._leaves: dict[str, Standing] = {}  # sort keys of leaves
+        self._ancestors: dict[str, list[Node]] = {}  # ancestors by queue, root first
 
     def compare(self, a: str, b: str) -> int:
         """Below 0: `a` is served first. Two leaves are compared by the shares of their first different ancestors."""

@@ -40,7 +40,7 @@ class Reclaim:
         self._level = ancestor_level if queues.hierarchy else 0
         self._jobs = jobs
         self._settled = settled
-        self._left: dict[str, dict[str, int]] = {}
+        self._left: dict[str, dict[str, int]] = {}  # by queue: allocated amounts without the chosen pods
 
     def victims(self, reclaimer: Task, candidates: Sequence[Task]) -> list[Task]:
         """The candidates that may be evicted, in their order; none if the reclaimer has no queue."""

@@ -69,9 +69,9 @@ class SchedulingSession:
         self.memory = Memory(self.rooms)
         self.refusals: dict[str, list[QueueRefusal]] = {}
         self._tiers = tiers
-        self._asked: dict[str, list[list[Plugin]]] = {}
-        self._tasks: dict[str, Task] = {}
-        self._groups: dict[str, PodGroup] = {}
+        self._asked: dict[str, list[list[Plugin]]] = {}  # the plugins by question and tier
+        self._tasks: dict[str, Task] = {}  # changed pods as they were before the session
+        self._groups: dict[str, PodGroup] = {}  # changed PodGroups as they were before the session
         for plugin in self.plugins():
             plugin.session = self
             plugin.open(world)

@@ -41,20 +41,21 @@ class SessionWorld:
     def __init__(self, *, hierarchy: bool = True, flat: bool = False) -> None:
         self.queues = QueueAccounts(hierarchy=hierarchy)
         self.flat = QueueAccounts(hierarchy=False)
+        # the queues to update: `queues`, and `flat` if it is used
         self._forms = [self.queues, self.flat] if flat else [self.queues]
         self.jobs: dict[str, GangJob] = {}
-        self._rooms: dict[str, Room] = {}
-        self._in_order = True
+        self._rooms: dict[str, Room] = {}  # nodes by name
+        self._in_order = True  # whether `_rooms` is sorted
         self.tasks: dict[str, Task] = {}
         self.parked: ParkedWork[str] = ParkedWork()
         self.moved = True
-        self._counted: dict[str, tuple[str, PodGroupAccounts]] = {}
-        self._in_queue: dict[str, dict[str, GangJob]] = {}
-        self._members: dict[str, dict[str, Task]] = {}
-        self._on: dict[str, dict[str, Task]] = {}
-        self._waiting: dict[str, GangJob] = {}
-        self._claiming: dict[str, GangJob] = {}
-        self._misplaced: dict[str, GangJob] | None = None
+        self._counted: dict[str, tuple[str, PodGroupAccounts]] = {}  # the counted queue and accounts by PodGroup
+        self._in_queue: dict[str, dict[str, GangJob]] = {}  # counted PodGroups by queue
+        self._members: dict[str, dict[str, Task]] = {}  # pods by PodGroup
+        self._on: dict[str, dict[str, Task]] = {}  # pods by node
+        self._waiting: dict[str, GangJob] = {}  # PodGroups with placeable pods
+        self._claiming: dict[str, GangJob] = {}  # PodGroups whose pods claim devices
+        self._misplaced: dict[str, GangJob] | None = None  # PodGroups in queues with children; None if outdated
 
     # --- queues and nodes
 

@@ -172,7 +172,7 @@ def awaited(tree: VolcanoQueueTree, name: str, operation: QueueOperation) -> str
         return ""
     below = tree.subtree(name)
     if new := [each for each in below if each not in operation.deletes]:
-        return f"{', '.join(new)} came below {name} since, and is not deleted with it"
+        return f"queues that were added below {name} later are not deleted with it: {', '.join(new)}"
     work = [f"{tree.pod_groups(each)} in {each}" for each in below if tree.pod_groups(each)]
     return f"PodGroups to be deleted: {', '.join(work)}" if work else ""
 

@@ -64,7 +64,9 @@ def pause(tree: VolcanoQueueTree, name: str) -> OperationPlan:
     operation = operation or QueueOperation(OperationKind.PAUSE, open_below(tree, name))
     if len(operation.text()) > LONGEST:
         return OperationPlan(
-            refusals=(f"the names of {len(operation.open)} queues do not fit an annotation; pause parts of it",)
+            refusals=(
+                f"the names of {len(operation.open)} queues do not fit in an annotation; pause its subtrees one by one",
+            )
         )
     if not operation.open:
         return OperationPlan(refusals=(f"neither {name} nor a queue below is open",))
@@ -99,7 +101,7 @@ def delete(tree: VolcanoQueueTree, name: str) -> OperationPlan:
         operation = replace(operation, open=recorded.open)
     if len(operation.text()) > LONGEST:
         return OperationPlan(
-            refusals=(f"the names of {len(below)} queues do not fit an annotation; delete parts of it",)
+            refusals=(f"the names of {len(below)} queues do not fit in an annotation; delete its subtrees one by one",)
         )
     closing = [f"close {each}" for each in _closing(tree, name)]
     deleting = [f"delete {each}{_after_work(tree, each)}" for each in reversed(below)]
@@ -113,7 +115,7 @@ def move(tree: VolcanoQueueTree, name: str, target: str, configuration: Configur
     operation = read_operation(queue.operation)
     source = operation.source if operation is not None else queue.parent or TOP
     if operation is not None and operation.target != target:
-        return OperationPlan(refusals=(f"{name} is on its way to {operation.target}",))
+        return OperationPlan(refusals=(f"{name} is already being moved to {operation.target}",))
     if operation is None and source == target:
         return OperationPlan((f"{name} is below {target} already",))
     if target != TOP and target not in tree.queues:
@@ -122,7 +124,7 @@ def move(tree: VolcanoQueueTree, name: str, target: str, configuration: Configur
         return OperationPlan(refusals=tuple(found))
     operation = operation or QueueOperation(OperationKind.MOVE, open_below(tree, name), source, target)
     if len(operation.text()) > LONGEST:
-        return OperationPlan(refusals=(f"the names of {len(operation.open)} queues do not fit an annotation",))
+        return OperationPlan(refusals=(f"the names of {len(operation.open)} queues do not fit in an annotation",))
     closing = [f"close {each}" for each in _closing(tree, name) if each in set(operation.open)]
     opening = [f"open {each}" for each in operation.open]
     if target in tree.queues and tree.queues[target].state in SHUT and operation.open:

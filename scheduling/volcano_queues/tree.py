@@ -22,12 +22,12 @@ class VolcanoQueueTree:
 
     def __init__(self) -> None:
         self.queues: dict[str, QueueObject] = {}
-        self._up: dict[str, str] = {}
-        self._below: dict[str, dict[str, None]] = {}
-        self._own: dict[str, Sums] = {}
-        self._sums: dict[str, Sums] = {}
-        self._loop: set[str] = set()
-        self._touched: dict[str, None] = {}
+        self._up: dict[str, str] = {}  # the name of the parent of each queue
+        self._below: dict[str, dict[str, None]] = {}  # children by the name of their parent
+        self._own: dict[str, Sums] = {}  # sums of each queue without its descendants
+        self._sums: dict[str, Sums] = {}  # sums over subtrees
+        self._loop: set[str] = set()  # queues on cycles
+        self._touched: dict[str, None] = {}  # queues to look at
 
     # --- the tree
 

@@ -18,7 +18,8 @@ class LastAttempts:
 
     def __init__(self) -> None:
         self._number = 0
-        self._by_key: dict[str, tuple[int, Wait]] = {}
+        self._by_key: dict[str, tuple[int, Wait]] = {}  # number and attempt by workload
+        # by ClusterQueue and hash: number and attempt of inadmissible workloads
         self._by_hash: dict[str, dict[Hashable, tuple[int, Wait]]] = {}
 
     def record(self, entry: PendingEntry, wait: Wait, pending: PendingQueue) -> None:

@@ -9,8 +9,8 @@ class References:
     """ClusterQueues by the objects to which they refer, in the order in which they were added."""
 
     def __init__(self) -> None:
-        self._by_flavor: dict[str, dict[str, None]] = {}
-        self._by_check: dict[str, dict[str, None]] = {}
+        self._by_flavor: dict[str, dict[str, None]] = {}  # ClusterQueues by flavor
+        self._by_check: dict[str, dict[str, None]] = {}  # ClusterQueues by AdmissionCheck
 
     def replace(self, old: ClusterQueueSettings | None, new: ClusterQueueSettings | None) -> None:
         """Update the references of a ClusterQueue. `old`: None if it is new. `new`: None if it was deleted."""

@@ -19,8 +19,8 @@ class WorkloadSlices:
 
     def __init__(self, state: QuotaState) -> None:
         self._state = state
-        self._whole: dict[str, Reservation] = {}
-        self._later: dict[str, str] = {}
+        self._whole: dict[str, Reservation] = {}  # reservations of slices with their full usage
+        self._later: dict[str, str] = {}  # the slice that replaces each slice
 
     def predecessor(self, workload: Workload, queue: ClusterQueueState) -> Reservation | None:
         """The slice with quota in this ClusterQueue that the workload replaces; None if there is none."""

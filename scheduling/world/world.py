@@ -70,7 +70,7 @@ class World:
         self.queues = PendingQueues(self.state.tree, self.entry, consumption.usage if consumption else None)
         self.workloads: dict[str, Workload] = {}
         self.checks: dict[str, CheckSettings] = {}
-        self._cohorts: dict[str, CohortSettings] = {}
+        self._cohorts: dict[str, CohortSettings] = {}  # settings of Cohorts
         self.readiness: dict[str, Readiness] = {}
         self.readiness_changed: set[str] = set()
         self.surroundings: dict[str, Surroundings] = {}
@@ -80,11 +80,13 @@ class World:
         self.undecided: set[str] = set()
         self._last_attempts = LastAttempts()
         self._references = References()
-        self._reserved_in: dict[str, dict[str, Workload]] = {}
-        self._holds: dict[str, str] = {}
-        self._surplus: dict[str, Mapping[str, int]] = {}
-        self._with_topology: dict[str, None] = {}
-        self._with_room: dict[str, None] = {}
+        self._reserved_in: dict[
+            str, dict[str, Workload]
+        ] = {}  # workloads with quota, by ClusterQueue, which may be deleted
+        self._holds: dict[str, str] = {}  # the ClusterQueue of each workload with quota
+        self._surplus: dict[str, Mapping[str, int]] = {}  # surplus Pods by workload and pod set
+        self._with_topology: dict[str, None] = {}  # flavors with a topology
+        self._with_room: dict[str, None] = {}  # flavors with more room since the last cycle
 
     # --- the tree
 

@@ -23,7 +23,7 @@ class Preemptors:
     def __init__(self, tree: ApplicationTree) -> None:
         self.parked: ParkedWork[str] = ParkedWork()
         self._tree = tree
-        self._due: list[tuple[int, str]] = []
+        self._due: list[tuple[int, str]] = []  # a heap: when parked leaves may preempt for another ask
 
     # --- events
 

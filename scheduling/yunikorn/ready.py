@@ -24,10 +24,11 @@ class ReadyChildren:
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[YuniKornQueue, AskBounds] = {}
+        self._waiting: dict[YuniKornQueue, AskBounds] = {}  # bounds of waiting asks by leaf
+        # by queue: bounds of its children that are shown
         self._below: dict[YuniKornQueue, Trie[str, AskBounds, AskBounds | None]] = {}
-        self._order: dict[YuniKornQueue, Ordered[YuniKornQueue]] = {}
-        self._shown: dict[YuniKornQueue, AskBounds] = {}
+        self._order: dict[YuniKornQueue, Ordered[YuniKornQueue]] = {}  # by queue: these children, sorted
+        self._shown: dict[YuniKornQueue, AskBounds] = {}  # bounds of each queue whose smallest ask may fit
 
     def put(self, leaf: YuniKornQueue, bounds: AskBounds | None) -> None:
         """Update the path of the leaf after a change of its waiting asks or of allocations."""

@@ -48,8 +48,8 @@ class Scheduler:
         self.work = LeafApplications()
         self.preemptors = Preemptors(tree)
         self._ready = ReadyChildren()
-        self._leaves: dict[YuniKornQueue, LeafWork] = {}
-        self._closed: set[YuniKornQueue] = set()
+        self._leaves: dict[YuniKornQueue, LeafWork] = {}  # the waiting asks of each leaf
+        self._closed: set[YuniKornQueue] = set()  # leaves without a fitting ask, until a release
 
     # --- events
 

@@ -34,10 +34,10 @@ class ApplicationTree:
         self.capacity = capacity
         self.queues: dict[str, YuniKornQueue] = {}
         self.draining: set[YuniKornQueue] = set()
-        self._numbers = count()
-        self._guaranteed: dict[str, int] = {}
-        self._texts: dict[str, Mapping[str, str]] = {}
-        self._declared: dict[str, Declared] = {}
+        self._numbers = count()  # numbers for the order of creation
+        self._guaranteed: dict[str, int] = {}  # the order in which queues first got a guaranteed amount
+        self._texts: dict[str, Mapping[str, str]] = {}  # property texts by path
+        self._declared: dict[str, Declared] = {}  # the declaration of each queue in queues.yaml, by path
         self._configured = ConfiguredPartition(partition)
         declared = partition.root or Declared(ROOT, ROOT, "", 0, parent=True)
         self.root = self._declare(declared, None)

@@ -49,8 +49,8 @@ class UserLimits:
     """The usage of users, groups and Namespaces with a limit."""
 
     def __init__(self) -> None:
-        self._use: dict[_Key, _Use] = {}
-        self._bounds: dict[str, tuple[Bound, ...]] = {}
+        self._use: dict[_Key, _Use] = {}  # usage by limit
+        self._bounds: dict[str, tuple[Bound, ...]] = {}  # the limits of each application
 
     def add(self, application: Application) -> None:
         """Count the application from now on, with its current allocations."""

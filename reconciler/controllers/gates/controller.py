@@ -33,7 +33,7 @@ class GateDecider(Protocol):
     def waiting(self) -> list[str]:
         """The Pods that wait, by `namespace/name`."""
 
-    def doubt(self, key: str) -> None:
+    def forget_decision(self, key: str) -> None:
         """A decision about the Pod may no longer hold."""
 
 
@@ -85,7 +85,7 @@ class GatesController(Controller, Generic[K]):
             return
         self._due[item] = None
         if item[0] == self._pods:
-            self.keeper.doubt(item[1])
+            self.keeper.forget_decision(item[1])
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
         passing = self.decide(now)

@@ -12,9 +12,9 @@ class ElasticParts:
     """PodGroups with their minResources, and the Pods of each that use quota."""
 
     def __init__(self) -> None:
-        self._pods: dict[str, tuple[str, Need]] = {}
-        self._used: dict[str, dict[str, int]] = {}
-        self._groups: dict[str, tuple[str, Need]] = {}
+        self._pods: dict[str, tuple[str, Need]] = {}  # PodGroup and usage of each Pod
+        self._used: dict[str, dict[str, int]] = {}  # the sum of usage by PodGroup
+        self._groups: dict[str, tuple[str, Need]] = {}  # queue and minResources of each PodGroup
 
     def put_pod(self, key: str, group: str, need: Need | None) -> None:
         """Store a Pod of the PodGroup `namespace/name`. `need`: its usage; None if it uses nothing."""

@@ -82,16 +82,16 @@ class GatedGang:
         self.group: PodGroup | None = None
         self.priority_class = ""
         self.batches: dict[Need, PodBatch] = {}
-        self._waiting: dict[Need, list[_Place]] = {}
-        self._waits: Counter[str] = Counter()
-        self._passed: Counter[str] = Counter()
-        self._together: Counter[Together] = Counter()
+        self._waiting: dict[Need, list[_Place]] = {}  # the waiting Pods by need, sorted
+        self._waits: Counter[str] = Counter()  # the number of waiting Pods by role
+        self._passed: Counter[str] = Counter()  # the number of passed Pods by role
+        self._together: Counter[Together] = Counter()  # the joint starts of passed Pods
         self._roles: Mapping[str, int] = {}
         """The members that each task needs; empty if the sum exceeds minMember, since Volcano then ignores them."""
-        self._stage: _Stage | None = None
-        self._outdated: dict[Need, None] = {}
-        self._renewed = True
-        self._last: _Place | None = None
+        self._stage: _Stage | None = None  # the stage of the last call of `changes`
+        self._outdated: dict[Need, None] = {}  # needs whose batches have changed since then
+        self._renewed = True  # whether the batch of a joint start may have changed
+        self._last: _Place | None = None  # the last Pod of the joint start
 
     @property
     def empty(self) -> bool:
@@ -138,15 +138,15 @@ class GatedGang:
 
     # --- what may pass next
 
-    def lacks(self) -> str:
+    def missing_members(self) -> str:
         """Which members do not exist yet, in words; empty if there are enough to start, or if one has passed."""
         if self.group is None or self._passed:
             return ""
         for role, members in self._roles.items():
             if self._waits[role] < members:
-                return f"not all of the {members} members of task {role} that start together are there"
+                return f"not all of the {members} members of task {role} that start together exist yet"
         needed = self._needed()
-        return f"not all of the {needed} members that start together are there" if self._waits.total() < needed else ""
+        return f"not all of the {needed} members that start together exist yet" if self._waits.total() < needed else ""
 
     def batch_of(self, need: Need) -> PodBatch | None:
         """The batch with which a Pod with this need passes; None if `changes` has not returned it yet."""
@@ -154,7 +154,7 @@ class GatedGang:
             return next(iter(self.batches.values()), None)
         return self.batches.get(need)
 
-    def rest(self) -> Need | None:
+    def remaining_need(self) -> Need | None:
         """The requests of the Pods that have to pass until the gang is complete; None if too few wait."""
         roles = {role: max(0, members - self._passed[role]) for role, members in self._roles.items()}
         members = max(sum(roles.values()), self._needed() - self._passed.total())
@@ -179,7 +179,7 @@ class GatedGang:
     def _now(self) -> _Stage | None:
         """The current stage; None if no Pod may pass, whatever the quota."""
         group = self.group
-        if group is None or not self._waiting or self.lacks():
+        if group is None or not self._waiting or self.missing_members():
             return None
         together = not self._passed and self._needed() > 1
         starves = self._passed.total() < self._needed()

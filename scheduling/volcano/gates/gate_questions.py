@@ -61,7 +61,7 @@ def reasons(keeper: VolcanoGatekeeper, places: list[GatePlace]) -> Iterator[Wait
 
 
 def _place(keeper: VolcanoGatekeeper, key: str) -> GatePlace:
-    pod, gang = keeper.stands(key)
+    pod, gang = keeper.waiting_pod(key)
     if gang is None or gang.group is None:
         return GatePlace(True, "", _LAST, key, pod.group)
     return GatePlace(False, gang.group.queue, gang.order(pod), key, pod.group)

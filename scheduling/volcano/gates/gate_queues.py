@@ -53,11 +53,12 @@ class GateQueues:
     def __init__(self, *, checks_sums: bool = False, root_from_nodes: bool = False) -> None:
         self._checks_sums = checks_sums
         self._root_from_nodes = root_from_nodes
+        # the cached result of `broken_sum`, in a list; empty if outdated
         self._broken: list[tuple[str, str] | None] = []
         self.queues = QueueAccounts(nodes=False)
         self.order = QueueOrder(self.queues)
-        self._flaws: dict[str, str] = {}
-        self._own: dict[str, dict[str, int]] = {}
+        self._flaws: dict[str, str] = {}  # why queues cannot be read, by queue
+        self._own: dict[str, dict[str, int]] = {}  # the usage of each queue without its descendants
         self.reserved: dict[str, dict[str, int]] = {}
         """Free quota that is reserved, by queue: reclaimed Pods freed it for the batches with a promise."""
         for name in BUILT_IN:
@@ -137,7 +138,7 @@ class GateQueues:
         if node is None:
             return PodWait(NOT_FOUND, name, "does not exist")
         if node.children:
-            return PodWait(NOT_A_LEAF, name, "has queues below; only a queue without takes work")
+            return PodWait(NOT_A_LEAF, name, "has children; only a queue without children takes work")
         return next(self._wrongs(node), None)
 
     def _lacks(self, node: Node, need: Need, spared: Mapping[str, int] = _NOTHING) -> tuple[Shortage, ...]:

@@ -26,18 +26,18 @@ class _Contest:
     place: the queue that was short, and what all lines need there; None for lines that may wait for any queue.
     """
 
-    def __init__(self, turn: Turn, keys: Iterable[LineKey], place: tuple[str, Need] | None = None) -> None:
+    def __init__(self, round_: DecisionRound, keys: Iterable[LineKey], place: tuple[str, Need] | None = None) -> None:
         self.place = place
         self.head: LineKey | None = None
-        self._turn = turn
-        self._since: dict[LineKey, int] = {}
-        self._line: PriorityQueue[LineKey] = PriorityQueue(turn.compare)
+        self._round = round_
+        self._since: dict[LineKey, int] = {}  # by line: how often its queue had been served when the line was put in
+        self._line: PriorityQueue[LineKey] = PriorityQueue(round_.compare)  # the other lines
         for key in keys:
             self.put(key)
         self.advance()
 
     def put(self, key: LineKey) -> None:
-        self._since[key] = self._turn.served[key[0]]
+        self._since[key] = self._round.served[key[0]]
         self._line.put(key)
 
     def advance(self) -> None:
@@ -45,21 +45,21 @@ class _Contest:
         self.head = None
         while self._line and self.head is None:
             key = self._line.pop()
-            if self._since[key] != self._turn.served[key[0]]:
+            if self._since[key] != self._round.served[key[0]]:
                 self.put(key)
-            elif self._turn.lines.first(key) is not None:
+            elif self._round.lines.first(key) is not None:
                 self.head = key
 
     def outdated(self) -> bool:
-        return self.head is not None and self._since[self.head] != self._turn.served[self.head[0]]
+        return self.head is not None and self._since[self.head] != self._round.served[self.head[0]]
 
 
-class Turn:
+class DecisionRound:
     """A round. `grant` lets the Pods of a batch pass, and adds the batches that may follow to the lines."""
 
     def __init__(self, lines: GateLines, queues: GateQueues, grant: Callable[[PodBatch], None]) -> None:
         self.lines = lines
-        self.served: Counter[str] = Counter()
+        self.served: Counter[str] = Counter()  # how many batches of each queue have passed in this round
         self._queues = queues
         self._grant = grant
         self._order = queues.order

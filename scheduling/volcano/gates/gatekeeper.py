@@ -17,7 +17,7 @@ from scheduling.volcano.gates.gang import GatedGang, PodBatch
 from scheduling.volcano.gates.gate_places import GatePlaces
 from scheduling.volcano.gates.gate_queues import REASONS as OF_QUEUES
 from scheduling.volcano.gates.gate_queues import RECLAIM, GateQueues, PodWait
-from scheduling.volcano.gates.gate_turn import Turn
+from scheduling.volcano.gates.gate_turn import DecisionRound
 from scheduling.volcano.gates.gated_pod import ALONE, GatedGroup, GatedQueue, Together, VolcanoGatedPod
 from scheduling.volcano.gates.lines import GateLines
 from scheduling.volcano.gates.reclaim import GateReclaim
@@ -79,14 +79,15 @@ class VolcanoGatekeeper:
         self.counts = WaitingCounts(REASONS)
         self.places = GatePlaces()
         self._lines = GateLines()
-        self._pods: dict[str, VolcanoGatedPod] = {}
-        self._counted: dict[str, _Counted] = {}
-        self._waiting: dict[str, None] = {}
-        self._groups: dict[str, GatedGroup] = {}
+        self._pods: dict[str, VolcanoGatedPod] = {}  # our Pods as stored
+        self._counted: dict[str, _Counted] = {}  # how each Pod is counted
+        self._waiting: dict[str, None] = {}  # the waiting Pods
+        self._groups: dict[str, GatedGroup] = {}  # PodGroups as stored
         self._gangs: dict[str, GatedGang] = {}
+        # Pods that count in the current queue of their PodGroup, by PodGroup
         self._followers: dict[str, dict[str, None]] = {}
-        self._classes: dict[str, int] = {}
-        self._changed: dict[str, None] = {}
+        self._classes: dict[str, int] = {}  # the values of PriorityClasses
+        self._changed: dict[str, None] = {}  # PodGroups whose batches are outdated
         self.reclaim = GateReclaim(self.queues, self._gangs, self.granted) if reclaims else None
 
     # --- what is observed; None: the object was deleted
@@ -134,7 +135,7 @@ class VolcanoGatekeeper:
             if self.reclaim is not None:
                 self.reclaim.changed()
 
-    def doubt(self, key: str) -> None:
+    def forget_decision(self, key: str) -> None:
         """Forget an unstored decision about the Pod, because writing it failed. The Pod is decided again."""
         if self.granted.pop(key, None) is not None:
             self._recount(key)
@@ -162,7 +163,7 @@ class VolcanoGatekeeper:
         self._update_lines()
         if self.reclaim is not None:
             self._keep_promises(self.reclaim, grant, now)
-        Turn(self._lines, self.queues, grant).run()
+        DecisionRound(self._lines, self.queues, grant).run()
         if self.reclaim is not None:
             self.reclaim.choose(self._lines.firsts(), now)
         return passing
@@ -194,8 +195,8 @@ class VolcanoGatekeeper:
         queue = gang.group.queue
         if (shut := self.queues.shut(queue)) is not None:
             return shut
-        if lacks := gang.lacks():
-            return PodWait(GANG, queue, lacks)
+        if missing := gang.missing_members():
+            return PodWait(GANG, queue, missing)
         batch = gang.batch_of(pod.need)
         if batch is not None and self.reclaim is not None:
             going = self.reclaim.victims_for(gang.name, queue, batch.need)
@@ -212,7 +213,7 @@ class VolcanoGatekeeper:
     def is_waiting(self, key: str) -> bool:
         return key in self._waiting
 
-    def stands(self, key: str) -> tuple[VolcanoGatedPod, GatedGang | None]:
+    def waiting_pod(self, key: str) -> tuple[VolcanoGatedPod, GatedGang | None]:
         """A Pod that waits, and the gang of its PodGroup. Raises KeyError if the Pod is not counted."""
         pod = self._counted[key].pod
         return pod, self._gangs.get(pod.group)
@@ -234,10 +235,10 @@ class VolcanoGatekeeper:
 
     def fitting_with_the_rest(self) -> dict[str, str]:
         """The fitting Pods whose PodGroup also has room for the rest of its gang. Volcano binds no other Pods."""
-        return {key: queue for key, queue in self.fitting().items() if self._rest_fits(self.stands(key)[1], queue)}
+        return {key: queue for key, queue in self.fitting().items() if self._rest_fits(self.waiting_pod(key)[1], queue)}
 
     def _rest_fits(self, gang: GatedGang | None, queue: str) -> bool:
-        rest = gang.rest() if gang is not None else None
+        rest = gang.remaining_need() if gang is not None else None
         return rest is not None and self.queues.refusal(queue, rest) is None
 
     # --- counting

@@ -29,8 +29,9 @@ class GateLines:
     def __init__(self) -> None:
         self.awake: dict[LineKey, None] = {}
         self.released: dict[str, None] = {}
-        self._lines: dict[LineKey, list[PodBatch]] = {}
-        self._parked: dict[LineKey, str] = {}
+        self._lines: dict[LineKey, list[PodBatch]] = {}  # the batches of each line, sorted
+        self._parked: dict[LineKey, str] = {}  # the parked lines, each with the queue that was short
+        # the same index by that queue and by need: the queues of the lines
         self._behind: dict[str, dict[Need, dict[str, None]]] = {}
 
     def change(self, gone: Iterable[PodBatch], new: Iterable[PodBatch]) -> None:

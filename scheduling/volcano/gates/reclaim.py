@@ -62,15 +62,15 @@ class GateReclaim:
         self._queues = queues
         self._gangs = gangs
         self._granted = granted
-        self._held: dict[str, dict[str, dict[str, VolcanoGatedPod]]] = {}
-        self._places: dict[str, tuple[str, VolcanoGatedPod]] = {}
-        self._leaving: dict[str, int] = {}
-        self._spared: dict[str, int] = {}
-        self._promises: dict[str, _Promise] = {}
-        self._balance: dict[str, dict[str, int]] = {}
-        self._again = 0
-        self._last = ""
-        self._changed = False
+        self._held: dict[str, dict[str, dict[str, VolcanoGatedPod]]] = {}  # the counted Pods by queue, PodGroup and key
+        self._places: dict[str, tuple[str, VolcanoGatedPod]] = {}  # each counted Pod with its queue
+        self._leaving: dict[str, int] = {}  # leaving Pods, and until when their end is awaited
+        self._spared: dict[str, int] = {}  # Pods that could not be evicted, and until when they are not chosen
+        self._promises: dict[str, _Promise] = {}  # by leaf queue
+        self._balance: dict[str, dict[str, int]] = {}  # by queue: promised amounts minus amounts of leaving Pods
+        self._again = 0  # the earliest moment of the next search
+        self._last = ""  # the queue at which a search reached its limit
+        self._changed = False  # whether anything has changed since the last search
 
     # --- what is observed
 

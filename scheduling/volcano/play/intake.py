@@ -61,12 +61,12 @@ class VolcanoIntake:
         self.display_names: dict[str, str] = {}
         self.problems: list[str] = []
         self.stateless = False
-        self._classes: dict[str, int] = {}
-        self._claims: dict[str, Devices] = {}
-        self._namespaces: dict[str, str] = {}
-        self._jobs: dict[str, tuple[str, list[str]]] = {}
-        self._made_for: dict[str, str] = {}
-        self._resources: dict[str, int] = dict.fromkeys((*BASIC, PODS), _ENOUGH)
+        self._classes: dict[str, int] = {}  # the values of PriorityClasses
+        self._claims: dict[str, Devices] = {}  # the devices of ResourceClaims
+        self._namespaces: dict[str, str] = {}  # the queue that each Namespace names
+        self._jobs: dict[str, tuple[str, list[str]]] = {}  # PodGroup and pods by Job
+        self._made_for: dict[str, str] = {}  # the PodGroup by Job, if the input has it
+        self._resources: dict[str, int] = dict.fromkeys((*BASIC, PODS), _ENOUGH)  # the resources of the artificial node
         self._nodes = False
         for queue in _BUILT_IN:
             world.put_queue(queue)

@@ -23,8 +23,8 @@ class Evictions:
 
     def __init__(self) -> None:
         self.leaves: dict[str, str] = {}
-        self._until: dict[str, int] = {}
-        self._begun = False
+        self._until: dict[str, int] = {}  # until when each leaf waits for its victims
+        self._begun = False  # whether the Pods that an earlier process deleted are counted
 
     def decide(
         self, scheduler: Scheduler, pods: Mapping[str, YuniKornGatedPod], granted: Container[str], now: int

@@ -69,19 +69,20 @@ class YuniKornGatekeeper:
         self.counts = GateUsage(others)
         self.timeouts = PlaceTimeouts()
         self.scheduler = self._scheduler()
-        self._pods: dict[str, YuniKornGatedPod] = {}
-        self._entered: dict[str, YuniKornGatedPod] = {}
-        self._in_namespace: dict[str, dict[str, None]] = {}
-        self._members: dict[str, dict[str, None]] = {}
-        self._sharing: dict[YuniKornQueue, Counter[str]] = {}
+        self._pods: dict[str, YuniKornGatedPod] = {}  # Pods as stored
+        self._entered: dict[str, YuniKornGatedPod] = {}  # Pods that the scheduler counts, as they were entered
+        self._in_namespace: dict[str, dict[str, None]] = {}  # Pods by Namespace
+        self._members: dict[str, dict[str, None]] = {}  # entered Pods by application
+        self._sharing: dict[YuniKornQueue, Counter[str]] = {}  # by leaf: the number of applications of each Namespace
+        # why single Pods may not pass, although their application is in a queue
         self._barred: dict[str, ApplicationRefusal] = {}
-        self._refused: dict[str, _Refused] = {}
-        self._gangs: dict[str, None] = {}
-        self._keeping: dict[str, None] = {}
-        self._dirty: dict[str, None] = {}
-        self._stale: dict[str, None] = {}
-        self._doubted: dict[str, None] = {}
-        self._returned: dict[str, None] = {}
+        self._refused: dict[str, _Refused] = {}  # applications that are in no queue
+        self._gangs: dict[str, None] = {}  # applications whose kept places have to be updated
+        self._keeping: dict[str, None] = {}  # gangs with missing members
+        self._dirty: dict[str, None] = {}  # Pods that have changed
+        self._stale: dict[str, None] = {}  # Namespaces that have changed
+        self._to_redecide: dict[str, None] = {}  # Pods whose decision is to be made again
+        self._returned: dict[str, None] = {}  # granted Pods that `decide` has already returned
 
     # --- what is observed
 
@@ -105,11 +106,11 @@ class YuniKornGatekeeper:
         if self.spaces.put(name, namespace):
             self._stale[name] = None
 
-    def doubt(self, key: str) -> None:
+    def forget_decision(self, key: str) -> None:
         """Forget an unstored decision about the Pod, because writing it failed. The Pod is decided again."""
         pod = self._pods.get(key)
         if pod is not None and pod.gated and key in self.granted:
-            self._doubted[key] = None
+            self._to_redecide[key] = None
         if pod is not None and not pod.deleting and self.evictions is not None:
             self.evictions.gone(key)
 
@@ -208,11 +209,11 @@ class YuniKornGatekeeper:
         Unchanged Pods leave and enter too if their Namespace has changed, or if their decision is to be made again.
         """
         stale = dict.fromkeys(key for name in self._stale for key in self._in_namespace.get(name, ()))
-        stale |= self._doubted
+        stale |= self._to_redecide
         dirty = {**self._dirty, **stale}
-        for key in self._doubted:
+        for key in self._to_redecide:
             self.granted.pop(key, None)
-        self._dirty, self._stale, self._doubted = {}, {}, {}
+        self._dirty, self._stale, self._to_redecide = {}, {}, {}
         entering: dict[str, YuniKornGatedPod] = {}
         retried: dict[str, YuniKornGatedPod] = {}
         for key in dirty:

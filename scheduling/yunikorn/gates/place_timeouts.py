@@ -13,8 +13,8 @@ class PlaceTimeouts:
     """The gangs that keep places, and the gangs whose timeout is over. Moments are in nanoseconds."""
 
     def __init__(self) -> None:
-        self._until: dict[str, int] = {}
-        self._over: set[str] = set()
+        self._until: dict[str, int] = {}  # when running timeouts end, by application
+        self._over: set[str] = set()  # applications whose timeout has ended
 
     def is_over(self, application: str) -> bool:
         """Whether the timeout of the application is over, so that it keeps no places."""

@@ -46,9 +46,7 @@ class InputPlaces:
         return placed.place(_upward_field(placed.obj))
 
     def _nearest_inputs(self) -> dict[Ref, tuple[int, Ref]]:
-        """For each input object and its ancestors: the nearest input object in its subtree, and the number of steps to
-        it.
-        """
+        """Map each input object and its ancestors to the nearest input object in the subtree, with the steps to it."""
         found = {ref: (0, ref) for ref in self._inputs.objects}
         frontier = list(found)
         while frontier:

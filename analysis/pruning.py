@@ -14,9 +14,7 @@ PRUNED = frozenset({kueue.COHORT, kueue.CLUSTER_QUEUE, kueue.LOCAL_QUEUE, volcan
 
 
 def missing(inputs: InputObjects, world: Forest) -> Iterator[KubeObject]:
-    """Yield the objects that the files lack, only of kinds in the files: a file of queues does not delete a
-    Namespace.
-    """
+    """Yield the missing objects, only of kinds that the files have: a file of queues deletes no Namespace."""
     kinds = PRUNED & {ref.group_kind for ref in inputs.objects}
     for obj in sorted(world.objects(), key=lambda obj: obj.ref):
         if obj.ref.group_kind in kinds and obj.ref not in inputs.objects and not _made_by_the_system(obj):
@@ -24,9 +22,7 @@ def missing(inputs: InputObjects, world: Forest) -> Iterator[KubeObject]:
 
 
 def _made_by_the_system(obj: KubeObject) -> bool:
-    """Whether the object is a queue or namespace that Volcano or Kubernetes creates, which users do not keep in
-    files.
-    """
+    """Whether Volcano or Kubernetes creates the queue or namespace, so that users do not keep it in files."""
     kind, name = obj.ref.group_kind, obj.ref.name
     if kind == volcano.QUEUE:
         return name in volcano.BUILT_IN

@@ -16,9 +16,9 @@ from policies.model.objects import Ref
 def _page(_: Proposal) -> Iterator[Finding]:
     """An object is given twice in one organisation.
 
-    Why it is refused: the one that is applied last decides, and nobody sees which one that is. The one that is read
-    first is judged. Two of the same content are a remark, unless they were there before the change. Two of other
-    content that were there before are a warning.
+    Why it is refused: the object that is applied last takes effect, and the files do not show which one that is. The
+    first one that is read is judged. If both have the same content, it is a remark, or is not reported if both existed
+    before the change. If they differ, but existed before the change, it is a warning.
     Fix: keep one of the two. If they belong to two organisations, judge these apart with --each.
     """
     return iter(())

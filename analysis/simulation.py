@@ -171,9 +171,7 @@ class Simulations(OtherQueues):
     kueue: KueueSimulation
 
     def bring(self) -> None:
-        """Add the manifests that were read since the last call to the simulations of Volcano and YuniKorn, and settle
-        them.
-        """
+        """Add newly read manifests to the simulations of Volcano and YuniKorn, and settle these."""
         manifests = self.files.take_others()
         for each in self.others:
             each.at(self.kueue.now)

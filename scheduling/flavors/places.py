@@ -74,9 +74,7 @@ class TopologyPlacer:
         return lambda: self._find(assignment).complete
 
     def reserving(self, assignment: FlavorAssignment, *, empty: bool) -> FlavorAssignment:
-        """The assignment with the places to reserve while it waits for its victims; without places if there are
-        none.
-        """
+        """The assignment with the places to reserve while it waits for its victims, if there are any."""
         found = self._find(assignment, empty=empty)
         return _placed(assignment, found) if found.complete else _placed(assignment, WorkloadPlaces())
 

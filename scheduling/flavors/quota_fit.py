@@ -15,9 +15,7 @@ from scheduling.quota.state import ClusterQueueState
 def graded(
     queue: ClusterQueueState, pair: FlavorResource, earlier: int, asked: int, simulate: Simulate, fair_sharing: bool
 ) -> tuple[Grade, Reason | None]:
-    """The grade of `asked` in addition to the usage of `earlier` pod sets, and the reason if it does not fit at
-    once.
-    """
+    """The grade of `asked` beyond the usage of `earlier` pod sets, and the reason if it does not fit at once."""
     node, wanted = queue.node, plus(earlier, asked)
     free = node.free(pair)
     if wanted <= free:

@@ -101,9 +101,7 @@ class Unselected(_OfFlavor):
 
 @dataclass(frozen=True, slots=True)
 class BeyondMaximum:
-    """The request cannot fit even if nothing is in use: `earlier` pod sets and `requested` together exceed
-    `maximum`.
-    """
+    """The request can never fit: `earlier` pod sets and `requested` together exceed `maximum`."""
 
     pair: FlavorResource
     earlier: int

@@ -59,7 +59,5 @@ NAMING = Naming()
 
 
 def workload_names(kind: GroupKind, name: str, uid: str) -> set[str]:
-    """The names under both values of the gate ShortWorkloadNames, which may have changed since the Workload was
-    made.
-    """
+    """The names with and without the gate ShortWorkloadNames, which may have changed since the Workload was made."""
     return {Naming(short=short).workload(kind, name, uid) for short in (False, True)}

@@ -65,9 +65,7 @@ def scheduling_hash(workload: Workload, counting: Counting = DEFAULT) -> str:
 
 
 def _taken_over(workload: Workload) -> tuple[str, ...]:
-    """The part of the hash that differs for a slice which takes over quota, since it needs less than an equal
-    workload.
-    """
+    """The part of the hash for a slice that takes over quota, since it needs less than an equal workload."""
     return (workload.replaces,) if workload.replaces else ()
 
 

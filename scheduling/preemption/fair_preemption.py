@@ -127,8 +127,8 @@ class _FairSearch:
         return False
 
     def _by_second(self, ordering: TargetOrdering) -> bool:
-        """Take one candidate of each ClusterQueue with a higher share than the preemptor, even if its share gets
-        lower.
+        """Take one candidate of each ClusterQueue with a higher share than the preemptor, even if that lowers its
+        share.
         """
         while (node := ordering.pick()) is not None:
             mine, theirs = self._almost_lcas(node)

@@ -104,9 +104,7 @@ class Search:
         return QueueCandidates(self.state, queue, policy, self.preemptor, self.short, self.precedence)
 
     def _part_of(self, reservation: Reservation) -> Usage:
-        """The usage to remove: all of it for fair sharing, since shares depend on all pairs, else only the needed
-        pairs.
-        """
+        """The usage to remove: only needed pairs, but all pairs for fair sharing, since shares depend on them."""
         if self.state.options.fair_sharing:
             return reservation.usage
         return {pair: amount for pair, amount in reservation.usage.items() if pair in self.need}

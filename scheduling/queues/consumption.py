@@ -76,9 +76,7 @@ _UNUSED = ConsumptionRecord({})
 
 
 class Consumption:
-    """The consumption of every LocalQueue (`namespace/name`), with the penalties of workloads that are not admitted
-    yet.
-    """
+    """The consumption of every LocalQueue (`namespace/name`), with the penalties of its workloads."""
 
     def __init__(self, decay: UsageDecay) -> None:
         self.decay = decay

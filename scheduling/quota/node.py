@@ -142,7 +142,10 @@ class QuotaNode:
         return free
 
     def free(self, pair: FlavorResource) -> int:
-        """The largest amount that fits now: `available`, but at least 0."""
+        """The largest amount that fits now: `available`, but at least 0.
+
+        Only this result is limited to 0. On the path, a negative amount of an ancestor still counts.
+        """
         return max(0, self.available(pair))
 
     def room(self, pair: FlavorResource) -> int:

@@ -20,9 +20,7 @@ STAYS_HERE = "It already ran on this cluster when its ClusterQueue began to disp
 
 
 def required_checks(workload: Workload, queue: ClusterQueueSettings) -> frozenset[str]:
-    """The checks that the workload must pass: with quota those of its flavors, before that only those for all
-    flavors.
-    """
+    """The checks that the workload must pass: those of its flavors, or without quota those for all flavors."""
     if workload.admission is not None:
         return checks_of(workload.admission, queue)
     every = _flavors(queue)

@@ -42,7 +42,7 @@ class Domain:
 
 
 class RoomDomain(Domain):
-    """A domain with its room by resource, in base units. Assignments name the lowest such domains of a Topology.
+    """A domain with its room by resource, in base units. Assignments name those of the lowest level of a Topology.
 
     nodes: its nodes, by name.
     free: the amounts of its nodes minus pods outside of topologies. May be negative.
@@ -244,7 +244,7 @@ class TopologyTree:
                 add_to(total, self._foreign.get(name), -times)
 
     def _settle(self, domain: LowestDomain) -> None:
-        """Update a domain after a change of its nodes: remove it without nodes, else move it to the path of the
+        """Update a domain after a change of its nodes: remove it if it is empty, else move it to the path of the
         first.
         """
         if not domain.nodes:

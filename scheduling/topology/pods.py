@@ -108,7 +108,7 @@ def is_of_topology(annotations: Mapping[str, str]) -> bool:
 
 
 def foreign_pod(pod: PodReading) -> ForeignPod | None:
-    """The usage of the pod on its node; None if it uses nothing there, or belongs to a topology."""
+    """The usage of the pod on its node; None if it has no node, has ended, or belongs to a topology."""
     if not pod.bound or pod.ended or is_of_topology(pod.annotations):
         return None
     return ForeignPod(pod.node, amounts.counted(pod_requests(pod.spec)))

@@ -89,9 +89,7 @@ def reclaim(session: SchedulingSession) -> None:
 
 
 def preempt(session: SchedulingSession) -> None:
-    """Evict pods for PodGroups that starve: of less important PodGroups in the same queue, then of the PodGroup
-    itself.
-    """
+    """Evict pods for PodGroups that starve: of less important PodGroups in the queue, then of the PodGroup itself."""
     lines = _by_queue(session, (job for job in _valid(session, session.contenders()) if session.starves(job)))
     queues = PriorityQueue(of_queues(session), lines)
     while queues:

@@ -87,9 +87,7 @@ class SchedulingSession:
         return [*job.placeable.values()]
 
     def contenders(self) -> list[GangJob]:
-        """The PodGroups that may preempt: all that wait, or only the awake ones if nothing has changed since the last
-        try.
-        """
+        """The PodGroups that may preempt: all that wait, or only the awake ones if nothing has changed."""
         everybody = self.world.moved or self._tasks
         return [*self.world.waiting()] if everybody else [job for job in self.awake if job.placeable]
 

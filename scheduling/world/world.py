@@ -446,9 +446,7 @@ class World:
         self._last_attempts.record(entry, wait, self.queues.pending[wait.queue])
 
     def last_attempt(self, key: str) -> Wait | None:
-        """Why the workload waits, by the last attempt at it or at one with its scheduling hash; None if there is
-        none.
-        """
+        """Why the workload waits, by the last attempt at it or at an equal one; None if there is none."""
         workload = self.workloads[key]
         name = self.queues.queue_of(workload)
         entry = self.queues.pending[name].get(key) if name is not None else None

@@ -82,9 +82,7 @@ class LeafWork:
             self.applications.drop(application.name)
 
     def place_all(self) -> None:
-        """Sort all applications again, since the guarantee of the leaf has changed: a fair leaf compares shares of
-        it.
-        """
+        """Sort all applications again after a change of the guarantee, by which a fair leaf compares them."""
         for application in [*self.applications]:
             self.place(application)
 

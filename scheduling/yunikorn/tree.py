@@ -130,9 +130,7 @@ class ApplicationTree:
         return queue
 
     def resumed(self, path: str, submission: Submission) -> YuniKornQueue:
-        """The leaf in which running work counts that was admitted at this path, or a draining leaf if it no longer
-        exists.
-        """
+        """The leaf for running work that was admitted at this path. If it no longer exists, a draining leaf."""
         if self.is_leaf(path) or (path not in self.queues and self._has_room_for(path)):
             return self.leaf(path, submission)
         return self.adopt(YuniKornQueue(YuniKornQueueSettings(path, managed=False)))

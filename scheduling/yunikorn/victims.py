@@ -130,9 +130,7 @@ def _below(
 
 
 def _order(victim: Victim) -> tuple[bool, bool, int, int, str]:
-    """The sort key of victims: optional Pods first, then Pods that did not begin an application, lowest priority,
-    youngest.
-    """
+    """The sort key of victims: optional Pods, Pods that began no application, low priority, youngest."""
     application, ask = victim
     return not ask.optional, ask.key == application.first, ask.priority, -ask.created, ask.key
 

@@ -221,9 +221,7 @@ class GatedGang:
         return batch._replace(together=Together(self._needed(), max(place.created for place in places)))
 
     def _first(self, roles: Mapping[str, int], members: int) -> list[tuple[_Place, Need]]:
-        """Choose `members` waiting Pods: the first ones of each role, as many as it needs, then the first of any
-        role.
-        """
+        """Choose `members` waiting Pods: the first ones that each role needs, then the first ones of any role."""
         needed = {**roles}
         spare = members - sum(needed.values())
         chosen: list[tuple[_Place, Need]] = []

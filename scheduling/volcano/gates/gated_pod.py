@@ -88,7 +88,7 @@ class GatedGroup(NamedTuple):
 
 
 class GatedQueue(NamedTuple):
-    """A Queue. `flaw`: which of its amounts cannot be read, or that its parent cannot; empty if all is readable."""
+    """A Queue. `flaw`: why its amounts or its parent cannot be read; empty if they can."""
 
     settings: VolcanoQueueSettings
     flaw: str = ""

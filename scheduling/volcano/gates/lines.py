@@ -63,9 +63,7 @@ class GateLines:
         self.awake = dict.fromkeys(self._lines)
 
     def park(self, key: LineKey, behind: str) -> None:
-        """Do not try the line until quota is released in the queue `behind`; if that is empty, until any queue
-        changes.
-        """
+        """Skip the line until quota is released in the queue `behind`; if that is empty, until any queue changes."""
         self._wake(key)
         del self.awake[key]
         queue, need = key

@@ -258,9 +258,7 @@ class GateReclaim:
         return bool(excess)
 
     def _units_for(self, batch: PodBatch, candidates: _Candidates) -> list[Unit] | None:
-        """Choose the victims of the batch: empty if enough Pods are ending already, None if nothing can be
-        reclaimed.
-        """
+        """Choose the victims of the batch. Empty if enough Pods are ending already; None if reclaim cannot help."""
         refusal = self._queues.refusal(batch.queue, batch.need)
         if refusal is None or refusal.reason != QUOTA or not batch.reclaims:
             return None
@@ -302,8 +300,8 @@ class GateReclaim:
         return sorted(others, key=lambda node: -common_depth(above(node), path))
 
     def _units(self, queue: str) -> Iterator[Unit]:
-        """Yield the units of the queue, last served PodGroup first: single Pods beyond minMember, then the rest as
-        one.
+        """Yield the units of the queue, last served PodGroup first: Pods beyond minMember, then the rest as one
+        unit.
         """
         for name in sorted(self._held[queue], key=self._rank, reverse=True):
             pods = [pod for key, pod in self._held[queue][name].items() if key not in self._leaving]

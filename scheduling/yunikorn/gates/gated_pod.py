@@ -39,7 +39,7 @@ class YuniKornGatedPod(PodAtGate):
 
     @property
     def has_passed(self) -> bool:
-        """Whether it was admitted, or has a node. A Pod that never had the gate does not count before it has a node."""
+        """Whether it has no gate any more and is marked, or has a node although it never had the gate."""
         return not self.gated and (self.marked or self.bound)
 
     def counts_as(self, other: YuniKornGatedPod) -> bool:

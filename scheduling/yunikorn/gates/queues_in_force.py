@@ -30,7 +30,7 @@ class QueuesInForce:
         self._read()
 
     def renewed(self) -> bool:
-        """Read the ConfigMaps, and return whether the queues changed since the last call."""
+        """Whether the queues changed since the last call."""
         found, self._renewed = self._renewed, False
         return found
 

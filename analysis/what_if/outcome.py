@@ -57,11 +57,19 @@ class LossRow(NamedTuple):
 
 
 class GainRow(NamedTuple):
+    """A job that gets quota because of the change."""
+
     job: str
     queue: str
 
 
 class RiskRow(NamedTuple):
+    """A queue that borrows because of the change, and jobs that could be preempted for it.
+
+    pair: the flavor and resource.
+    borrowed: the usage and the quota of the queue, as a text.
+    """
+
     node: str
     pair: str
     borrowed: str

@@ -102,6 +102,8 @@ class PodSetAdmission:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
+    """The admission of a Workload: its ClusterQueue, and the flavors of its pod sets."""
+
     cluster_queue: str
     assignments: tuple[PodSetAdmission, ...] = ()
 
@@ -148,6 +150,8 @@ class Eviction:
 
 
 class Owner(NamedTuple):
+    """An owner reference of a Workload."""
+
     api_version: str
     kind: str
     name: str

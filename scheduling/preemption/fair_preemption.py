@@ -168,7 +168,7 @@ class _FairSearch:
             limit = before if initial else self._rank(theirs)
             if initial or share <= limit:
                 self._limits.append(_Limit(mine, limit, strict=initial))
-                return self._gone(victim, PreemptionReason.IN_COHORT_FAIR_SHARING)
+                return self._add_target(victim, PreemptionReason.IN_COHORT_FAIR_SHARING)
             self._search.give_back(victim)
             retry.append(victim)
         return False
@@ -176,9 +176,9 @@ class _FairSearch:
     def _take(self, victim: Reservation, reason: PreemptionReason) -> bool:
         """Remove the workload. Returns whether the preemptor fits now."""
         self._search.take(victim)
-        return self._gone(victim, reason)
+        return self._add_target(victim, reason)
 
-    def _gone(self, victim: Reservation, reason: PreemptionReason) -> bool:
+    def _add_target(self, victim: Reservation, reason: PreemptionReason) -> bool:
         self._targets.append(PreemptionTarget(victim, reason))
         if not self._shortfall.release(victim.usage):
             return False

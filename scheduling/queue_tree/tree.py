@@ -41,7 +41,7 @@ class QueueTree(Generic[S]):
             self._forget_parent(node)
         node.settings, node.declared = settings, declared
         self._set_parent_name(node, above)
-        for stray in [node, *self._named.get(name, {}).values(), *self._circular()]:
+        for stray in [node, *self._named.get(name, {}).values(), *self._cycle_closers()]:
             self._attach(stray)
         return node
 
@@ -51,7 +51,7 @@ class QueueTree(Generic[S]):
         self._forget_parent(node)
         for child in [*node.children.values()]:
             self._detach(child)
-        for stray in [*self._named.get(name, {}).values(), *self._circular()]:
+        for stray in [*self._named.get(name, {}).values(), *self._cycle_closers()]:
             self._attach(stray)
 
     def add(self, node: QueueNode[S], account: str, amounts: Amounts, times: int = 1) -> None:
@@ -88,24 +88,24 @@ class QueueTree(Generic[S]):
         self.strays.pop(node.name, None)
         node.parent = parent
         parent.children[node.name] = node
-        self._carry(node, 1)
+        self._add_to_ancestors(node, 1)
         self._count_declared(node, 1)
 
     def _detach(self, node: QueueNode[S]) -> None:
         if node.parent is None:
             return
-        self._carry(node, -1)
+        self._add_to_ancestors(node, -1)
         self._count_declared(node, -1)
         del node.parent.children[node.name]
         node.parent = None
 
-    def _circular(self) -> list[QueueNode[S]]:
+    def _cycle_closers(self) -> list[QueueNode[S]]:
         """The queues that would close a cycle. They may be attached after another edge was removed."""
         return [stray for stray in self.strays.values() if stray.on_cycle]
 
     # --- sums
 
-    def _carry(self, node: QueueNode[S], times: int) -> None:
+    def _add_to_ancestors(self, node: QueueNode[S], times: int) -> None:
         """Add the usage of the queue to all ancestors; with `times` -1, subtract it."""
         assert node.parent is not None
         for account, amounts in node.accounts.items():

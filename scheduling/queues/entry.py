@@ -21,6 +21,8 @@ class Order(NamedTuple):
 
 
 class GroupId(NamedTuple):
+    """The key of pending workloads that the scheduler treats alike. `queue`: the LocalQueue."""
+
     scheduling_hash: Hashable
     namespace: str
     queue: str

@@ -82,6 +82,8 @@ class Evicted:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
+    """A job finished."""
+
     what: ClassVar[str] = "finished"
     at: int
     workload: str

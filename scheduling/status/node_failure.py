@@ -70,6 +70,8 @@ class _Health(Enum):
 
 @dataclass(slots=True)
 class _Found:
+    """The changed workloads and the stray Pods that were found so far."""
+
     changed: list[Workload] = field(default_factory=list)
     strays: list[str] = field(default_factory=list)
 

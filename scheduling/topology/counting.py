@@ -140,7 +140,7 @@ class DomainCounts:
         within: domains outside of this one count as full.
         """
         kind = self.kind
-        usable, excluded = _parted(domains, kind, within)
+        usable, excluded = _split(domains, kind, within)
         free = _Columns(_rooms(usable, kind, assumed))
         pods = free.fitting(kind.worker)
         self.pods.update(dict.fromkeys(excluded, 0))
@@ -401,7 +401,7 @@ def room(domain: RoomDomain, kind: PodKind, assumed: Assumed) -> Mapping[str, in
     return rest
 
 
-def _parted(
+def _split(
     domains: Iterable[LowestDomain], kind: PodKind, within: Domain | None
 ) -> tuple[list[LowestDomain], list[LowestDomain]]:
     """The domains that pods of this kind may use, and the others. Most pods may use all, so that case is fast."""

@@ -52,16 +52,16 @@ def replaced_together(
     rests = [*beside, *(each.rest for each in members)]
     if any(rest.domains for rest in rests):
         within = _required_domain(flavor.tree, members[0].pods.request, rests)
-        found = [_completed(flavor, each, within, used) for each in members]
+        found = [_place_lost_pods(flavor, each, within, used) for each in members]
     else:
-        found = _placed_anew(flavor, members, used)
+        found = _place_together(flavor, members, used)
     placed = [each for each in found if isinstance(each, TopologyAssignment)]
     if len(placed) == len(group):
         return placed
     return next((each for each in found if isinstance(each, str)), no_replacement(*hosts))
 
 
-def _placed_anew(
+def _place_together(
     flavor: FlavorTopology, members: Sequence[LostPods], used: _Used
 ) -> list[TopologyAssignment | str | None]:
     """Place pod sets that lost all pods, together in any domain."""
@@ -99,7 +99,7 @@ class _Piece:
     count: int
 
 
-def _completed(
+def _place_lost_pods(
     flavor: FlavorTopology, lost: LostPods, within: Domain | None, used: _Used
 ) -> TopologyAssignment | str | None:
     """The assignment with a new place for each lost pod, or why a pod has none.

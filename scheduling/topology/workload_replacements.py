@@ -35,10 +35,10 @@ def find_replacement(
 
     pods: the pod sets with their current assignments.
     """
-    places, affected = _parted(pods, [host])
+    places, affected = _split(pods, [host])
     present = {entry.name: entry.assignment for entry in affected}
     movable = not question.workload.of_one_pod
-    used = _UsedAnew()
+    used = _NewUsage()
     for name, member in _by_name(fleet, question, affected, places):
         assignment, flavor = present[member.name], fleet.flavors[name]
         assert assignment is not None
@@ -60,7 +60,7 @@ def find_replacements(
     It works as `find_replacement`, but members of a group stay together if they require a level. A single Pod without a
     job cannot be recreated elsewhere, and keeps its place.
     """
-    places, affected = _parted(pods, hosts)
+    places, affected = _split(pods, hosts)
     present = {entry.name: entry.assignment for entry in pods if entry.assignment is not None}
     if question.workload.of_one_pod:
         places.assigned.update(present)
@@ -68,7 +68,7 @@ def find_replacements(
     by_flavor: dict[str, list[PlacedPods]] = {}
     for name, member in _by_name(fleet, question, affected, places):
         by_flavor.setdefault(name, []).append(member)
-    used = _UsedAnew()
+    used = _NewUsage()
     for name, members in by_flavor.items():
         flavor = fleet.flavors[name]
         for group in groups(members):
@@ -85,7 +85,7 @@ def find_replacements(
     return places
 
 
-class _UsedAnew:
+class _NewUsage:
     """The new usage of pod sets of the workload. Flavors whose nodes may be the same share it."""
 
     def __init__(self) -> None:
@@ -96,7 +96,7 @@ class _UsedAnew:
         return self._of_hosts if flavor.gates.overlapping else self._by_flavor.setdefault(name, {})
 
 
-def _parted(pods: Sequence[FlavoredPods], hosts: Sequence[str]) -> tuple[WorkloadPlaces, list[FlavoredPods]]:
+def _split(pods: Sequence[FlavoredPods], hosts: Sequence[str]) -> tuple[WorkloadPlaces, list[FlavoredPods]]:
     """The places of the pod sets without pods on these hosts, and the other pod sets."""
     places, affected = WorkloadPlaces(), []
     for entry in pods:

@@ -260,7 +260,7 @@ def _of_wait(
 def _lack(node: QuotaNode, pod_set: str, reason: Reason, trees: TreeCache) -> FlavorLack | None:
     if isinstance(reason, Short):
         found = obstacle(node, reason.pair, reason.wanted)
-        holders = _seen_from(node, reason.pair, trees.holders(node, reason.pair))
+        holders = _with_own_queue(node, reason.pair, trees.holders(node, reason.pair))
         kept = trees.kept(node, reason.pair) if found is not None and found.limit == NOMINAL_QUOTA else ()
         places = trees.raises(node, reason.pair, reason.wanted)
         return FlavorLack(pod_set, reason.pair, reason.wanted, reason.free, True, found, holders, kept, places)
@@ -320,7 +320,7 @@ def holders_of(node: QuotaNode, pair: FlavorResource) -> QuotaHolders:
     return QuotaHolders(first, len(every) - len(first), used, borrowed)
 
 
-def _seen_from(node: QuotaNode, pair: FlavorResource, found: QuotaHolders) -> QuotaHolders:
+def _with_own_queue(node: QuotaNode, pair: FlavorResource, found: QuotaHolders) -> QuotaHolders:
     """The same holders, with the queue itself among the first ones, since its users may read only that one."""
     used = node.usage.get(pair, 0)
     if used <= 0 or not found.others or any(each.queue == node.name for each in found.first):

@@ -25,7 +25,7 @@ def run(session: SchedulingSession, actions: Sequence[str]) -> SessionOutcome:
     """Run the actions in their order, and return what they decided. Raises KeyError for an unknown action."""
     for action in actions:
         if action == "allocate" and "enqueue" not in actions:
-            _let_in(session)
+            _enqueue_all(session)
         ACTIONS[action](session)
     return _outcome(session)
 
@@ -132,7 +132,7 @@ def _valid(session: SchedulingSession, jobs: Iterable[GangJob]) -> Iterator[Gang
             yield job
 
 
-def _let_in(session: SchedulingSession) -> None:
+def _enqueue_all(session: SchedulingSession) -> None:
     """Move every Pending PodGroup into its queue, for a configuration without the action enqueue."""
     for job in session.awake:
         if job.group.phase == "Pending":
@@ -172,7 +172,7 @@ def _allocate_job(session: SchedulingSession, queue: str, job: GangJob, waiting:
     return bool(steps) and bool(waiting)
 
 
-def _starving(session: SchedulingSession, job: GangJob) -> Iterator[Task]:
+def _preemptor_pods(session: SchedulingSession, job: GangJob) -> Iterator[Task]:
     """The pods that may preempt others, in their order, as long as the PodGroup starves."""
     waiting = PriorityQueue(of_tasks(session), session.pending(job))
     while waiting and session.starves(job):
@@ -185,7 +185,7 @@ def _starving(session: SchedulingSession, job: GangJob) -> Iterator[Task]:
 
 def _reclaim_for(session: SchedulingSession, queue: str, job: GangJob) -> None:
     steps: list[Task] = []
-    for task in _starving(session, job):
+    for task in _preemptor_pods(session, job):
         refusal = session.preemptive(queue, task)
         if refusal is not None:
             session.refuse(task.name, replace(refusal, reason=f"it may not reclaim: {refusal}"))
@@ -210,7 +210,7 @@ def _preempt_for(session: SchedulingSession, queue: str, job: GangJob, *, own: b
         return session.queue_of(candidate) == queue and (candidate.group == job.name) == own
 
     steps: list[Task] = []
-    for task in _starving(session, job):
+    for task in _preemptor_pods(session, job):
         steps += _make_room(session, task, "preemptable", within, queue, session.allocatable, everywhere=True)
     if not session.pipelined(job):
         session.undo(steps)

@@ -83,7 +83,7 @@ class Capacity(QueuePlugin):
     def job_enqueueable(self, job: GangJob) -> QueueRefusal | None:
         """Whether the PodGroup may reserve its minimum in its queue and in all ancestors."""
         node = self._node(job)
-        refusal = self._shut(node)
+        refusal = self._closed_reason(node)
         if refusal is not None or job.group.minimum is None:
             return refusal
         least = job.least_devices() if self.settings.devices else {}
@@ -107,7 +107,7 @@ class Capacity(QueuePlugin):
     def allocatable(self, queue: str, task: Task) -> QueueRefusal | None:
         """Whether the pod fits into its queue and into all ancestors."""
         node = self.queues.get(queue)
-        refusal = self._shut(node)
+        refusal = self._closed_reason(node)
         if node is None or refusal is not None:
             return refusal
         for here in self._levels(node):
@@ -127,7 +127,7 @@ class Capacity(QueuePlugin):
         """
         node = self.queues.get(queue)
         if self.halted is not None or node is None or not node.settings.is_open:
-            return self._shut(node)
+            return self._closed_reason(node)
         used = node.amounts(ALLOCATED)
         short = tuple(shortages(node.name, used, task.request, self.queues.limit(node)))
         if short:
@@ -181,7 +181,7 @@ class Capacity(QueuePlugin):
     def _levels(self, node: Node | None) -> list[Node]:
         return [] if node is None else [*node.up()]
 
-    def _shut(self, node: Node | None) -> QueueRefusal | None:
+    def _closed_reason(self, node: Node | None) -> QueueRefusal | None:
         """Why nothing may enter the queue, whatever it requests."""
         if self.halted is not None:
             return QueueRefusal(f"no queue is served: {self.halted}")

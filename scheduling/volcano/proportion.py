@@ -49,7 +49,7 @@ class Proportion(QueuePlugin):
     def job_enqueueable(self, job: GangJob) -> QueueRefusal | None:
         node = self.queues.get(job.group.queue)
         if node is None or not node.settings.is_open:
-            return self._shut(job.group.queue)
+            return self._closed_refusal(job.group.queue)
         minimum = job.group.minimum
         if minimum is None:
             return None
@@ -68,7 +68,7 @@ class Proportion(QueuePlugin):
     def allocatable(self, queue: str, task: Task) -> QueueRefusal | None:
         node = self.queues.get(queue)
         if node is None or not node.settings.is_open:
-            return self._shut(queue)
+            return self._closed_refusal(queue)
         return self.preemptive(queue, task)
 
     def preemptive(self, queue: str, task: Task) -> QueueRefusal | None:
@@ -104,7 +104,7 @@ class Proportion(QueuePlugin):
         deserved = self.deserved.get(queue, {})
         return 0 if is_nothing(deserved) else share(deserved, self._used(queue))
 
-    def _shut(self, queue: str) -> QueueRefusal:
+    def _closed_refusal(self, queue: str) -> QueueRefusal:
         node = self.queues.get(queue)
         return QueueRefusal("the queue does not exist" if node is None else f"queue {queue} is {node.settings.state}")
 

@@ -107,29 +107,29 @@ class SchedulingSession:
         return found
 
     def valid(self, job: GangJob) -> QueueRefusal | None:
-        return _first(plugin.job_valid(job) for plugin in self._answering("jobValid"))
+        return _first(plugin.job_valid(job) for plugin in self._plugins_for("jobValid"))
 
     def overused(self, queue: str) -> QueueRefusal | None:
-        return _first(plugin.overused(queue) for plugin in self._answering("overused"))
+        return _first(plugin.overused(queue) for plugin in self._plugins_for("overused"))
 
     def allocatable(self, queue: str, task: Task) -> QueueRefusal | None:
-        return _first(plugin.allocatable(queue, task) for plugin in self._answering("allocatable"))
+        return _first(plugin.allocatable(queue, task) for plugin in self._plugins_for("allocatable"))
 
     def preemptive(self, queue: str, task: Task) -> QueueRefusal | None:
-        return _first(plugin.preemptive(queue, task) for plugin in self._answering("preemptive"))
+        return _first(plugin.preemptive(queue, task) for plugin in self._plugins_for("preemptive"))
 
     def fits_afterwards(self, queue: str, task: Task) -> QueueRefusal | None:
-        return _first(plugin.fits_afterwards(queue, task) for plugin in self._answering("fitsAfterwards"))
+        return _first(plugin.fits_afterwards(queue, task) for plugin in self._plugins_for("fitsAfterwards"))
 
     def misplaced(self, task: Task, room: Room) -> QueueRefusal | None:
-        return _first(plugin.predicate(task, room) for plugin in self._answering("predicate"))
+        return _first(plugin.predicate(task, room) for plugin in self._plugins_for("predicate"))
 
     def preferred(self, task: Task, rooms: Iterable[Room]) -> Room | None:
         """The node with the highest score, the first of equal ones.
 
         Without a plugin that scores nodes, the first node.
         """
-        plugins = [*self._answering("nodeOrder")]
+        plugins = [*self._plugins_for("nodeOrder")]
         if not plugins:
             return next(iter(rooms), None)
         return max(rooms, key=lambda room: sum(plugin.node_order(task, room) for plugin in plugins), default=None)
@@ -141,7 +141,7 @@ class SchedulingSession:
     def entered(self, job: GangJob) -> None:
         """Move the PodGroup into its queue, and let plugins reserve its minimum."""
         self.moved_to(job, "Inqueue")
-        for plugin in self._answering("jobEnqueued"):
+        for plugin in self._plugins_for("jobEnqueued"):
             plugin.job_enqueued(job)
 
     def starves(self, job: GangJob) -> bool:
@@ -241,7 +241,7 @@ class SchedulingSession:
         for plugin in self.plugins():
             (plugin.deallocated if gone else plugin.allocated)(task)
 
-    def _answering(self, question: str) -> Iterator[Plugin]:
+    def _plugins_for(self, question: str) -> Iterator[Plugin]:
         return (plugin for tier in self.asks(question) for plugin in tier)
 
     def plugins(self) -> Iterator[Plugin]:

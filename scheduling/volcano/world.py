@@ -68,14 +68,14 @@ class SessionWorld:
             queues.put(queue)
         if before is None:
             self._count_in(queue.name, 1)
-        self._unsettle()
+        self._retry_all()
 
     def drop_queue(self, name: str) -> None:
         """Remove the queue. Its PodGroups stay, but no session serves them. Raises KeyError if it does not exist."""
         self._count_in(name, -1)
         for queues in self._forms:
             queues.drop(name)
-        self._unsettle()
+        self._retry_all()
 
     def put_machine(self, machine: Machine) -> None:
         before = self._rooms.get(machine.name)
@@ -89,12 +89,12 @@ class SessionWorld:
             room.put(task)
         self._rooms[machine.name] = room
         self._in_order = self._in_order and before is not None
-        self._unsettle()
+        self._retry_all()
 
     def drop_machine(self, name: str) -> None:
         """Remove the node. Its pods stay. Raises KeyError if it does not exist."""
         self._resize(self._rooms.pop(name).machine.allocatable, -1)
-        self._unsettle()
+        self._retry_all()
 
     # --- work
 
@@ -124,7 +124,7 @@ class SessionWorld:
         self.tasks[task.name] = task
         if before is not None and before.group != task.group:
             self._leave_group(before)
-        self._stand(before, task)
+        self._move_pod(before, task)
         self._members.setdefault(task.group, {})[task.name] = task
         if (job := self.jobs.get(task.group)) is not None:
             job.put(task)
@@ -133,7 +133,7 @@ class SessionWorld:
     def drop_task(self, name: str) -> None:
         """Remove the task. Raises KeyError if it does not exist."""
         task = self.tasks.pop(name)
-        self._stand(task, None)
+        self._move_pod(task, None)
         self._leave_group(task)
 
     # --- questions of sessions
@@ -175,7 +175,7 @@ class SessionWorld:
         for queues in self._forms:
             queues.resize(more, times)
 
-    def _unsettle(self) -> None:
+    def _retry_all(self) -> None:
         """Try everything again: with queues or nodes, also limits, order and room have changed."""
         self.moved = True
         self._misplaced = None
@@ -233,7 +233,7 @@ class SessionWorld:
             job.drop(task.name)
             self._recount(job)
 
-    def _stand(self, before: Task | None, after: Task | None) -> None:
+    def _move_pod(self, before: Task | None, after: Task | None) -> None:
         """Move the pod between nodes: from where it was `before` to where it is `after`."""
         was, now = _room_of(before), _room_of(after)
         if before is not None and was:

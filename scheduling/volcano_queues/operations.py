@@ -22,6 +22,8 @@ LONGEST = 200_000
 
 
 class OperationKind(StrEnum):
+    """The kind of an operation. BACK: a move is undone."""
+
     PAUSE = "pause"
     PAUSED = "paused"
     RESUME = "resume"
@@ -57,18 +59,22 @@ class QueueOperation:
         return json.dumps({key: value for key, value in found.items() if value or key == "open"})
 
     @property
-    def rests(self) -> bool:
-        """Whether no step is left until a user requests the next operation."""
+    def is_paused(self) -> bool:
+        """Whether the queue is paused, so that no step is left until a user requests the next operation."""
         return self.kind is OperationKind.PAUSED
 
 
 @dataclass(frozen=True, slots=True)
 class Close:
+    """Close the queue."""
+
     queue: str
 
 
 @dataclass(frozen=True, slots=True)
 class Open:
+    """Open the queue."""
+
     queue: str
 
 
@@ -81,6 +87,8 @@ class Follow:
 
 @dataclass(frozen=True, slots=True)
 class Reparent:
+    """Move the queue below the parent."""
+
     queue: str
     parent: str
 
@@ -130,7 +138,7 @@ def next_steps(tree: VolcanoQueueTree, name: str, operation: QueueOperation) -> 
     A record affects only its queue and the descendants. So a user who may write one queue cannot change others by it.
     """
     queue = tree.queues.get(name)
-    if queue is None or operation.rests:
+    if queue is None or operation.is_paused:
         return []
     parent = queue.parent or TOP
     below = set(tree.subtree(name))

@@ -59,7 +59,7 @@ def pause(tree: VolcanoQueueTree, name: str) -> OperationPlan:
     if refused := _refused(tree, name, OperationKind.PAUSE, OperationKind.PAUSED):
         return refused
     operation = read_operation(tree.queues[name].operation)
-    if operation is not None and operation.rests:
+    if operation is not None and operation.is_paused:
         return OperationPlan((f"{name} is paused already",))
     operation = operation or QueueOperation(OperationKind.PAUSE, open_below(tree, name))
     if len(operation.text()) > LONGEST:
@@ -145,7 +145,7 @@ def _refused(tree: VolcanoQueueTree, name: str, *going_on: OperationKind, top: b
         return OperationPlan(refusals=(f"{TOP} is always open, and has no parent",))
     operation = read_operation(queue.operation)
     if operation is not None and going_on and operation.kind not in going_on:
-        said = "is paused; resume it first" if operation.rests else f"is being changed: {operation.kind}"
+        said = "is paused; resume it first" if operation.is_paused else f"is being changed: {operation.kind}"
         return OperationPlan(refusals=(f"{name} {said}",))
     return None
 

@@ -88,7 +88,7 @@ class VolcanoQueueTree:
         """Add the amounts, which may be negative, to the sums of the queue itself."""
         change: Sums = Counter(dict(amounts))
         _change(self._own, name, change)
-        self._go_up(name, change)
+        self._add_to_ancestors(name, change)
 
     def sums(self, name: str) -> Sums:
         """The sums over the queue and its descendants."""
@@ -121,15 +121,15 @@ class VolcanoQueueTree:
         broken = bool(self._loop) or parent == name or (parent is not None and name in self.ancestors(parent))
         if before is not None:
             if not broken:
-                self._go_up(before, Counter({key: -amount for key, amount in self.sums(name).items()}))
+                self._add_to_ancestors(before, Counter({key: -amount for key, amount in self.sums(name).items()}))
             self._cut(name, before)
         if parent is not None:
             self._up[name] = parent
             self._below.setdefault(parent, {})[name] = None
             if not broken:
-                self._go_up(parent, self.sums(name))
+                self._add_to_ancestors(parent, self.sums(name))
         if broken:
-            self._count_anew()
+            self._recompute_sums()
 
     def _cut(self, name: str, parent: str) -> None:
         del self._up[name]
@@ -138,12 +138,12 @@ class VolcanoQueueTree:
             del self._below[parent]
         self._touched[parent] = None
 
-    def _go_up(self, name: str, change: Sums) -> None:
+    def _add_to_ancestors(self, name: str, change: Sums) -> None:
         for each in (name, *self.ancestors(name)):
             _change(self._sums, each, change)
             self._touched[each] = None
 
-    def _count_anew(self) -> None:
+    def _recompute_sums(self) -> None:
         """Find the queues on cycles, and compute all sums again.
 
         This is rare, and simpler than to undo single changes.
@@ -151,7 +151,7 @@ class VolcanoQueueTree:
         self._loop = _on_cycle(self._up)
         self._sums = {}
         for name, own in self._own.items():
-            self._go_up(name, own)
+            self._add_to_ancestors(name, own)
         self._touched.update(dict.fromkeys(self.queues))
 
 

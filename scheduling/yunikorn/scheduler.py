@@ -69,7 +69,7 @@ class Scheduler:
 
     def add(self, application: Application, ask: Ask) -> None:
         """Add a waiting Pod."""
-        self._own(application, ask)
+        self._add_owner(application, ask)
         if application.gang and application.placeholders is None:
             application.kept[ask.key] = ask
         else:
@@ -77,7 +77,7 @@ class Scheduler:
 
     def add_running(self, application: Application, ask: Ask) -> None:
         """Add a running Pod. It counts even if it does not fit."""
-        self._own(application, ask)
+        self._add_owner(application, ask)
         self._start(application)
         application.leaf.hold(ask.amounts)
         self._hold(application, ask)
@@ -94,7 +94,7 @@ class Scheduler:
         application.leaf.hold(ask.amounts)
         self._hold(application, ask)
 
-    def _own(self, application: Application, ask: Ask) -> None:
+    def _add_owner(self, application: Application, ask: Ask) -> None:
         self.owners[ask.key] = application
         application.pods += 1
         if application.first is None:
@@ -172,12 +172,12 @@ class Scheduler:
                 yield found
 
     def _first(self, leaf: YuniKornQueue) -> tuple[Application, Ask] | None:
-        for application, ask in self._tried(leaf):
+        for application, ask in self._fitting_asks(leaf):
             if not any(True for _ in self.limits.lacks(application, ask.amounts)):
                 return application, ask
         return None
 
-    def _tried(self, leaf: YuniKornQueue) -> Iterator[tuple[Application, Ask]]:
+    def _fitting_asks(self, leaf: YuniKornQueue) -> Iterator[tuple[Application, Ask]]:
         """Yield the asks that fit into the queues, in order. Limits of users are not checked."""
         work, path = self._leaves[leaf], list(leaf.up())
         misfits: set[AskShape] = set()

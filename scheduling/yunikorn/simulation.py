@@ -74,6 +74,8 @@ class PodPreempted:
 
 @dataclass(frozen=True, slots=True)
 class ApplicationEnded:
+    """A Pod of an application ended. `key`: of the Pod."""
+
     at: int
     key: str
 

@@ -23,6 +23,8 @@ _Key = tuple[str, str, str]
 
 @dataclass(slots=True)
 class _Use:
+    """The usage under one limit. `running`: the number of running applications."""
+
     allocated: YuniKornAmounts = field(default_factory=dict)
     running: int = 0
 

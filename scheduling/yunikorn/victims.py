@@ -21,6 +21,8 @@ from scheduling.yunikorn.queue import YuniKornQueue
 
 
 class Victim(NamedTuple):
+    """A Pod to preempt, with its application."""
+
     application: Application
     ask: Ask
 

@@ -124,7 +124,7 @@ class GatedGang:
                 del self._waiting[pod.need]
         _count(self._waits, pod.role, times)
         self._outdated[pod.need] = None
-        self._renewed = self._renewed or self._matters(place)
+        self._renewed = self._renewed or self._is_in_joint_start(place)
 
     def passes(self, pod: VolcanoGatedPod, together: Together, times: int = 1) -> None:
         """Count a Pod that has passed or may pass, `together` with others; with `times` -1, stop counting it."""
@@ -160,11 +160,11 @@ class GatedGang:
         members = max(sum(roles.values()), self._needed() - self._passed.total())
         if any(self._waits[role] < missing for role, missing in roles.items()) or self._waits.total() < members:
             return None
-        return _added(self._first(roles, members))
+        return _sum_of_needs(self._first(roles, members))
 
     def changes(self) -> tuple[list[PodBatch], list[PodBatch]]:
         """The batches that were removed since the last call, and the new ones."""
-        stage = self._now()
+        stage = self._current_stage()
         if stage is None or stage != self._stage or (stage.together and self._renewed):
             gone, self.batches = [*self.batches.values()], {}
             new = [*self._batches(stage)] if stage is not None else []
@@ -176,7 +176,7 @@ class GatedGang:
         self._stage, self._outdated, self._renewed = stage, {}, False
         return gone, new
 
-    def _now(self) -> _Stage | None:
+    def _current_stage(self) -> _Stage | None:
         """The current stage; None if no Pod may pass, whatever the quota."""
         group = self.group
         if group is None or not self._waiting or self.missing_members():
@@ -217,7 +217,7 @@ class GatedGang:
         chosen = self._first(self._roles, self._needed())
         places = [place for place, _ in chosen]
         self._last = places[-1]
-        batch = self._batch(stage, _added(chosen), places)
+        batch = self._batch(stage, _sum_of_needs(chosen), places)
         return batch._replace(together=Together(self._needed(), max(place.created for place in places)))
 
     def _first(self, roles: Mapping[str, int], members: int) -> list[tuple[_Place, Need]]:
@@ -248,12 +248,12 @@ class GatedGang:
         reclaims = stage.starves and all(place.reclaims for place in places)
         return PodBatch(_order(stage, places[0]), stage.queue, self.name, need, keys, reclaims=reclaims)
 
-    def _matters(self, place: _Place) -> bool:
+    def _is_in_joint_start(self, place: _Place) -> bool:
         """Whether the Pod sorts among the Pods that pass together."""
         return self._last is None or place <= self._last
 
 
-def _added(chosen: list[tuple[_Place, Need]]) -> Need:
+def _sum_of_needs(chosen: list[tuple[_Place, Need]]) -> Need:
     """The sum of the needs of these Pods."""
     amounts: dict[str, int] = {}
     for _, need in chosen:

@@ -123,14 +123,14 @@ class GateQueues:
             if need.claims and here.settings.devices:
                 message = f"limits {', '.join(sorted(here.settings.devices))}, and claims of devices are not counted"
                 return PodWait(DEVICES, here.name, message)
-            if lacks := self._lacks(here, need, spared.get(here.name, {})):
+            if lacks := self._shortages(here, need, spared.get(here.name, {})):
                 return PodWait(QUOTA, here.name, lacks=lacks)
         return None
 
     def fits_at(self, name: str, need: Need) -> bool:
         """Whether the need fits within the limit of this queue alone, without its ancestors and descendants."""
         node = self.queues.get(name)
-        return node is None or not self._lacks(node, need)
+        return node is None or not self._shortages(node, need)
 
     def shut(self, name: str) -> PodWait | None:
         """Why nothing may enter the queue, whatever its size; None if the queue is open."""
@@ -139,9 +139,9 @@ class GateQueues:
             return PodWait(NOT_FOUND, name, "does not exist")
         if node.children:
             return PodWait(NOT_A_LEAF, name, "has children; only a queue without children takes work")
-        return next(self._wrongs(node), None)
+        return next(self._faults(node), None)
 
-    def _lacks(self, node: Node, need: Need, spared: Mapping[str, int] = _NOTHING) -> tuple[Shortage, ...]:
+    def _shortages(self, node: Node, need: Need, spared: Mapping[str, int] = _NOTHING) -> tuple[Shortage, ...]:
         limit, used = self.queues.limit(node), node.amounts(ALLOCATED)
         if kept := self.reserved.get(node.name):
             used = total(used, kept)
@@ -149,7 +149,7 @@ class GateQueues:
             used = {key: amount - spared.get(key, 0) for key, amount in used.items()}
         return (*shortages(node.name, used, dict(need.amounts), limit, self.queues.unnamed),)
 
-    def _wrongs(self, node: Node) -> Iterator[PodWait]:
+    def _faults(self, node: Node) -> Iterator[PodWait]:
         for here in node.up():
             if flaw := self._flaws.get(here.name):
                 yield PodWait(UNREADABLE, here.name, f"cannot be read: {flaw}")

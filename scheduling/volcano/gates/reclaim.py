@@ -121,7 +121,7 @@ class GateReclaim:
             self._changed = True
         self._count(now)
         for leaf, promise in [*self._promises.items()]:
-            if promise.until <= now or not self._is_current(promise.batch) or self._is_vain(leaf, promise.batch):
+            if promise.until <= now or not self._is_current(promise.batch) or self._can_never_fit(leaf, promise.batch):
                 self._drop(leaf)
                 self._count(now)
         self._reserve()
@@ -131,12 +131,12 @@ class GateReclaim:
         for leaf, promise in [*self._promises.items()]:
             if not self._is_current(promise.batch):
                 continue
-            self._take_back(leaf, promise.batch)
+            self._remove_promised(leaf, promise.batch)
             if self._queues.refusal(leaf, promise.batch.need) is None:
                 del self._promises[leaf]
                 yield promise.batch
             else:
-                self._put_back(leaf, promise.batch)
+                self._add_promised(leaf, promise.batch)
 
     def choose(self, batches: Iterable[PodBatch], now: int) -> None:
         """Choose victims for the waiting batches. A queue has at most one promise at a time."""
@@ -191,7 +191,7 @@ class GateReclaim:
 
     def _promise(self, batch: PodBatch, units: list[Unit], now: int) -> None:
         self._promises[batch.queue] = _Promise(batch, now + PATIENCE)
-        self._put_back(batch.queue, batch)
+        self._add_promised(batch.queue, batch)
         for pod in (pod for unit in units for pod in unit):
             self.victims[pod.key] = batch.group
             self._leaving[pod.key] = now + PATIENCE
@@ -226,11 +226,11 @@ class GateReclaim:
         for here in self._queues.counting(queue).up():
             add_to(self._balance.setdefault(here.name, {}), dict(need.amounts), times)
 
-    def _take_back(self, leaf: str, batch: PodBatch) -> None:
+    def _remove_promised(self, leaf: str, batch: PodBatch) -> None:
         self._add(leaf, batch.need, -1)
         self._reserve_on(leaf)
 
-    def _put_back(self, leaf: str, batch: PodBatch) -> None:
+    def _add_promised(self, leaf: str, batch: PodBatch) -> None:
         self._add(leaf, batch.need, 1)
         self._reserve_on(leaf)
 
@@ -250,7 +250,7 @@ class GateReclaim:
 
     # --- victims
 
-    def _is_vain(self, leaf: str, batch: PodBatch) -> bool:
+    def _can_never_fit(self, leaf: str, batch: PodBatch) -> bool:
         """Whether the batch does not fit even after all leaving Pods have ended."""
         self._add(leaf, batch.need, -1)
         excess = _Search(self._queues, self._balance, batch).excess

@@ -20,12 +20,12 @@ def broken_sum(queues: QueueAccounts, *, root_from_nodes: bool) -> tuple[str, st
     queues.
     """
     for node in sorted(queues, key=lambda each: each.name):
-        for message in _wrongs(node, root_from_nodes):
+        for message in _faults(node, root_from_nodes):
             return node.name, message
     return None
 
 
-def _wrongs(node: Node, root_from_nodes: bool) -> Iterator[str]:
+def _faults(node: Node, root_from_nodes: bool) -> Iterator[str]:
     children = [node.children[name] for name in sorted(node.children)]
     if node.name != ROOT:
         for verb, held, promised in (

@@ -82,10 +82,10 @@ class VolcanoIntake:
             by_kind.setdefault(group_kind(manifest), []).append(manifest)
         for kind in (*_SURROUNDINGS, *_WORK):
             for manifest in by_kind.get(kind, ()):
-                self._take(kind, manifest, now)
-        self._room_for_all()
+                self._put_one(kind, manifest, now)
+        self._put_artificial_node()
 
-    def _take(self, kind: GroupKind, manifest: Manifest, now: int) -> None:
+    def _put_one(self, kind: GroupKind, manifest: Manifest, now: int) -> None:
         match kind:
             case _ if kind == PRIORITY_CLASS:
                 self._classes |= read_priorities([manifest])
@@ -111,7 +111,7 @@ class VolcanoIntake:
 
     def _put_queue(self, queue: VolcanoQueueSettings) -> None:
         for amounts in (queue.capability or {}, queue.deserved, queue.guarantee):
-            self._saw(amounts)
+            self._note_resources(amounts)
         self.world.put_queue(queue)
 
     def _put_node(self, machine: Machine) -> None:
@@ -120,11 +120,11 @@ class VolcanoIntake:
         self._nodes = True
         self.world.put_machine(machine)
 
-    def _saw(self, amounts: Amounts) -> None:
+    def _note_resources(self, amounts: Amounts) -> None:
         for resource in amounts:
             self._resources.setdefault(resource, _ENOUGH)
 
-    def _room_for_all(self) -> None:
+    def _put_artificial_node(self) -> None:
         if not self._nodes:
             self.world.put_machine(Machine(ANY_NODE, dict(self._resources)))
 
@@ -143,7 +143,7 @@ class VolcanoIntake:
         if group.queue == DEFAULT:
             group = replace(group, queue=self._namespaces.get(parted(group.name)[0]) or DEFAULT)
         known = self.world.jobs.get(group.name)
-        self._saw(group.minimum or {})
+        self._note_resources(group.minimum or {})
         phase = known.group.phase if known is not None else group.phase
         created = known.group.created if known is not None else group.created or now
         self.world.put_group(replace(group, phase=phase, created=created))
@@ -194,7 +194,7 @@ class VolcanoIntake:
             if known is not None:
                 self.world.drop_task(task.name)
             return
-        self._saw(task.request)
+        self._note_resources(task.request)
         if task.node and not self._nodes:
             task = replace(task, node=ANY_NODE)
         if task.status is Status.ALLOCATED:

@@ -127,8 +127,8 @@ class YuniKornGatekeeper:
     def refresh(self) -> None:
         """Update the scheduler for what was observed, without a decision. Questions need no more."""
         if self.queues.renewed():
-            self._start_anew()
-        self._take_in()
+            self._reset()
+        self._apply_changes()
 
     def decide(self, now: int) -> list[str]:
         """Decide which Pods may pass, and return those that are new since the last call. `now`: in nanoseconds."""
@@ -197,13 +197,13 @@ class YuniKornGatekeeper:
     def _scheduler(self) -> Scheduler:
         return Scheduler(ApplicationTree(self.queues.partition), preempts=False)
 
-    def _start_anew(self) -> None:
+    def _reset(self) -> None:
         self.scheduler = self._scheduler()
         for each in (self._entered, self._members, self._sharing, self._barred, self._refused, self._gangs):
             each.clear()
         self._dirty = dict.fromkeys(self._pods)
 
-    def _take_in(self) -> None:
+    def _apply_changes(self) -> None:
         """Take all changed Pods out of the scheduler, and enter them in their current state: running first, by age.
 
         Unchanged Pods leave and enter too if their Namespace has changed, or if their decision is to be made again.
@@ -318,7 +318,7 @@ class YuniKornGatekeeper:
         if runs:
             self.scheduler.add_running(application, pod.ask)
             self._gangs[name] = None
-        elif (barred := self._bars(pod, application.leaf)) is not None:
+        elif (barred := self._why_barred(pod, application.leaf)) is not None:
             self._barred[pod.key] = barred
         else:
             self.scheduler.add(application, pod.ask)
@@ -339,7 +339,7 @@ class YuniKornGatekeeper:
         queue, user, groups = pod.whose
         return Submission(queue, user, groups, self.spaces.tags(pod.namespace))
 
-    def _bars(self, pod: YuniKornGatedPod, leaf: YuniKornQueue | None) -> ApplicationRefusal | None:
+    def _why_barred(self, pod: YuniKornGatedPod, leaf: YuniKornQueue | None) -> ApplicationRefusal | None:
         """Why no new Pod of the Namespace passes. Annotations do not matter in a queue that queues.yaml declares."""
         if self.queues.fault:
             return ApplicationRefusal(UNREADABLE_QUEUES, f"queues.yaml cannot be used: {self.queues.fault}")
@@ -357,7 +357,7 @@ class YuniKornGatekeeper:
         else:
             placement = tree.place(submission)
             known = tree.queues.get(placement.queue.lower()) if placement.queue else None
-            if not runs and (barred := self._bars(pod, known)) is not None:
+            if not runs and (barred := self._why_barred(pod, known)) is not None:
                 return barred
             if not placement.queue:
                 return ApplicationRefusal(REJECTED, "; ".join((placement.reason, *placement.passed)))

@@ -1,7 +1,7 @@
 """The engine runs cycles, and counts its decisions until the watched objects have them.
 
     world = World(); world.put_queue(...); world.put_workload(...); ...
-    decisions = Engine(world).step(now)
+    decisions = AdmissionEngine(world).step(now)
 
 One step is one cycle. Repeat it until a step returns no decisions.
 """
@@ -52,15 +52,15 @@ class AdmissionEngine:
             return []
         self.cycles += 1
         decided = run(world, heads, self.cycles, self._known)
-        decisions = [*self._entered(decided, now)]
+        decisions = [*self._apply_all(decided, now)]
         entries = [entry for entry, _ in decided[: len(decisions)]]
-        if all(_would_end_the_same(entry, decision) for entry, decision in zip(entries, decisions, strict=True)):
+        if all(_would_repeat(entry, decision) for entry, decision in zip(entries, decisions, strict=True)):
             for decision in decisions:
                 if isinstance(decision, Wait):
                     world.queues.exhaust(decision.queue)
         return decisions
 
-    def _entered(self, decided: list[tuple[PendingEntry, Decision]], now: int) -> Iterator[Decision]:
+    def _apply_all(self, decided: list[tuple[PendingEntry, Decision]], now: int) -> Iterator[Decision]:
         """Apply the decisions one after the other, up to one that is held back."""
         for done, (entry, decision) in enumerate(decided, start=1):
             block = self._block_admission
@@ -70,14 +70,14 @@ class AdmissionEngine:
                 self.world.record_attempt(entry, held)
                 yield held
                 return
-            yield self._enter(entry, decision, now)
+            yield self._apply(entry, decision, now)
 
     def _reserve(self, decision: Reserve) -> Reserve:
         used = total_usage(decision.assignment.pod_sets)
         self.world.assume(decision.workload, self.world.state.queues[decision.queue], used, decision.places)
         return decision
 
-    def _enter(self, entry: PendingEntry, decision: Decision, now: int) -> Decision:
+    def _apply(self, entry: PendingEntry, decision: Decision, now: int) -> Decision:
         world = self.world
         if isinstance(decision, Reserve):
             return self._reserve(decision)
@@ -100,7 +100,7 @@ class AdmissionEngine:
         return requeued
 
 
-def _would_end_the_same(entry: PendingEntry, decision: Decision) -> bool:
+def _would_repeat(entry: PendingEntry, decision: Decision) -> bool:
     """Whether the next cycle would decide the same: the head lost to another one, or stays and reserves capacity."""
     if not isinstance(decision, Wait) or (entry.progress is not None and entry.progress.pending):
         return False

@@ -44,7 +44,7 @@ class StillInUse:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Workloads are named by their key, `namespace/name`.
+    """The effect on workloads, which are named by their key, `namespace/name`.
 
     before, after: the quotas of all nodes.
     over, at_risk: at the moment of the change, before any preemption.

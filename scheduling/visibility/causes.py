@@ -79,15 +79,17 @@ def remark(message: str) -> str:
 def cause_at_local_queue(world: World, workload: Workload, why: Explanation) -> WaitingCause:
     """The cause of a workload that is in no ClusterQueue, although its LocalQueue exists."""
     local = world.queues.local_queues[workload.local_queue]
-    door = f"LocalQueue {workload.local_queue}"
+    local_queue = f"LocalQueue {workload.local_queue}"
     if why.reason == ADMISSION_GATED:
         step = f"it is queued once the gate is removed from its annotation {GATED_BY}"
-        return WaitingCause((f"Waiting at {door}: {why.message}", step), (why.message,))
+        return WaitingCause((f"Waiting at {local_queue}: {why.message}", step), (why.message,))
     if local.stopped:
         resumed = f"have it resumed (quotree resume localqueue {local.name} -n {local.namespace})"
-        return WaitingCause((f"{door} is stopped and admits nothing",), (local.stopped,), administrator=(resumed,))
-    text = f"{door} leads to ClusterQueue {local.cluster_queue}, which does not exist"
-    created = f"have ClusterQueue {local.cluster_queue} created, or another one named in {door}"
+        return WaitingCause(
+            (f"{local_queue} is stopped and admits nothing",), (local.stopped,), administrator=(resumed,)
+        )
+    text = f"{local_queue} leads to ClusterQueue {local.cluster_queue}, which does not exist"
+    created = f"have ClusterQueue {local.cluster_queue} created, or another one named in {local_queue}"
     return WaitingCause((text,), (text,), administrator=(created,), stuck=True)
 
 
@@ -134,9 +136,9 @@ def _suspended(world: World, why: Explanation) -> WaitingCause:
     ready = world.can_admit(why.queue)
     faults = ready.message.removeprefix(CANNOT_ADMIT).lstrip(":; ").removesuffix(".")
     halted = "is stopped and admits nothing" if faults == IS_STOPPED else f"admits nothing: {faults}"
-    mended = _FIXES.get(ready.reason, "have its AdmissionChecks changed").format(queue=why.queue)
+    fix = _FIXES.get(ready.reason, "have its AdmissionChecks changed").format(queue=why.queue)
     text = f"ClusterQueue {why.queue} {halted}"
-    return WaitingCause((text,), (text,), administrator=(mended,))
+    return WaitingCause((text,), (text,), administrator=(fix,))
 
 
 def _misconfigured(world: World, workload: Workload, why: Explanation) -> WaitingCause:

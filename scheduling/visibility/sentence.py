@@ -88,15 +88,15 @@ def sentence(world: World, found: WaitingWorkload, moment: Callable[[int], objec
         return _deactivated(workload)
     if missing := missing_queue(world, workload):
         return Sentence.plain(missing[0].upper() + missing[1:], missing, stuck=True)
-    why, door = found.explanation, f"LocalQueue {workload.local_queue}"
+    why, local_queue = found.explanation, f"LocalQueue {workload.local_queue}"
     cause = (
         cause_at_cluster_queue(world, workload, found, why, moment)
         if why.queue
         else cause_at_local_queue(world, workload, why)
     )
-    where = f"Waiting in ClusterQueue {why.queue} ({door}): " if why.queue else ""
+    where = f"Waiting in ClusterQueue {why.queue} ({local_queue}): " if why.queue else ""
     return Sentence(
-        lambda: f"{where}{_text(world, workload, cause)}", (why.queue, door, *cause.gist), stuck=cause.stuck
+        lambda: f"{where}{_text(world, workload, cause)}", (why.queue, local_queue, *cause.gist), stuck=cause.stuck
     )
 
 

@@ -57,7 +57,7 @@ def children_of(queues: Iterable[Manifest], name: str) -> list[Manifest]:
 
 
 def drawn(queues: Iterable[Manifest], top: str = ROOT.name) -> Iterator[str]:
-    """A line for each queue of the subtree, with its state. A cycle is drawn once."""
+    """Yield a line for each queue of the subtree, with its state. A cycle is drawn once."""
     below: dict[str, list[Manifest]] = {}
     states: dict[str, str] = {}
     for queue in sorted(queues, key=_name):
@@ -76,7 +76,7 @@ def drawn(queues: Iterable[Manifest], top: str = ROOT.name) -> Iterator[str]:
 
 
 def counts_by_queue(pod_groups: Iterable[Manifest]) -> dict[str, Counter[str]]:
-    """How many PodGroups each queue has in each phase."""
+    """The number of PodGroups by queue and phase."""
     counts: dict[str, Counter[str]] = {}
     for pod_group in pod_groups:
         queue = text(mapping(pod_group.get("spec")).get("queue")) or ""

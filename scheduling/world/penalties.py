@@ -50,7 +50,7 @@ def settle(consumption: Consumption, workload: Workload, queue: ClusterQueueStat
         return
     before = sampled(consumption, queue, workload.local_queue)
     assumed = queue.reservations.get(workload.key)
-    if anchored and assumed is not None:  # it used nothing until now
+    if anchored and assumed is not None:  # its own usage only counts from now on
         for pair, amount in assumed.usage.items():
             before[pair.resource] -= in_units(pair.resource, amount)
     consumption.settle_penalty(workload.local_queue, workload.key, before, now)

@@ -142,7 +142,7 @@ class DomainSearch:
             single = self._single(ordered)
             if single is not None:
                 return [single]
-            if self.required and self.least_free:  # a Workload can also be unconstrained; Kueue then counts pods
+            if self.required and self.least_free:  # the request is unconstrained, too; Kueue then counts pods
                 return DomainShortage(self.counts.pods[ordered[-1]], level)
             if self.required:
                 return self._other_score(ordered) or DomainShortage(self.counts.slices[ordered[0]], level)

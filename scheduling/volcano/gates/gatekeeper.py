@@ -136,7 +136,7 @@ class VolcanoGatekeeper:
                 self.reclaim.changed()
 
     def forget_decision(self, key: str) -> None:
-        """Forget an unstored decision about the Pod, because writing it failed. The Pod is decided again."""
+        """Forget an unstored decision about the Pod, for example after a failed write. The Pod is decided again."""
         if self.granted.pop(key, None) is not None:
             self._recount(key)
         pod = self._pods.get(key)

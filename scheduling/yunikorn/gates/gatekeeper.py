@@ -107,7 +107,7 @@ class YuniKornGatekeeper:
             self._stale[name] = None
 
     def forget_decision(self, key: str) -> None:
-        """Forget an unstored decision about the Pod, because writing it failed. The Pod is decided again."""
+        """Forget an unstored decision about the Pod, for example after a failed write. The Pod is decided again."""
         pod = self._pods.get(key)
         if pod is not None and pod.gated and key in self.granted:
             self._to_redecide[key] = None
@@ -327,7 +327,7 @@ class YuniKornGatekeeper:
             self._enter_all([self._entered[key] for key in self._members[name] if key not in self.scheduler.owners])
 
     def _grant_held(self, application: Application, keys: Iterable[str]) -> None:
-        """Grant the Pods that took the place of a placeholder, of these keys."""
+        """Grant those of these Pods that took the place of a placeholder."""
         for key in [*keys]:
             found = self._entered.get(key)
             if found is not None and key in application.allocations and found.gated:

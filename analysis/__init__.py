@@ -1,1 +1,1 @@
-"""What the command line and the dashboard ask: what the rules say of a change, and what it does."""
+"""The answers that the command line and the dashboard share: the findings for a change, and its effect."""

@@ -14,11 +14,14 @@ from policies.model.objects import KubeObject
 
 @dataclass(frozen=True, slots=True)
 class ChangeSet:
-    """`cluster` is what a cluster holds, with the manifests of the applied objects; empty without one.
+    """A change between two states.
 
-    `before` are the files as they were, those of --against too; `applied` are the files of the change that differ from
-    them. `deleted` are in the cluster or in `before`, and are removed. `was` says for the head line what the change is
-    compared with.
+    was: the state before the change, in words for the head line.
+    against: the name of that state.
+    cluster: the objects of a cluster, with the manifests of the applied ones; empty without a cluster.
+    before: the files before the change, including those of --against.
+    applied: the files of the change that differ from `before`.
+    deleted: the objects of the cluster or of `before` that are removed.
     """
 
     was: str
@@ -33,6 +36,6 @@ class ChangeSet:
         return self.before.unreadable + self.applied.unreadable
 
     def existing(self) -> Iterator[KubeObject]:
-        """All that is there before the change; an object of the files replaces that of the cluster."""
+        """Yield all objects before the change. Objects of files replace those of the cluster."""
         yield from (each for each in self.cluster.world.objects() if each.ref not in self.before.objects)
         yield from (placed.obj for placed in self.before.objects.values())

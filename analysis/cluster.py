@@ -20,26 +20,26 @@ from reconciler.objects.watched import WATCHED_KINDS
 _OF_VOLCANO = f"spec.schedulerName={VOLCANO_SCHEDULER},status.phase!=Succeeded,status.phase!=Failed"
 
 Keep = Callable[[Ref, Manifest], None]
-"""Gets each object, and keeps the parts that it needs."""
+"""A function that is called with each object, to keep the parts that the caller needs."""
 
 
 def followed(cluster: ClusterClient, following: Iterable[WatchSource], keep: Keep) -> Forest:
-    """All objects of these kinds, as they are now; `keep` is shown each manifest. Raises ClusterError."""
+    """Read all objects of these kinds once. `keep`: called with each manifest. Raises ClusterError."""
     return read_all(cluster, [_noticed(source, keep) for source in following])
 
 
 def read_kinds(yunikorn: YuniKornSettings | None = None) -> list[WatchSource]:
-    """All kinds of a cluster that rules or decisions read, and the Pods of Volcano."""
+    """The kinds that rules or decisions read, and the Pods of Volcano."""
     followed = [*sources(yunikorn), NODES_ONCE]
     kinds = {source.kind for source in followed}
     watched = [(GroupKind(each.resource.group, each.kind), each.resource) for each in WATCHED_KINDS]
-    if POD in kinds:  # else the snapshot would seem to have all Pods of YuniKorn
+    if POD in kinds:  # otherwise the snapshot would seem to have all Pods of YuniKorn
         followed.append(WatchSource(POD, (PODS,), where=_OF_VOLCANO))
     return followed + [WatchSource(kind, (resource,)) for kind, resource in watched if kind not in kinds]
 
 
 def _noticed(source: WatchSource, keep: Keep) -> WatchSource:
-    """The source; it passes each manifest to `keep`, so that the cluster is read once."""
+    """The source, which also passes each manifest to `keep`, so that the cluster is read only once."""
     trim, namespaced = source.trim, source.versions[0].namespaced
 
     def note(manifest: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a change is compared with: nothing, the files of a folder, a snapshot, or a cluster as it is now."""
+"""The state with which a change is compared: nothing, the files of a folder, a snapshot, or a cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from policies.model.objects import Ref
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """A commit, what the user called it, and when it was made."""
+    """A commit. `name`: as the user wrote it. `committed`: when it was made."""
 
     name: str
     commit: str
@@ -24,10 +24,14 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The world before the change; `unreadable` are the parts that could not be read.
+    """The state before the change.
 
-    `manifests` are those of the world where it is made of files; else those of the objects that were asked for.
-    `as_of` is when the world was so; None for what is read now. `cluster` names the one that a snapshot was taken of.
+    against: its name.
+    world: its objects.
+    unreadable: the parts that could not be read.
+    manifests: all manifests if the state consists of files; else those of the requested objects.
+    as_of: the time of a snapshot; None for a state that is read now.
+    cluster: the cluster of a snapshot.
     """
 
     against: ContextName

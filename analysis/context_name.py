@@ -1,4 +1,4 @@
-"""The name of the state that a change is compared with. `analysis.context` reads it, and takes longer to load."""
+"""The name of the state with which a change is compared. It is separate from `analysis.context`, which loads slowly."""
 
 from __future__ import annotations
 
@@ -7,18 +7,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ContextName:
-    """`kind` is nothing, files, snapshot or cluster. `name` is a folder, a file or a kubeconfig context, or empty."""
+    """The name of a state.
+
+    kind: nothing, files, snapshot or cluster.
+    name: a folder, a file or a kubeconfig context; may be empty.
+    """
 
     kind: str = "nothing"
     name: str = ""
 
     @property
     def of_cluster(self) -> bool:
-        """Whether it is a cluster with its work, as it is now or in a snapshot."""
+        """Whether it is a cluster with its workloads: the current one, or a snapshot."""
         return self.kind in ("cluster", "snapshot")
 
     def __str__(self) -> str:
-        """For the head line of a report: judged against ..."""
+        """The name as in the head line of a report, after "judged against"."""
         if self.kind == "nothing":
             return "nothing but the given files"
         if self.kind == "snapshot":

@@ -1,4 +1,4 @@
-"""Manifests of a text, with the place of every field."""
+"""Reads the manifests of a text, with the place of every field."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from policies.text.field_paths import Region, Steps
 from policies.text.positions import BadText, DocumentRoot, Position, TextLines, TextSpan, position
 
 MAX_SIZE = 64 * 2**20
-"""Bytes of one file. A snapshot of 10 000 queues has about 10 MiB."""
+"""The most bytes of a file. A snapshot of 10 000 queues has about 10 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace:
-    """Lines and columns are counted from 1. `overlay` is the kustomization that makes the object of the file, or ""."""
+    """A place in a file. Lines and columns are counted from 1.
+
+    overlay: the kustomization that makes the object from the file; empty if there is none.
+    """
 
     file: str
     line: int
@@ -26,26 +29,29 @@ class SourcePlace:
     overlay: str = field(default="", compare=False)
 
     def __str__(self) -> str:
-        """FILE:LINE:COLUMN. A file whose name begins with `::` gets a `./`: GitHub's runner reads `::` as a command."""
+        """FILE:LINE:COLUMN.
+
+        A name that begins with `::` gets the prefix `./`, since GitHub's runner reads `::` as a command.
+        """
         file = f"./{self.file}" if self.file.lstrip().startswith("::") else self.file
         return f"{file}:{self.line}:{self.column}"
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One manifest: a mapping, and where it was read."""
+    """A manifest, with the text from which it was read."""
 
     manifest: dict[str, Any]
     source: str
-    """The file's tidy path from where the user named it, or the name of standard input."""
+    """The normalized path of the file, or the name of standard input."""
     region: Region = field(repr=False, compare=False)
     overlay: str = ""
 
     def locate(self, field: str) -> Position:
         """Line and column of a field path in Kubernetes' spelling: `spec.groups[0].name`, `metadata.labels[a/b]`.
 
-        That is the place of its value if it is a scalar, else of its key; where the field is absent, of its nearest
-        ancestor; for "" the start of the manifest.
+        It is the position of the value if that is a scalar, else of the key. For an absent field it is the position of
+        its nearest ancestor, and for an empty path the start of the manifest.
         """
         return self.region.locate(field)
 
@@ -56,10 +62,10 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Input that cannot be read or judged; the message says why and, where there is one, the cure.
+    """Input that cannot be read or judged. The message says why and, if there is a fix, what to do.
 
-    `well_formed`: the text itself is sound, but it does not hold manifests. `below`: the file lies in a folder that was
-    named; nobody named the file.
+    well_formed: the text is valid YAML or JSON, but does not contain manifests.
+    below: the file was found in a folder that the user named.
     """
 
     place: SourcePlace
@@ -72,12 +78,12 @@ class Unreadable:
 
 
 def is_object(manifest: Mapping[str, Any]) -> bool:
-    """Whether it has a kind or a version; without either it is a file of another program."""
+    """Whether it has a kind or an apiVersion. Without both it is a file of another program."""
     return text_of(manifest.get("kind")) is not None or text_of(manifest.get("apiVersion")) is not None
 
 
 def parse(source: str, data: bytes) -> Iterator[Document | Unreadable]:
-    """The manifests of one text, which `source` names in places."""
+    """Yield the manifests of a text. `source`: its name in places."""
     if len(data) > MAX_SIZE:
         yield Unreadable(SourcePlace(source, 1, 1), f"larger than {MAX_SIZE // 2**20} MiB; split it into several files")
         return
@@ -115,10 +121,12 @@ def _documents(
 
 
 def _flattened(source: str, value: Any, region: Region, spans: Sequence[TextSpan]) -> Iterator[Document | Unreadable]:
-    """The manifest; of a List its items, at any depth of Lists."""
+    """Yield the manifest, or the items of a List, also of nested Lists."""
     if not isinstance(value, dict):
         place = SourcePlace(source, *region.locate(""))
-        yield Unreadable(place, f"{_named(value)} stands where a manifest is expected, a mapping", well_formed=True)
+        yield Unreadable(
+            place, f"{_named(value)} is given where a manifest is expected, which is a mapping", well_formed=True
+        )
         return
     if is_queue_config(value):
         manifest, within = as_config_map(region)
@@ -140,7 +148,7 @@ def _flattened(source: str, value: Any, region: Region, spans: Sequence[TextSpan
 
 
 def _typed(item: Any, around: dict[str, Any]) -> Any:
-    """An item of a QueueList may omit its version and kind, as in the API server's answers."""
+    """The item with the apiVersion and kind of its list, if it omits them, as items in API responses do."""
     kind = around["kind"].removesuffix("List")
     if not kind or not isinstance(item, dict):
         return item

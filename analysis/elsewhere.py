@@ -1,4 +1,4 @@
-"""The work of Volcano and YuniKorn that a cluster has, as manifests."""
+"""The manifests of a cluster that concern the work of Volcano and YuniKorn."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 
 @dataclass(frozen=True, slots=True)
 class ManifestsElsewhere:
-    """The objects that decide about it: queues, Nodes and the like, PodGroups and Pods."""
+    """The objects on which decisions depend: queues, Nodes, PodGroups, Pods and so on, by project."""
 
     volcano: tuple[Manifest, ...] = ()
     yunikorn: tuple[Manifest, ...] = ()
 
     def without(self, manifests: Iterable[Manifest]) -> list[Manifest]:
-        """The manifests, except for work that exists already, by itself or as the owner of a PodGroup or a Pod."""
+        """The manifests without work that already exists, or that owns an existing PodGroup or Pod."""
         there = self._work()
         return [each for each in manifests if _key(each) not in there]
 

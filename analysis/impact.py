@@ -1,4 +1,4 @@
-"""Computes the effect of a change set: on quota by the engine and the dialects, on work by the simulation."""
+"""Computes the effect of a change set: on quota by the engine and the dialects, on work by simulations."""
 
 from __future__ import annotations
 
@@ -35,9 +35,13 @@ _NOTHING = ManifestsElsewhere()
 
 @dataclass(frozen=True, slots=True)
 class Impact:
-    """`nodes` are those that differ: of Kueue, then of Volcano and YuniKorn.
+    """The effect of a change.
 
-    `elsewhere` is the effect on work of Volcano and YuniKorn. `quotas` are those of all nodes before and after.
+    nodes: the nodes whose quota changes: of Kueue, then of Volcano and YuniKorn.
+    prediction: the effect on work of Kueue.
+    simulation: the simulation of Kueue after the change.
+    elsewhere: the effect on work of Volcano and YuniKorn.
+    quotas: the quotas of all nodes before and after the change.
     """
 
     change: ChangeSet
@@ -63,7 +67,7 @@ class Impact:
 
 
 def effect_text(node: NodeChange) -> str:
-    """What happens to a node, as the verb of a sentence."""
+    """The effect on a node, as the verb of a sentence."""
     if node.before is None:
         return "is created"
     if node.after is None:
@@ -82,9 +86,10 @@ def impact(
     world: World | None,
     elsewhere: ManifestsElsewhere | None = None,
 ) -> Impact:
-    """Simulate the change and compare. `world` is what decisions read in the cluster; None for files.
+    """Simulate the change and compare the states before and after it.
 
-    `elsewhere`: the work of Volcano and YuniKorn in the cluster.
+    world: the engine's state of the cluster; None for files.
+    elsewhere: the work of Volcano and YuniKorn in the cluster.
     """
     files = SimulatedFiles(configuration, trees=False)
     if world is not None:
@@ -106,9 +111,10 @@ def played(
     others: Iterable[PlayedElsewhere] = (),
     there: ManifestsElsewhere = _NOTHING,
 ) -> Impact:
-    """The impact of the change on a finished simulation, which continues. `others`: those of other projects.
+    """The impact of the change on a settled simulation, which continues.
 
-    `there`: work of theirs in a cluster, which stays as it is there if its manifest is applied again.
+    others: the simulations of Volcano and YuniKorn.
+    there: their work in a cluster. It is not changed if its manifest is applied again.
     """
     manifests, deleted = files.accept(change.applied), [each.ref for each in change.deleted]
     prediction = predict(simulation, manifests, deleted)
@@ -121,12 +127,12 @@ def played(
 
 
 def _beside(kueue: KueueSimulation, files: SimulatedFiles) -> list[PlayedElsewhere]:
-    """The simulations of Volcano's and YuniKorn's queues, at rest before the change."""
+    """The simulations of Volcano's and YuniKorn's queues, settled before the change."""
     return _at_rest(other_simulations(kueue.start, files.configuration), files)
 
 
 def _of_cluster(found: ManifestsElsewhere, files: SimulatedFiles, now: int) -> list[PlayedElsewhere]:
-    """The same for the work of a cluster: as YuniKorn decides, not as it should."""
+    """The same simulations for the work of a cluster, with YuniKorn's own handling of unreadable quota annotations."""
     volcanos, yunikorns = VolcanoSimulation(now), YuniKornSimulation(now, strict=False)
     volcanos.change(found.volcano)
     yunikorns.change(found.yunikorn)
@@ -143,7 +149,7 @@ def _at_rest(others: Iterable[PlayedElsewhere], files: SimulatedFiles) -> list[P
 
 
 def of_cluster(world: World, forest: Forest, settings: SimulationSettings, files: SimulatedFiles) -> KueueSimulation:
-    """A simulation of the cluster, from now on; `settings` are those of `world`."""
+    """A simulation that starts with the current state of the cluster. `settings`: those of `world`."""
     files.forest = forest.knowing(DECLARED)
     return KueueSimulation(settings, time.time_ns(), world)
 

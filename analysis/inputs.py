@@ -1,4 +1,4 @@
-"""The objects that the inputs of a command contain, each with its place."""
+"""The objects in the inputs of a command, each with its place."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """An object that occurs twice in the inputs; `first` is the one that counts."""
+    """An object that occurs twice in the inputs. `first`: the one that counts."""
 
     first: Placed
     second: Placed
@@ -42,7 +42,9 @@ class Repeated:
 class InputObjects:
     """The objects of the inputs, in the order of reading.
 
-    `rest`: documents of kinds without quota; `others` is their number. `repeated`: objects that occur twice.
+    unreadable: inputs that cannot be read.
+    rest: documents of kinds without quota. others: their number.
+    repeated: objects that occur twice.
     """
 
     objects: Mapping[Ref, Placed]
@@ -53,7 +55,7 @@ class InputObjects:
 
     @property
     def queues(self) -> int:
-        """The nodes of trees, and the queues that ConfigMaps of YuniKorn configure."""
+        """The number of nodes of trees, and of queues that ConfigMaps of YuniKorn configure."""
         every = [placed.obj for placed in self.objects.values()]
         return sum(isinstance(obj, Node) for obj in every) + count_queues(every)
 
@@ -66,7 +68,7 @@ NO_FILES = InputObjects({}, (), 0)
 
 
 def joined(base: InputObjects, overriding: InputObjects) -> InputObjects:
-    """The objects of both; an object that is in both is that of `overriding`."""
+    """The objects of both. If an object is in both, that of `overriding` counts."""
     objects = {**base.objects, **overriding.objects}
     unreadable, repeated = base.unreadable + overriding.unreadable, base.repeated + overriding.repeated
     rest = (*base.rest, *overriding.rest)
@@ -78,10 +80,9 @@ def identify(
 ) -> InputObjects:
     """Convert the documents into typed objects. If an object occurs twice, the first counts; both are in `repeated`.
 
-    `faults`: what could not be read before.
-
-    `known`: objects of another state of the same inputs. Equal documents share their manifest, and are converted once.
-    The number of an object with a generateName is only valid in its own files.
+    faults: inputs that could not be read.
+    known: objects of another state of the same inputs. Equal documents share their manifest, and are converted once,
+        except for objects with a generateName, which are numbered for each state.
     """
     typed = {id(each.document.manifest): each.obj for each in (known or {}).values() if not each.obj.ref.is_generated}
     objects: dict[Ref, Placed] = {}
@@ -100,12 +101,12 @@ def identify(
 
 
 def same(one: Manifest, other: Manifest) -> bool:
-    """Whether both are equal, in types too: true is not 1, and 1 is not 1.0."""
+    """Whether both are equal, including types: true is not 1, and 1 is not 1.0."""
     return one is other or (one == other and repr(one) == repr(other))
 
 
 def _numbered(obj: KubeObject, objects: Mapping[Ref, Placed]) -> KubeObject:
-    """The object with a number after its generateName: the API server gives each such object a name of its own."""
+    """The object with a number after its generateName, since the API server gives each such object its own name."""
     if not obj.ref.name.endswith("*"):
         return obj
     ref, number = obj.ref, 1

@@ -1,4 +1,4 @@
-"""All given objects judged as one change to the context."""
+"""Judges all input objects as one change to the context."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ def judge(
     delete: bool = False,
     base: InputObjects | None = None,
 ) -> Judgement:
-    """What the rules say about the given objects, as they would be stored, in place of those that the context holds.
+    """Judge the input objects, as they would be stored, as replacements of those in the context.
 
-    `prune`: of what the context holds nothing stays that is not in these files. `delete` deletes the given objects.
-    `base` are the objects before the change: then what differs is judged, and what is missing is deleted;
-    of work that stays as it is, only what the change does to it.
+    prune: if given, objects of the context that are not in these files are deleted.
+    delete: whether the input objects are deleted.
+    base: the objects before the change. Then objects that differ are judged, and missing ones are deleted. Unchanged
+        workloads are only judged for effects of the change.
     """
     state = StateBefore(context.world, context.manifests)
     circumstances = Circumstances(now=datetime.now(UTC))
@@ -35,7 +36,7 @@ def judge(
     if delete:
         deleted = [context.world.get(ref) or placed.obj for ref, placed in inputs.objects.items()]
         return judge_files(state, (), deleted, configuration, circumstances)
-    if context.against.kind == "files":  # what was read from a cluster is stored already
+    if context.against.kind == "files":  # objects of a cluster are stored already
         state = stored_state(state, configuration)
     applied = [Parsed(placed.obj, placed.document.manifest) for placed in inputs.objects.values()]
     deleted = list(missing(prune, state.world)) if prune is not None else []
@@ -49,7 +50,7 @@ def _judge_since(
     configuration: Configuration,
     circumstances: Circumstances,
 ) -> Judgement:
-    """The change from one set of files to another. The context has what neither of them holds."""
+    """Judge the change from one set of files to another. The context has the objects that are in neither."""
     before = {ref: placed.document.manifest for ref, placed in base.objects.items()}
     files = {**(context.manifests if context.against.kind == "files" else {}), **before}
     world = context.world.put_all(placed.obj for placed in base.objects.values())

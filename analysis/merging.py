@@ -10,7 +10,7 @@ from policies.judging.verdict import Unjudged
 
 
 def merged(reports: Sequence[Report]) -> Report:
-    """All findings, each once, in order; the counts are sums."""
+    """All findings in order, without duplicates. The counts are sums."""
     first = reports[0]
     if len(reports) == 1:
         return first
@@ -28,7 +28,7 @@ def with_entries(report: Report, more: Iterable[ReportEntry]) -> Report:
 
 
 def _once(entries: Iterable[ReportEntry]) -> list[ReportEntry]:
-    """Each finding once: an object that several roots share is judged in each of them."""
+    """The entries without duplicates, since an object that several roots share is judged in each of them."""
     return list({(it.judged.rule.id, it.place, it.judged.finding.message): it for it in entries}.values())
 
 
@@ -37,7 +37,7 @@ def _missed(missed: Iterable[Unjudged]) -> tuple[Unjudged, ...]:
 
 
 def _subject(subjects: Sequence[Subject]) -> Subject:
-    """A context that several share is counted once."""
+    """The merged subject. A context that several reports share is counted once."""
     contexts = {each.against: each for each in subjects}
     named = next((each for each in contexts.values() if each.kind != "nothing"), subjects[0])
     return replace(

@@ -1,4 +1,4 @@
-"""The place of a finding in the input files: every finding gets a file, a line and a column."""
+"""Finds the place of a finding in the input files: a file, a line and a column."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from policies.model.objects import Attached, KubeObject, Node, Ref
 
 
 class InputPlaces:
-    """Places in the input files, for findings about their objects and about objects that only the context has.
+    """Places in the input files, for findings about their objects and about objects of the context.
 
-    The latter get the place of their first cause among the inputs, else of the nearest input object in the tree, else
-    of the first input object. An object that the change deletes has its place in `base`, the inputs before the change.
+    A finding about an object of the context gets the place of its first cause among the inputs, else of the nearest
+    input object in the tree, else of the first input object. An object that the change deletes has its place in `base`,
+    the inputs before the change.
     """
 
     def __init__(self, inputs: InputObjects, proposal: Proposal, base: InputObjects | None = None):
@@ -45,7 +46,7 @@ class InputPlaces:
         return placed.place(_upward_field(placed.obj))
 
     def _nearest_inputs(self) -> dict[Ref, tuple[int, Ref]]:
-        """For each object at or above an input: the nearest input at or below it, and how many steps down that is."""
+        """Map each input object and its ancestors to the nearest input object in the subtree, with the steps to it."""
         found = {ref: (0, ref) for ref in self._inputs.objects}
         frontier = list(found)
         while frontier:
@@ -66,7 +67,7 @@ class InputPlaces:
                 yield up
 
     def _way_up(self, ref: Ref) -> Iterator[Ref]:
-        """The object, its queue or parent and so on: after the change, or before it where the object is deleted."""
+        """Yield the object and its ancestors: after the change, or before it if the object is deleted."""
         yield ref
         after, before = self._forests
         forest: Forest = after if after.get(ref) is not None else before

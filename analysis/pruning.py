@@ -1,4 +1,4 @@
-"""What `--prune` deletes."""
+"""Finds the objects that `--prune` deletes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from policies.model.forest import Forest
 from policies.model.objects import KubeObject
 
 PRUNED = frozenset({kueue.COHORT, kueue.CLUSTER_QUEUE, kueue.LOCAL_QUEUE, volcano.QUEUE, core.NAMESPACE})
-"""The kinds that --prune may delete: those that make a quota tree."""
+"""The kinds that --prune may delete: those of quota trees."""
 
 
 def missing(inputs: InputObjects, world: Forest) -> Iterator[KubeObject]:
-    """Objects that the files lack, only of kinds that the files have: a file of queues deletes no Namespace."""
+    """Yield the missing objects, only of kinds that the files have: a file of queues deletes no Namespace."""
     kinds = PRUNED & {ref.group_kind for ref in inputs.objects}
     for obj in sorted(world.objects(), key=lambda obj: obj.ref):
         if obj.ref.group_kind in kinds and obj.ref not in inputs.objects and not _made_by_the_system(obj):
@@ -22,7 +22,7 @@ def missing(inputs: InputObjects, world: Forest) -> Iterator[KubeObject]:
 
 
 def _made_by_the_system(obj: KubeObject) -> bool:
-    """Volcano's and Kubernetes' own queues and namespaces, which nobody keeps in files."""
+    """Whether Volcano or Kubernetes creates the queue or namespace, so that users do not keep it in files."""
     kind, name = obj.ref.group_kind, obj.ref.name
     if kind == volcano.QUEUE:
         return name in volcano.BUILT_IN

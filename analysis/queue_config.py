@@ -1,6 +1,6 @@
-"""YuniKorn's queues.yaml in the input: a bare file, or a text in YuniKorn's ConfigMap.
+"""Finds the fields of YuniKorn's queues.yaml in the input: in a bare file, or in a text in YuniKorn's ConfigMap.
 
-A bare file is read as the ConfigMap that would hold it. In both forms a field of the queues is found in the file.
+A bare file is read as the ConfigMap that would contain it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from policies.text.positions import Position
 NAMESPACE = "yunikorn"
 KEY = "queues.yaml"
 _QUEUES_FIELD = fields.join("data", KEY)
-_EMPTY_LINES = r"(?:[ \t]*+\r?\n)*+"  # possessive: it does not backtrack, however many lines there are
+_EMPTY_LINES = r"(?:[ \t]*+\r?\n)*+"  # possessive, so that it does not backtrack over many lines
 _match_literal_block = re.compile(
     r"\|[-+]?[ \t]*+(?:#[^\n]*+)?\r?\n"
     rf"(?P<lines>{_EMPTY_LINES}(?P<indent> ++)[^\n]*+(?:\n(?:(?P=indent)[^\n]*+|[ \t\r]*+(?=\n|\Z)))*+)"
@@ -37,7 +37,7 @@ class QueuesFileRegion(Region):
 
 
 class _LiteralBlock:
-    """The literal block in a ConfigMap that has queues.yaml; it is searched once."""
+    """The literal block with queues.yaml in a ConfigMap. It is searched only once."""
 
     def __init__(self, whole: Outline, end: int) -> None:
         self._whole = whole
@@ -55,8 +55,8 @@ class _LiteralBlock:
 class ConfigMapRegion(Region):
     """The region of a ConfigMap with queues.yaml.
 
-    In a literal block (`|`) the lines of queues.yaml are lines of the file, with more indentation. So its fields are
-    found in the file. In any other form of the text, a field has the position of the text.
+    In a literal block (`|`) the lines of queues.yaml are lines of the file with more indentation, so its fields are
+    found in the file. In other forms of the text, all fields have the position of the text.
     """
 
     block: _LiteralBlock | None = None
@@ -80,7 +80,7 @@ def has_queues(region: Region) -> bool:
 
 
 def config_map_region(manifest: dict[str, Any], region: Region) -> Region:
-    """The region of a manifest. That of a ConfigMap also finds the fields inside its queues.yaml."""
+    """The region of a manifest. For a ConfigMap it also finds the fields of its queues.yaml."""
     if manifest.get("kind") != "ConfigMap" or region.within:
         return region
     return ConfigMapRegion(
@@ -89,7 +89,7 @@ def config_map_region(manifest: dict[str, Any], region: Region) -> Region:
 
 
 def as_config_map(region: Region) -> tuple[dict[str, Any], QueuesFileRegion]:
-    """The ConfigMap that holds the text of the region unchanged, and the region of that text."""
+    """The ConfigMap with the text of the region, and the region for its fields."""
     start, end = region.span.document
     manifest = {
         "apiVersion": "v1",

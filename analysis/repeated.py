@@ -1,4 +1,4 @@
-"""The finding that an object is given twice in one organisation."""
+"""The rule about an object that occurs twice in one organisation."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from policies.model.objects import Ref
 def _page(_: Proposal) -> Iterator[Finding]:
     """An object is given twice in one organisation.
 
-    Why it is refused: the one that is applied last decides, and nobody sees which one that is. The one that is read
-    first is judged. Two of the same content are a remark, unless they were there before the change. Two of other
-    content that were there before are a warning.
+    Why it is refused: the object that is applied last takes effect, and the files do not show which one that is. The
+    first one that is read is judged. If both have the same content, it is a remark, or is not reported if both existed
+    before the change. If they differ, but existed before the change, it is a warning.
     Fix: keep one of the two. If they belong to two organisations, judge these apart with --each.
     """
     return iter(())
@@ -29,9 +29,10 @@ GIVEN_TWICE = Rule("given-twice", "Quotree", frozenset(), Action.DENY, _page)
 
 
 def of_repeated(repeated: Iterable[Repeated], proposal: Proposal, before: Collection[Ref]) -> Iterator[ReportEntry]:
-    """An error where the two differ, a remark where they are equal.
+    """Yield an error if the two objects differ, a remark if they are equal.
 
-    `before` were given twice before the change: two that differ are a warning then, and two that are equal no news.
+    before: the objects that occurred twice before the change. Then different ones are a warning, and equal ones are not
+    reported.
     """
     for each in repeated:
         ref, first = each.second.obj.ref, each.first.place()

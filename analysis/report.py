@@ -1,4 +1,4 @@
-"""The report of one judgement."""
+"""The report of a judgement."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from policies.rules import registry
 
 @dataclass(frozen=True, slots=True)
 class ReportedObject:
-    """An object as a report names it. `namespace` is empty for cluster-scoped kinds."""
+    """An object as reports name it. `namespace`: empty for cluster-scoped kinds."""
 
     api_version: str
     kind: str
@@ -35,7 +35,7 @@ class ReportedObject:
 
 @dataclass(frozen=True, slots=True)
 class LocatedCause:
-    """A cause; `place` is None where its object is not among the inputs."""
+    """A cause. `place`: None if its object is not among the inputs."""
 
     cause: Cause
     object: ReportedObject
@@ -44,7 +44,7 @@ class LocatedCause:
 
 @dataclass(frozen=True, slots=True)
 class ReportEntry:
-    """A finding; `consequences` are those that follow from it."""
+    """A finding. `consequences`: the findings that follow from it."""
 
     judged: Judged
     object: ReportedObject
@@ -55,11 +55,17 @@ class ReportEntry:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What was judged, and against what.
+    """The judged objects, and the state with which they were compared.
 
-    `context_queues` counts the queues of the context, `others` the documents without quota. `as_of`: the time of the
-    context; None if it is read together with the inputs. `base`: the revision that the change begins at; `changed` and
-    `deleted` count the objects that differ from it.
+    against: that state in words. kind, name: its name, see `ContextName`.
+    objects, queues: the numbers of judged objects and queues.
+    context_queues: the number of queues in the context.
+    profile: strict or compat.
+    as_of: the time of the context; None if it is read together with the inputs.
+    judged_at: the time of the judgement.
+    base: the revision at which the change begins.
+    changed, deleted: the numbers of objects that differ from `base`.
+    others: the number of documents without quota.
     """
 
     against: str
@@ -79,12 +85,14 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What was looked at. `judged` counts the files with objects that are judged.
+    """The files that were read.
 
-    `kinds` and `passed` are counts, of objects by kind and of files by the reason.
-
-    `roots` are the organisations that were judged one by one, where there are several; "" stands for all that
-    contradicts none of them. `notes` say what could not be rendered.
+    files: their number. judged: the number of files with judged objects.
+    kinds: the number of objects by kind.
+    passed: the number of files that were passed over, by the reason.
+    roots: the organisations that were judged one by one, if there are several; "" for files that contradict none of
+        them.
+    notes: what could not be rendered, as sentences.
     """
 
     files: int
@@ -97,10 +105,17 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`entries` are in the order of `in_order`. `baselined` counts findings that the baseline has; they are left out.
+    """A report.
 
-    `looked` is None where nobody looked at files. `failing` are the severities that fail the run. `folder` is the
-    working directory, which names of files start from. `out_of_reach` is why nothing could be judged at all.
+    subject: what was judged.
+    entries: the findings, sorted by `in_order`.
+    not_evaluated: the rules that could not be evaluated.
+    unreadable: inputs that could not be read.
+    failing: the severities that fail the run.
+    folder: the working directory, to which names of files are relative.
+    baselined: the number of findings in the baseline, which are left out.
+    looked: the files that were read; None if none were.
+    out_of_reach: why nothing could be judged; empty if something was.
     """
 
     subject: Subject
@@ -120,12 +135,12 @@ class Report:
 
     @property
     def every(self) -> tuple[ReportEntry, ...]:
-        """The entries, each with what follows from it behind it."""
+        """The entries, each followed by its consequences."""
         return tuple(each for entry in self.entries for each in (entry, *entry.consequences))
 
     @property
     def empty(self) -> bool:
-        """Nothing was judged, which is not the same as that nothing is wrong."""
+        """Whether nothing was judged. That does not mean that nothing is wrong."""
         return not self.subject.objects and not self.subject.deleted and not self.entries
 
     def count(self, severity: Severity) -> int:
@@ -139,7 +154,7 @@ def report(
     base: tuple[Revision, InputObjects] | None = None,
     around: InputObjects = NO_FILES,
 ) -> Report:
-    """`base` is the revision that the change begins at, with the inputs there; `around` are files of other roots."""
+    """Make the report. `base`: the revision before the change, with its inputs. `around`: files of other roots."""
     places = InputPlaces(joined(around, inputs), judgement.proposal, base[1] if base else None)
     entries = in_order(_entry(judged, places, judgement.proposal) for judged in judgement.verdict.findings)
     context_queues = sum(1 for _ in context.world.nodes()) + count_queues(context.world.objects())
@@ -156,7 +171,7 @@ def report(
 
 
 def in_order(entries: Iterable[ReportEntry]) -> tuple[ReportEntry, ...]:
-    """Worst first, then from place to place, as one reads and mends files."""
+    """The entries sorted by severity, worst first, then by place."""
     return tuple(sorted(entries, key=_rank))
 
 
@@ -166,7 +181,7 @@ def _rank(entry: ReportEntry) -> tuple[object, ...]:
 
 
 def unjudged(inputs: InputObjects, against: ContextName, configuration: Configuration, reason: str) -> Report:
-    """The report where the context is unreachable, so that no rule can judge anything."""
+    """The report if the context cannot be read, so that no rule can be evaluated."""
     missed = tuple(Unjudged(rule, reason) for _, rule in sorted(registry().items()))
     subject = _subject(inputs, against, 0, configuration)
     return Report(subject, (), missed, inputs.unreadable, out_of_reach=reason)
@@ -195,6 +210,6 @@ def _entry(judged: Judged, places: InputPlaces, proposal: Proposal) -> ReportEnt
 
 
 def identity(ref: Ref, proposal: Proposal) -> ReportedObject:
-    """How reports name it: in its own version, else in the newest one of its kind."""
+    """The object as reports name it: with its own version, or else the newest one of its kind."""
     found = proposal.after.get(ref) or proposal.before.get(ref)
     return ReportedObject(found.api_version if found else newest_version(ref), ref.kind, ref.namespace, ref.name)

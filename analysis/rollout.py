@@ -1,4 +1,4 @@
-"""A safe order of a change set, found by asking the webhook's judge."""
+"""Finds a safe order for a change set, by the judge of the webhook."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from policies.rollout.waves import Sync, syncs
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """`verdict` is that of the whole change as one transaction; if it refuses, there is no order."""
+    """A rollout. `verdict`: on the whole change as one transaction. If it refuses, there is no order."""
 
     change: ChangeSet
     verdict: Verdict
@@ -34,7 +34,7 @@ class Rollout:
 
     @property
     def refusals(self) -> tuple[Judged, ...]:
-        """Why the change as a whole is refused."""
+        """The findings that refuse the whole change."""
         return self.verdict.of(Severity.ERROR)
 
 
@@ -48,7 +48,7 @@ def rollout(change: ChangeSet, configuration: Configuration) -> Rollout:
 
 
 def _state(change: ChangeSet, configuration: Configuration) -> StateBefore:
-    """The state before the change; files are completed as a cluster would store them."""
+    """The state before the change. Files are completed as a cluster would store them."""
     if change.against.of_cluster:
         written = {ref: placed.document.manifest for ref, placed in change.before.objects.items()}
         world = change.cluster.world.put_all(placed.obj for placed in change.before.objects.values())

@@ -1,4 +1,4 @@
-"""What is simulated: objects of files, as a cluster would store them, in the queues of Kueue, Volcano and YuniKorn."""
+"""Simulates objects of files, as a cluster would store them, in the queues of Kueue, Volcano and YuniKorn."""
 
 from __future__ import annotations
 
@@ -39,11 +39,12 @@ _NOT_KUEUES = ("metadata.annotations",)
 class SimulatedFiles:
     """All files that were read so far.
 
-    `trees`: whether the forest has the nodes of the quota trees.
-    `forest`: for drawings.
-    `refused`: objects that are left out, since no API server would accept them.
-    `repeated`: objects that were given twice; the first is simulated.
-    `others`: manifests for Volcano and YuniKorn that `take_others` has not returned yet.
+    trees: whether the forest has the nodes of the quota trees.
+    forest: the objects, for drawings.
+    unreadable: inputs that cannot be read.
+    refused: objects that are left out, since no API server would accept them.
+    repeated: objects that occur twice. The first one is simulated.
+    others: manifests for Volcano and YuniKorn that `take_others` has not returned yet.
     """
 
     configuration: Configuration
@@ -72,11 +73,11 @@ class SimulatedFiles:
 
     @property
     def left_out(self) -> list[Unreadable]:
-        """What is not simulated, with the reason: it cannot be read, or no API server would accept it."""
+        """The inputs that are not simulated: they cannot be read, or no API server would accept them."""
         return [*self.unreadable, *self.refused]
 
     def assumptions(self) -> list[str]:
-        """One sentence for each object that is given twice."""
+        """A sentence for each object that occurs twice."""
         return [f"{each}, again at {each.second.place()}; the first is used" for each in self.repeated]
 
     def take_others(self) -> list[Manifest]:
@@ -98,7 +99,7 @@ class SimulatedFiles:
                 yield document.manifest
 
     def _is_refused(self, placed: Placed) -> bool:
-        """Whether an API server would refuse the object; that is reported."""
+        """Whether an API server would refuse the object. If so, it is added to `refused`."""
         defects = [defect for defect in placed.obj.defects if _counts(defect)]
         if not defects and has_no_schema(placed.document.manifest):
             return self._has_wrong_structure(placed.document, _called(placed.obj.ref))
@@ -170,7 +171,7 @@ class Simulations(OtherQueues):
     kueue: KueueSimulation
 
     def bring(self) -> None:
-        """Give the manifests read since the last call to the simulations of Volcano and YuniKorn, and settle these."""
+        """Add newly read manifests to the simulations of Volcano and YuniKorn, and settle these."""
         manifests = self.files.take_others()
         for each in self.others:
             each.at(self.kueue.now)
@@ -194,7 +195,7 @@ def play(
     decisions: SimulationSettings,
     conf: SchedulerConf = SETTLED_CONF,
 ) -> Simulations:
-    """The simulations of these files when nothing moves any more. `conf`: how Volcano's scheduler is configured."""
+    """The settled simulations of these files. `conf`: the configuration of Volcano's scheduler."""
     files = SimulatedFiles(configuration)
     manifests = files.accept(inputs)
     simulation = KueueSimulation(decisions, begin([*manifests, *files.others]))
@@ -205,7 +206,7 @@ def play(
 
 
 def has_work(files: InputObjects) -> bool:
-    """Whether there is anything that may use quota, or a queues.yaml of YuniKorn."""
+    """Whether the files have an object that may use quota, or a queues.yaml of YuniKorn."""
     documents = (*(placed.document for placed in files.objects.values()), *files.rest)
     return any(
         is_submission(each.manifest)
@@ -226,7 +227,7 @@ def other_simulations(
 
 
 def _called(ref: Ref) -> str:
-    """The object in a message; its kind where it has no name."""
+    """The object as messages name it; only its kind if it has no name."""
     return ref.kind if ref.name == "*" else str(ref)
 
 

@@ -1,6 +1,6 @@
-"""Answers of `quotree why -o json` about simulated queues: why work waits, or what it holds.
+"""Answers of `quotree why -o json` about simulated queues: why work waits, or which quota it has.
 
-Text is made from such an answer.
+The text output is made from such an answer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Answer: TypeAlias = dict[str, Any]
 
 
 def explained_work(simulations: Simulations, name: str) -> Answer:
-    """The answer about work of this name: of Volcano or YuniKorn if they have such work, else of Kueue.
+    """The answer about work with this name: in Volcano or YuniKorn if they have such work, else in Kueue.
 
     Raises UnknownWorkload.
     """
@@ -44,7 +44,7 @@ def explained_work(simulations: Simulations, name: str) -> Answer:
 
 
 def elsewhere(others: OtherQueues, name: str) -> Answer | None:
-    """The answer about work in Volcano's or YuniKorn's queues; None if neither has work of this name."""
+    """The answer about work in Volcano's or YuniKorn's queues; None if neither has work with this name."""
     volcano = others.volcano
     answers = {
         "PodGroupExplanation": {
@@ -66,7 +66,7 @@ def elsewhere(others: OtherQueues, name: str) -> Answer | None:
 
 
 def _in_kueue(simulation: KueueSimulation, name: str) -> Answer:
-    """One workload: `state` is waiting, running, finished or inNoQueue. Raises UnknownWorkload."""
+    """The answer about a workload. `state` is waiting, running, finished or inNoQueue. Raises UnknownWorkload."""
     head = {"apiVersion": API_VERSION, "kind": "Explanation"}
     if (left := simulation.left_out_of(name)) is not None:
         return {**head, "state": "inNoQueue", "job": left.name._asdict(), "reason": left.reason}
@@ -98,7 +98,7 @@ def job_json(simulation: KueueSimulation, key: str) -> dict[str, str]:
 
 
 def running_groups(simulation: VolcanoSimulation, jobs: Iterable[GangJob]) -> list[Answer]:
-    """The PodGroups among these that have running Pods, with what they hold."""
+    """The PodGroups among these that have running Pods, with their allocated amounts."""
     return [
         {
             "podGroup": job.name,
@@ -142,7 +142,7 @@ def _lack(simulation: VolcanoSimulation, holders: Holders, lack: Shortage) -> An
 
 
 def _job_of(simulation: VolcanoSimulation, name: str) -> GangJob | None:
-    """The PodGroup of the Job, the PodGroup or the Pod of this name."""
+    """The PodGroup of the Job, the PodGroup or the Pod with this name."""
     world = simulation.engine.world
     task = world.tasks.get(name)
     group = task.group if task is not None else simulation.intake.job_named(name)
@@ -153,7 +153,7 @@ def _job_of(simulation: VolcanoSimulation, name: str) -> GangJob | None:
 
 
 def running_allocations(simulation: YuniKornSimulation, name: str = "") -> list[Answer]:
-    """The Pods with an allocation: those of this name, or of the application of this name; all if it is empty."""
+    """The Pods with an allocation: those with this name, or of the application with this name; all if it is empty."""
     return [
         {"pod": key, "application": each.name, "queue": each.leaf.path, "amounts": yunikorn_amounts(ask.amounts)}
         for each in sorted(simulation.scheduler.applications.values(), key=lambda each: each.name)
@@ -163,5 +163,5 @@ def running_allocations(simulation: YuniKornSimulation, name: str = "") -> list[
 
 
 def yunikorn_amounts(amounts: YuniKornAmounts) -> Mapping[str, str]:
-    """The amounts as queues.yaml has them."""
+    """The amounts as written in queues.yaml."""
     return {name: amount_text(name, amount) for name, amount in sorted(amounts.items())}

@@ -1,1 +1,1 @@
-"""Quota trees: which part of them is shown, what each node has and uses, and the answer of `quotree tree -o json`."""
+"""Quota trees: the shown part, the quota and usage of each node, and the output of `quotree tree -o json`."""

@@ -39,7 +39,7 @@ def trees_as_json(forest: Forest, context: Context, sources: UsageSources, view:
 def merged_roots(documents: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
     """The trees of several roots as one document, in which each node names its root.
 
-    `documents`: each root's name with its trees.
+    documents: the name of each root with its trees.
     """
     if len(documents) == 1:
         return documents[0][1]
@@ -67,7 +67,7 @@ def dialect_of(ref: Ref) -> str:
 
 
 def node_entry(forest: Forest, quotas: Quotas, drawn: DrawnNode) -> dict[str, Any]:
-    """A queue or a Cohort."""
+    """The entry of a queue or a Cohort."""
     node = forest.node(drawn.ref)
     return {
         **_identity(drawn.ref, dialect_of(drawn.ref)),
@@ -82,7 +82,7 @@ def node_entry(forest: Forest, quotas: Quotas, drawn: DrawnNode) -> dict[str, An
 def namespace_entry(
     ref: Ref, parent: str | None, quota: list[QuotaRow], applications: Applications | None = None
 ) -> dict[str, Any]:
-    """A Namespace with a quota of YuniKorn."""
+    """The entry of a Namespace with a quota of YuniKorn."""
     counts = {"applications": applications._asdict()} if applications is not None else {}
     return {**_identity(ref, "YuniKorn"), "parent": parent, "quota": _rows_json(quota), **counts}
 

@@ -1,4 +1,4 @@
-"""A node's quota in rows, one for each resource: as the user wrote it, and the sums over the children."""
+"""The quota of a node in rows, one for each resource: as the user wrote it, and the sums over the children."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from policies.model.quantity import Format, Quantity
 
 Texts = Mapping[str, str]
 Pair = tuple[str, str]
-"""Flavor (empty where the dialect has none) and resource."""
+"""The flavor, which is empty if the dialect has none, and the resource."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaRow:
-    """One resource, of one flavor where the dialect has flavors. An amount that is not set has no entry.
+    """The quota of a resource, of one flavor if the dialect has flavors. An amount that is not set has no entry.
 
-    `own` goes by the field's name in the manifest; `below` has the sums over the children by the same names.
+    own: the amounts of the node, by the name of the field in the manifest.
+    below: the sums over the children, by the same names.
     """
 
     flavor: str
@@ -32,18 +33,18 @@ class QuotaRow:
 class Quotas:
     """The rows of every node of a forest.
 
-    A sum has the format of the first node, by name, that has an amount of the resource. In Kueue a Cohort's own quota
-    adds to that of its children; in Volcano a queue's own amount covers everything below it.
+    A sum has the format of the first node by name with an amount of the resource. In Kueue, a Cohort's own quota adds
+    to that of its children. In Volcano, the amount of a queue covers its descendants.
     """
 
     def __init__(self, forest: Forest, downward: Sequence[Ref]):
-        """`downward` has every node, parents before their children."""
+        """Compute the sums. `downward`: every node, parents before their children."""
         self._forest = forest
         self._formats = _formats(forest.nodes())
         self._below = _kueue_sums(forest, downward)
 
     def rows(self, ref: Ref) -> list[QuotaRow]:
-        """The quota of a node, and the sums over its children, also of resources that only the children have."""
+        """The rows of a node. Resources that only its children have are included."""
         node = self._forest.node(ref)
         own = _kueue(node) if isinstance(node, kueue.KueueNode) else _volcano(node)
         summed = self._sums(ref)
@@ -51,11 +52,11 @@ class Quotas:
         return [QuotaRow(*key, own.get(key, {}), summed.get(key, {})) for key in keys]
 
     def note(self, ref: Ref) -> str:  # noqa: ARG002, for subclasses that know more than the quota
-        """The text in parentheses after the name of a node; empty for none."""
+        """The text in parentheses after the name of a node; empty if there is none."""
         return ""
 
     def counts(self, ref: Ref) -> Mapping[str, Mapping[str, int]]:  # noqa: ARG002
-        """The number of workloads, or of other things, in the subtree by state; empty if unknown."""
+        """The number of workloads, PodGroups or applications in the subtree, by state; empty if unknown."""
         return {}
 
     def _sums(self, ref: Ref) -> dict[Pair, dict[str, str]]:
@@ -95,7 +96,10 @@ def _formats(nodes: Iterable[Node]) -> dict[str, Format]:
 
 
 def _kueue_sums(forest: Forest, downward: Sequence[Ref]) -> dict[Ref, dict[Pair, int]]:
-    """For each Cohort the nominal quota of all below it; members of a cycle are left out, or there would be no end."""
+    """For each Cohort, the nominal quota of its descendants.
+
+    Members of a cycle are left out, since the sums would not end.
+    """
     below: dict[Ref, dict[Pair, int]] = {}
     for ref in reversed(downward):
         node = forest.node(ref)
@@ -142,7 +146,7 @@ def _kueue(node: kueue.KueueNode) -> dict[Pair, dict[str, str]]:
 
 
 def with_quota(forest: Forest) -> list[tuple[Namespace, list[QuotaRow]]]:
-    """The namespaces that have a YuniKorn quota, by name."""
+    """The namespaces with a YuniKorn quota, by name."""
     namespaces = [each for each in forest.objects() if isinstance(each, Namespace)]
     quotas = [(namespace, _namespace_rows(namespace)) for namespace in namespaces]
     return sorted(((namespace, quota) for namespace, quota in quotas if quota), key=lambda pair: pair[0].ref)

@@ -1,4 +1,4 @@
-"""The rows of trees with the quota that is in use, and the work that uses it."""
+"""The rows of trees with their usage, and the work that uses quota."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NO_USAGE: Mapping[FlavorResource, InUse] = {}
 
 
 class QuotasWithUsage(Quotas):
-    """The quota of every node of Kueue, what its subtree uses, and how much of that it borrows."""
+    """The quota of every node of Kueue, with the usage of its subtree and the borrowed part of it."""
 
     def __init__(self, forest: Forest, downward: Sequence[Ref], world: World):
         super().__init__(forest, downward)
@@ -42,7 +42,7 @@ class QuotasWithUsage(Quotas):
 
 
 class QuotasWithWorkloads(QuotasWithUsage):
-    """The quotas with usage, and the numbers of workloads that are pending, reserve quota, and are admitted."""
+    """The quotas with usage, and the numbers of workloads that are pending, have quota, and are admitted."""
 
     def counts(self, ref: Ref) -> Mapping[str, Mapping[str, int]]:
         if ref.group != kueue.GROUP:
@@ -55,9 +55,9 @@ class QuotasWithWorkloads(QuotasWithUsage):
 
 
 def workload_note(counts: Mapping[str, int]) -> str:
-    """The numbers of workloads as a text; empty for none.
+    """The numbers of workloads as a text; empty if there are none.
 
-    `counts`: by the names of WorkloadCounts.
+    counts: by the names of WorkloadCounts.
     """
     words = {"pending": "pending", "reserving": "with quota", "admitted": "admitted"}
     return ", ".join(f"{count} {words[word]}" for word, count in counts.items() if count)
@@ -109,7 +109,7 @@ class NamespaceUsage:
 
 @dataclass(frozen=True, slots=True)
 class UsageSources:
-    """The engines that know the usage of each project's queues; None if the usage is unknown, or nothing is used."""
+    """The engines with the usage of each project's queues; None if the usage is unknown, or nothing is used."""
 
     kueue: World | None = None
     volcano: Volcano | None = None
@@ -118,7 +118,7 @@ class UsageSources:
     def quotas(self, forest: Forest, downward: Sequence[Ref]) -> Mapping[str, Quotas]:
         """The quotas with their usage, by the API group of the queues.
 
-        `downward`: every node, parents before their children.
+        downward: every node, parents before their children.
         """
         plain = Quotas(forest, downward)
         return {
@@ -128,7 +128,7 @@ class UsageSources:
 
 
 def _amounts_of(resource: str, texts: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """The amounts of one resource, by the names in `texts`."""
+    """The amounts of a resource, by the names in `texts`."""
     return {word: each[resource] for word, each in texts.items() if resource in each}
 
 

@@ -1,4 +1,4 @@
-"""The part of the trees that is shown: all of them, some nodes with their subtrees and ancestors, or their children."""
+"""The shown part of the trees: all, some nodes with their subtrees and ancestors, or only their children."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class UnknownNode(Exception):
 class WantedNode:
     """A node as the user names it.
 
-    `kind`: empty if the user did not name one.
-    `name`: of a queue of YuniKorn its path.
+    kind: empty if the user did not name one.
+    name: for a queue of YuniKorn, its path.
     """
 
     kind: str
@@ -49,12 +49,12 @@ def parse_node(written: str) -> WantedNode:
 
 @dataclass(frozen=True, slots=True)
 class ShownTree:
-    """The part of the trees that is shown. Without nodes, queues and namespaces, it is all of them.
+    """The part of the trees that is shown. Without nodes, queues and namespaces, all is shown.
 
-    `only`: nodes of Kueue and Volcano, with their ancestors and subtrees.
-    `queues`: the paths of YuniKorn's queues.
-    `namespaces`: the names of namespaces with a quota.
-    `children`: whether only each node and its direct children are shown.
+    only: the nodes of Kueue and Volcano, with their ancestors and subtrees.
+    queues: the paths of YuniKorn's queues.
+    namespaces: the names of namespaces with a quota.
+    children: whether only the nodes and their direct children are shown.
     """
 
     only: tuple[Ref, ...] = ()
@@ -75,7 +75,7 @@ class ShownTree:
 
     @property
     def yunikorn_starts(self) -> tuple[str | None, ...]:
-        """The queues at which drawings of YuniKorn's queues start; None stands for root."""
+        """The queues at which drawings of YuniKorn's queues start; None means root."""
         if self.children:
             return self.queues
         return (None,) if self.whole or self.queues else ()
@@ -111,14 +111,14 @@ def view_of(nodes: Sequence[WantedNode], children: bool, forest: Forest, sources
 
 
 def unknown(node: WantedNode, known: list[str]) -> str:
-    """The message for a name that no node has, with the node that may be meant."""
+    """The message for an unknown name, with a suggestion."""
     what = f"{node.kind} named {node.name}" if node.kind else f"queue, Cohort or Namespace named {node.name}"
     hint = suggest(node.name, known) if known else "there are no trees here"
     return f"there is no {what}" + (f"; {hint}" if hint else "")
 
 
 def _below(forest: Forest, refs: Sequence[Ref]) -> Iterator[Ref]:
-    """The nodes and their descendants, each once, also on a cycle."""
+    """Yield the nodes and their descendants, each once, even on a cycle."""
     seen, stack = set(refs), list(refs)
     while stack:
         ref = stack.pop()

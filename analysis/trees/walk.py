@@ -1,4 +1,4 @@
-"""The nodes of a forest in the order in which they are drawn. Nothing recurses, so depth and cycles do no harm."""
+"""The nodes of a forest in the order in which they are drawn. There is no recursion, so trees may be deep or cyclic."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ MOST_LEVELS = 30
 class DrawnNode:
     """A node in a drawing.
 
-    `last`: for each level below the root, whether the path to the node takes the last branch there.
-    `start_note`: why a drawing starts at this node; empty for a root, and for a node that starts no drawing.
-    `is_continued`: whether its children are in another drawing, below.
-    `has_children`: whether its children follow in this drawing.
+    last: for each level below the root, whether the path to the node takes the last branch.
+    start_note: why a drawing starts at this node; empty for a root, and for a node that starts no drawing.
+    is_continued: whether its children are in a later drawing.
+    has_children: whether its children follow in this drawing.
     """
 
     ref: Ref
@@ -30,7 +30,7 @@ class DrawnNode:
 
 
 def roots(forest: Forest) -> list[Ref]:
-    """The nodes without a parent, and the parents that do not exist, sorted by name."""
+    """The nodes without a parent, and the missing parents, sorted by name."""
     found = set()
     for node in forest.nodes():
         if node.parent is None:
@@ -41,7 +41,7 @@ def roots(forest: Forest) -> list[Ref]:
 
 
 def cycles(forest: Forest) -> list[tuple[Ref, ...]]:
-    """Every cycle once. Each begins with its first node by name, and continues with the parents."""
+    """All cycles. Each begins with its first node by name, and continues with the parents."""
     members = {node.ref for node in forest.nodes() if forest.on_cycle(node.ref)}
     found = []
     for ref in sorted(members):
@@ -53,9 +53,9 @@ def cycles(forest: Forest) -> list[tuple[Ref, ...]]:
 
 
 def walk(forest: Forest, only: Container[Ref] | None = None) -> Iterator[DrawnNode]:
-    """Every node of the forest once: first the trees, then the cycles with what is below them.
+    """Yield every node of the forest once: first the trees, then the cycles with their descendants.
 
-    `only`: the nodes to draw, with all their ancestors; None for all nodes.
+    only: the nodes to draw, with all their ancestors; None for all nodes.
     """
     for root in roots(forest):
         yield from _walk_tree(forest, root, "", only)

@@ -1,1 +1,1 @@
-"""What if: a cluster that was read once, and changes tried out on it."""
+"""What-if: tries changes on a cluster that was read once."""

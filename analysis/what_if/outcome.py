@@ -1,4 +1,4 @@
-"""The outcome of a what-if: what the judge and the simulation found, in rows for a page."""
+"""The outcome of a what-if: the results of the judge and of the simulation, in rows for a page."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from scheduling.simulation.submissions import LeftOut
 from scheduling.simulation.trace import Evicted, Preempted
 
 MOST = 200
-"""Entries of each list; `WhatIfOutcome.more` counts the others."""
+"""The most entries of each list. `WhatIfOutcome.more` counts the others."""
 _MOST_JOBS = 5
-"""Jobs of a queue that could be preempted."""
+"""The most jobs of a queue at risk that are listed."""
 PASTED = "pasted"
-"""The name of the text that the user typed, in places."""
+"""The name of the pasted text in places."""
 
 
 class FindingRow(NamedTuple):
-    """A finding, with the names that the findings of /v1 have."""
+    """A finding, with the field names of findings in /v1."""
 
     severity: Severity
     object: Ref
@@ -47,7 +47,7 @@ class MissedRule(NamedTuple):
 
 
 class LossRow(NamedTuple):
-    """`what` is preempted or evicted; `whom` is who it makes room for."""
+    """A job that loses its quota. `what`: preempted or evicted. `whom`: the preemptor."""
 
     job: str
     queue: str
@@ -57,11 +57,19 @@ class LossRow(NamedTuple):
 
 
 class GainRow(NamedTuple):
+    """A job that gets quota because of the change."""
+
     job: str
     queue: str
 
 
 class RiskRow(NamedTuple):
+    """A queue that borrows because of the change, and jobs that could be preempted for it.
+
+    pair: the flavor and resource.
+    borrowed: the usage and the quota of the queue, as a text.
+    """
+
     node: str
     pair: str
     borrowed: str
@@ -69,10 +77,11 @@ class RiskRow(NamedTuple):
 
 
 class ReachRow(NamedTuple):
-    """How the change affects what other nodes can use of a flavor and resource.
+    """The effect of the change on the reach of other nodes, for a flavor and resource.
 
-    `more`: whether they can use more than before, or less. `nodes`: how many do. `most`: the largest difference; empty
-    if one of them had no limit, or has none now.
+    more: whether they can use more than before, or less.
+    nodes: the number of these nodes.
+    most: the largest difference; empty if one of them had no limit, or has none now.
     """
 
     pair: str
@@ -83,13 +92,16 @@ class ReachRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WhatIfOutcome:
-    """`work` has an explanation of /v1 for each new workload. `only_reach` counts nodes that are not in the change and
-    whose reach alone differs, `reaches` has by how much.
+    """The outcome of a what-if.
 
-    Nodes that end up on a cycle or below one are in neither: they are in no tree, so they have no numbers.
-
-    `more` has how many entries of a list are not shown, by its name. `unreadable` is what would not be stored,
-    `left_out` what the caller may not list. `as_of` is when the cluster was read.
+    as_of: when the cluster was read.
+    work: an explanation of /v1 for each new workload.
+    unreadable: the objects that would not be stored, with the reason.
+    left_out: the resources that the caller may not list.
+    only_reach: the number of nodes that are not in the change, and of which only the reach differs.
+    reaches: by how much their reach differs. Nodes on or below a cycle are left out: they are in no tree, so they have
+        no reach.
+    more: the number of entries that are not shown, by the name of the list.
     """
 
     as_of: str
@@ -119,7 +131,7 @@ class WhatIfOutcome:
 
 
 def outcome(judged: Report, impact: Impact, as_of: str) -> WhatIfOutcome:
-    """Nodes whose reach alone differs are counted and not listed, except for those that the change names."""
+    """Make the outcome. Nodes of which only the reach differs are counted, not listed, unless the change names them."""
     found, names = impact.prediction, impact.simulation.names
     lost = rootless(impact.quotas[1])
     rooted = [each for each in impact.nodes if each.ref not in lost]
@@ -162,7 +174,7 @@ def outcome(judged: Report, impact: Impact, as_of: str) -> WhatIfOutcome:
 
 
 def _reaches(nodes: Sequence[NodeChange]) -> Iterator[ReachRow]:
-    """A row for each flavor and resource and direction, more before less."""
+    """Yield a row for each flavor, resource and direction, more before less."""
     steps = dict[tuple[QuotaPair, bool], list[int | None]]()
     for each in (pair for node in nodes for pair in node.pairs):
         was, now = each.before.reach, each.after.reach
@@ -175,7 +187,7 @@ def _reaches(nodes: Sequence[NodeChange]) -> Iterator[ReachRow]:
 
 
 def _tags(impact: Impact) -> OutlineTags:
-    """Which queues stop or go on, and how many workloads come and go in each."""
+    """Tags for queues that stop or resume, and for the numbers of workloads that get or lose quota in each queue."""
     before, after = dict[Ref, tuple[str, ...]](), dict[Ref, tuple[str, ...]]()
     for ref, placed in impact.change.applied.objects.items():
         was, now = impact.change.cluster.world.get(ref), placed.obj
@@ -212,6 +224,6 @@ def _risk(impact: Impact, risk: AtRisk) -> RiskRow:
 
 
 def _unreadable(items: Sequence[Unreadable]) -> list[str]:
-    """The messages, each once, with the line of the pasted text."""
+    """The messages without duplicates, with the line of the pasted text."""
     lines = (f"line {each.place.line}: " if each.place.file == PASTED else "" for each in items)
     return list(dict.fromkeys(line + each.message for line, each in zip(lines, items, strict=True)))

@@ -24,12 +24,12 @@ _NUMBERS = ("subtree", "own", "guaranteed", "reach")
 class OutlinedAmount(NamedTuple):
     """An amount of quota of a node in one of the two outlines.
 
-    `pair`: "flavor/resource".
-    `number`: which quota it is, one of _NUMBERS.
-    `amount`: the amount as a text.
-    `width`: the length of its bar, in percent of the larger of the two outlines.
-    `other`: the same for the other outline.
-    `step`: 1 if the amount grew, -1 if it shrank; 0 if it is unchanged, and in the outline before the change.
+    pair: "flavor/resource".
+    number: which quota it is, one of _NUMBERS.
+    amount: the amount as a text.
+    width: the length of its bar, in percent of the longer bar in the two outlines.
+    other: the length of the bar in the other outline.
+    step: 1 if the amount grew, -1 if it shrank; 0 if it is unchanged, and in the outline before the change.
     """
 
     pair: str
@@ -48,9 +48,9 @@ class OutlinedAmount(NamedTuple):
 class OutlinedNode(NamedTuple):
     """A node in an outline.
 
-    `depth`: 0 for a root, and for a node on a cycle.
-    `tags`: what happens to the node.
-    `others`: the number of its children that are not shown, since they do not change.
+    depth: 0 for a root, and for a node on a cycle.
+    tags: the effects on the node.
+    others: the number of its children that are not shown, since they do not change.
     """
 
     depth: int
@@ -70,15 +70,15 @@ class OutlinedNode(NamedTuple):
 
     @property
     def changes(self) -> bool:
-        """Whether anything about the node changes."""
+        """Whether the node changes."""
         return bool(self.tags or any(each.step for each in self.amounts))
 
 
 class Outlines(NamedTuple):
     """The outlines before and after a change. Nodes on or below a cycle have no amounts.
 
-    `cycles`: the new cycles, each as a text.
-    `more`: the numbers of nodes beyond MOST, which are not shown, before and after.
+    cycles: the new cycles, each as a text.
+    more: the numbers of nodes beyond MOST, which are not shown, before and after.
     """
 
     before: Sequence[OutlinedNode] = ()
@@ -111,7 +111,7 @@ def outlines(before: Quotas, after: Quotas, nodes: Iterable[NodeChange], tags: O
 
 
 def cycles(quotas: Quotas) -> list[tuple[Ref, ...]]:
-    """Every cycle once. Each begins with its first node by name, and continues with the parents."""
+    """All cycles. Each begins with its first node by name, and continues with the parents."""
     parents = _parents(quotas)
     found, visited = [], set[Ref]()
     for start in sorted(quotas):
@@ -159,9 +159,9 @@ def _parent_of(node: NodeQuotas, parents: Mapping[tuple[str, str], Ref]) -> Ref 
 class _Side:
     """One of the two outlines.
 
-    `quotas`: of all nodes on this side.
-    `tags`, `opposite`: the tags of nodes on this side and on the other side.
-    `rootless_after`: the nodes that have no root after the change.
+    quotas: of all nodes on this side.
+    tags, opposite: the tags of nodes on this side and on the other side.
+    rootless_after: the nodes that have no root after the change.
     """
 
     def __init__(
@@ -191,7 +191,7 @@ class _Side:
                 node = quotas[parent] if parent else None
 
     def nodes(self) -> Iterator[OutlinedNode]:
-        """The nodes, parents before their children. Those on or below a cycle come last."""
+        """Yield the nodes, parents before their children. Nodes on or below a cycle come last."""
         shown_on_cycles = [ref for cycle in self._cycles for ref in cycle if ref in self._shown]
         roots = [ref for ref in sorted(self._shown) if self._parent(self._quotas[ref]) is None]
         on_cycles = {ref for cycle in self._cycles for ref in cycle}

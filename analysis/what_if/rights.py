@@ -1,4 +1,4 @@
-"""What one must be allowed to list for a what-if, and what one is."""
+"""The rights to list objects that a what-if needs, and those that the caller has."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ from policies.dialects import core, kueue
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """`missing` are the rights without which nothing can be said, as `kubectl auth can-i` has them.
+    """The rights of a caller.
 
-    `left_out` are the kinds that are served and may not be listed, but that are not required.
+    readable: the kinds that the caller may list.
+    absent: the kinds that the cluster does not serve.
+    left_out: the optional kinds that the caller may not list.
+    missing: the required rights that the caller lacks, as arguments of `kubectl auth can-i`.
     """
 
     readable: tuple[WatchSource, ...]
@@ -44,7 +47,7 @@ def rights(cluster: ClusterClient) -> Rights:
 
 
 def _served(cluster: ClusterClient, every: Iterable[WatchSource]) -> set[Resource]:
-    """The resources that the API server serves. Rights to others are not needed."""
+    """The resources that the API server serves. Rights to other resources are not needed."""
     return {resource for source in every for resource in source.versions if cluster.served(resource)}
 
 

@@ -1,6 +1,7 @@
 """A cluster that was read once, and the effect of changes on it.
 
-The engine of `quotree diff` and the judge of `quotree validate` answer, so the answer is what these commands say.
+The engine of `quotree diff` and the judge of `quotree validate` compute it, so the results equal those of these
+commands.
 """
 
 from __future__ import annotations
@@ -41,24 +42,31 @@ from scheduling.simulation.simulation import KueueSimulation
 from scheduling.world.world import World
 
 _NO_TEXT = Region.of("", lambda *_: iter(()), TextSpan(0, 0, (0, 0)), TextLines(""))
-"""Objects of the form are in no text."""
+"""The region of objects of the form, which are in no text."""
 _CLUSTER = ContextName("cluster")
 
 
 @dataclass(frozen=True, slots=True)
 class ProposedChange:
-    """`manifests` are the objects that the form makes. `pasted` is YAML as it was typed; the engine parses it, since
-    only there is its time limited."""
+    """A change to try.
+
+    manifests: the objects that the form makes.
+    pasted: YAML as the user typed it. It is parsed here, where the time is limited.
+    """
 
     manifests: tuple[dict[str, Any], ...] = ()
     pasted: str = ""
 
 
 @dataclass(slots=True)
-class Resting:
-    """A question changes `simulation`, which is at rest before: ask once, or each time in a copy.
+class SettledCluster:
+    """The state of a cluster with a settled simulation.
 
-    `manifests` are those of the kinds that people keep in files, as JSON, which takes a tenth of the memory.
+    `answer` changes the simulation, so it can be called only once, or in a copy of the process each time.
+
+    manifests: those of the kinds that users keep in files, as JSON, which takes a tenth of the memory.
+    as_of: when the cluster was read.
+    left_out: the resources that the caller may not list.
     """
 
     forest: Forest
@@ -69,8 +77,8 @@ class Resting:
     left_out: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, cluster: ClusterClient, found: Rights, configuration: Configuration) -> Resting:
-        """The current objects, as far as the caller may list them. Raises ClusterError."""
+    def read(cls, cluster: ClusterClient, found: Rights, configuration: Configuration) -> SettledCluster:
+        """Read the objects that the caller may list. Raises ClusterError."""
         as_of, kept = datetime.now(UTC), dict[Ref, bytes]()
 
         def keep(ref: Ref, manifest: Manifest) -> None:
@@ -93,18 +101,21 @@ class Resting:
         as_of: datetime,
         configuration: Configuration,
         left_out: tuple[str, ...] = (),
-    ) -> Resting:
-        """What was read, once nothing moves any more; `read` gets the settings of decisions."""
+    ) -> SettledCluster:
+        """The state from objects that were read, with a settled simulation.
+
+        `read`: makes a World with these settings.
+        """
         engine = decision_settings(configuration)
         files = SimulatedFiles(configuration, trees=False)
         decisions = DecisionSettings(engine.options, engine.ordering, engine.counting, engine.waiting)
         world = read(replace(decisions, topologies=engine.topologies))
         simulation = of_cluster(world, forest, engine, files)
-        simulation.add(())  # what happens without the change happens first, as in `diff`, and once for all questions
+        simulation.add(())  # settle before the change, as `diff` does, once for all questions
         return cls(forest, manifests, simulation, files, as_of, left_out)
 
     def answer(self, change: ProposedChange) -> WhatIfOutcome:
-        """What the rules say of the change, and what it does."""
+        """Judge and simulate the change."""
         inputs = _inputs(change)
         manifests = {ref: json.loads(self.manifests[ref]) for ref in inputs.objects if ref in self.manifests}
         context = Context(_CLUSTER, self.forest, manifests=manifests, as_of=self.as_of)
@@ -121,13 +132,13 @@ class Resting:
         )
 
     def _work(self, keys: list[str]) -> list[dict[str, Any]]:
-        """What `quotree why` says of the work that the change brings."""
+        """The answers of `quotree why` about the work that the change adds."""
         world, now = self.simulation.world, self.simulation.now
         return [explanation_json(world, key, now) for key in keys[:MOST] if key in world.workloads]
 
 
 def _plurals(sources: Iterable[WatchSource]) -> tuple[str, ...]:
-    """The resources as arguments of `kubectl get`, each once."""
+    """The resources as arguments of `kubectl get`, without duplicates."""
     resources = (source.versions[0] for source in sources)
     return tuple(dict.fromkeys(f"{each.plural}.{each.group}".rstrip(".") for each in resources))
 
@@ -146,7 +157,7 @@ def _inputs(change: ProposedChange) -> InputObjects:
 
 
 def _name(manifest: Manifest) -> str:
-    """Kind and name of an object of a kind that Quotree does not judge; nothing of what is in it."""
+    """The kind and name of an object that Quotree does not judge, without its content."""
     meta = metadata(manifest)
     name = "/".join(str(part) for part in (meta.get("namespace"), meta.get("name")) if part)
     return f"{manifest.get('kind') or 'something without a kind'} {name}"[:200].strip()

@@ -27,7 +27,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Protocol
 
 from analysis.what_if.rights import rights
-from analysis.what_if.state import ProposedChange, Resting
+from analysis.what_if.state import ProposedChange, SettledCluster
 from cluster.client import ClusterClient
 from cluster.errors import ApiError, ClusterError
 
@@ -89,7 +89,7 @@ def _serve(questions: Connection, answers: Connection) -> None:
     with _ended_with_parent():
         try:
             with connection.open() as cluster:
-                state = Resting.read(cluster, rights(cluster), configuration)
+                state = SettledCluster.read(cluster, rights(cluster), configuration)
         except ApiError as error:
             failed = ClusterRead(0.0, error.message or str(error), error.status, error.reason)
         except ClusterError as error:
@@ -122,7 +122,7 @@ def _ended_with_parent() -> Iterator[None]:
     fcntl.fcntl(0, fcntl.F_SETFL, flags)
 
 
-def _computed(state: Resting, change: ProposedChange) -> bytes:
+def _computed(state: SettledCluster, change: ProposedChange) -> bytes:
     """The pickled answer, computed in a forked copy of this process. The copy is killed if it takes too long."""
     incoming, outgoing = Pipe(duplex=False)
     copy = os.fork()
@@ -141,7 +141,7 @@ def _computed(state: Resting, change: ProposedChange) -> bytes:
         os.waitpid(copy, 0)
 
 
-def _answer_and_exit(state: Resting, change: ProposedChange, outgoing: Connection) -> None:
+def _answer_and_exit(state: SettledCluster, change: ProposedChange, outgoing: Connection) -> None:
     """Send the answer from the forked copy and exit. It never returns, since the copy must not continue as the parent.
 
     An alarm ends the copy even if this process is killed.

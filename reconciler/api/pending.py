@@ -19,7 +19,7 @@ from scheduling.objects.workload import QUOTA_RESERVED, Workload
 from scheduling.queues.pending import PendingEntry
 from scheduling.visibility.brief import brief
 from scheduling.visibility.explanation import Consider, TreeCache, inactive_message
-from scheduling.visibility.sentence import Nobody, missing_queue
+from scheduling.visibility.sentence import CauseOnlyCache, missing_queue
 from scheduling.visibility.workloads import waits
 from scheduling.world.decisions import Wait
 from scheduling.world.world import World
@@ -117,7 +117,7 @@ def _without_queue(world: World, waiting: Iterable[Workload], now: int | None = 
             _requests(world, workload),
             each.reason if each else "",
             missing_queue(world, workload) or (each.message if each else ""),
-            cause="" if now is None else _cause(world, workload.key, now, Nobody()),
+            cause="" if now is None else _cause(world, workload.key, now, CauseOnlyCache()),
         )
         for workload, each in blockers
     ]
@@ -133,7 +133,7 @@ def _cause(
 def _rows(
     world: World, queue: str, names: Iterable[str], places: Iterable[int], now: int | None, attempts: _Attempts
 ) -> Iterator[PendingRow]:
-    pending, tried, trees = world.queues.pending[queue], _Tried(world, queue, attempts), Nobody()
+    pending, tried, trees = world.queues.pending[queue], _Tried(world, queue, attempts), CauseOnlyCache()
     positions = pending.positions()
     for name, place in zip(names, places, strict=True):
         entry = pending.get(name)

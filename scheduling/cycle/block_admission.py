@@ -1,4 +1,4 @@
-"""waitForPodsReady.blockAdmission: no workload gets quota while the pods of another one with quota are not ready.
+"""waitForPodsReady.blockAdmission: no workload gets quota while another one with quota has pods that are not ready.
 
 Source: Kueue v0.19, pkg/scheduler, pkg/cache/scheduler.
 """
@@ -18,22 +18,23 @@ MESSAGE = "waiting for all admitted workloads to be in PodsReady condition"
 
 
 class BlockAdmission:
-    """The first head that would get quota waits until the pods of all workloads are ready; nobody is tried meanwhile.
+    """Holds back the first head that would get quota until the pods of all workloads are ready.
 
-    Then it gets what was decided, without another evaluation, unless what it asks for or the quota has changed.
+    No workload is tried meanwhile. Then the decision is carried out without another evaluation, unless the requests of
+    the head have changed or its quota is no longer free.
     """
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._last = ""
-        self._held: Reserve | None = None
+        self._last = ""  # the last workload found to be not ready
+        self._held: Reserve | None = None  # the decision that is held back
 
     def blocks(self) -> bool:
-        """Whether nobody is tried."""
+        """Whether no workload may be tried now."""
         return self._held is not None and bool(self._unready())
 
     def holds_back(self, decision: Reserve) -> Wait | None:
-        """The decision in place of this one; None if it stands."""
+        """The decision to wait, which replaces this one; None if this one may be carried out."""
         if not self._unready():
             return None
         return Wait(
@@ -48,7 +49,10 @@ class BlockAdmission:
     def keep(
         self, entry: PendingEntry, decision: Reserve, rest: Iterable[tuple[PendingEntry, Decision]], now: int
     ) -> None:
-        """Return the head to its queue, and those after it in the cycle, which are tried in the next one."""
+        """Keep the decision.
+
+        Its head and the heads after it return to their queues; the latter are tried in the next cycle.
+        """
         queues = self._world.queues
         queues.requeue(decision.queue, entry, Requeue.FAILED_AFTER_NOMINATION, now)
         self._held = decision
@@ -57,7 +61,7 @@ class BlockAdmission:
                 queues.requeue(later.queue, other, Requeue.FAILED_AFTER_NOMINATION, now)
 
     def released(self) -> Reserve | None:
-        """What was held back, once all pods are ready; None if there is nothing, or if that has to be decided anew."""
+        """Return the kept decision, and forget it. None if there is none, or if it has to be decided again."""
         decision, self._held = self._held, None
         pending = self._world.queues.pending.get(decision.queue) if decision is not None else None
         if decision is None or pending is None:
@@ -70,7 +74,7 @@ class BlockAdmission:
         return replace(decision, workload=entry.workload)
 
     def _is_unchanged(self, decision: Reserve, entry: PendingEntry) -> bool:
-        """Whether it asks for the same, its queue admits, and nobody has taken the quota away."""
+        """Whether the workload requests the same, its queue is active, and the quota is still free."""
         world, before = self._world, decision.workload
         same = (entry.workload.pod_sets, entry.workload.queue) == (before.pod_sets, before.queue)
         if not same or not world.is_ready(decision.queue):
@@ -82,7 +86,10 @@ class BlockAdmission:
             return all(amount <= queue.node.free(pair) for pair, amount in usage)
 
     def _unready(self) -> str:
-        """A workload with quota whose pods are not ready, empty if there is none. Checks the last one found first."""
+        """A workload with quota whose pods are not ready; empty if there is none.
+
+        The last one found is checked first.
+        """
         held = self._world.state.reservations
         if self._last in held and not held[self._last].workload.holds(PODS_READY):
             return self._last

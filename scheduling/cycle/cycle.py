@@ -1,6 +1,6 @@
-"""One cycle: it tries the head of every ClusterQueue, and what one gets counts for those after it.
+"""One cycle: it tries the heads of all ClusterQueues. The quota that one head gets counts for the heads after it.
 
-A cycle changes nothing: it counts usage within a simulation of the tree, and the engine applies the decisions.
+A cycle changes nothing: it counts usage in a simulation of the tree, and the engine applies the decisions.
 Source: Kueue v0.19, pkg/scheduler/scheduler.go.
 """
 
@@ -54,7 +54,10 @@ FAILED_CHECKS = "The workload has failed admission checks"
 def run(
     world: World, heads: Iterable[tuple[str, PendingEntry]], number: int, known: KnownAssignments
 ) -> list[tuple[PendingEntry, Decision]]:
-    """Decide on these heads, one of each ClusterQueue, in the order of the decisions; `number` counts cycles."""
+    """Decide on these heads, one for each ClusterQueue. Returns them in the order of decisions.
+
+    number: the number of this cycle.
+    """
     cycle = _Cycle(world, number, known, Alternative(world.state.tree), Alternative(world.state.tree))
     decided: list[tuple[PendingEntry, Decision]] = []
     nominations: list[Nomination] = []
@@ -71,7 +74,7 @@ def run(
 
 
 def try_alone(world: World, name: str, entry: PendingEntry | None) -> Wait | None:
-    """Why the workload would keep waiting if it were the only head now. A dry run.
+    """Why the workload would keep waiting if it were the only head now. Nothing is changed.
 
     None if it would get quota, or if it would preempt others.
     """
@@ -93,11 +96,15 @@ def try_alone(world: World, name: str, entry: PendingEntry | None) -> Wait | Non
 
 @dataclass(slots=True)
 class _Cycle:
-    """What this cycle has decided so far.
+    """A cycle, with its decisions so far.
 
-    The tree counts everything: new usage, reserved capacity and victims. `after` is the tree after the victims have
-    left, `meanwhile` the tree until then, without the capacity reserved for preemptors. `replaced`: slices of elastic
-    jobs whose quota another slice took over.
+    The tree counts everything: new usage, reserved capacity and victims.
+
+    known: assignments of earlier searches.
+    after: the tree after all victims have ended.
+    meanwhile: the tree until then, without the capacity that is reserved for preemptors.
+    victims: the workloads to preempt.
+    replaced: the slices of elastic jobs whose quota another slice took over.
     """
 
     world: World
@@ -116,7 +123,7 @@ class _Cycle:
     # --- nomination
 
     def refusal(self, name: str, entry: PendingEntry) -> Wait | None:
-        """Why the workload cannot be tried at all: the first reason that applies; None if it can."""
+        """The first reason why the workload cannot be tried; None if it can."""
         workload, world = entry.workload, self.world
 
         def wait(reason: str, message: str, requeue: Requeue = Requeue.GENERIC) -> Wait:
@@ -132,7 +139,7 @@ class _Cycle:
         return wait(MISCONFIGURED, wrong.message, wrong.requeue) if wrong is not None else None
 
     def nominate(self, queue: ClusterQueueState, entry: PendingEntry) -> Nomination:
-        """The flavors and victims of the workload, by the state before the cycle."""
+        """Find flavors and victims for the workload, by the state before the cycle."""
         replaced = self.world.slices.predecessor(entry.workload, queue)
         before = replaced.workload if replaced is not None else None
         places = placer(self.world.state, queue.settings, entry.workload, self.world.checks, before)
@@ -155,15 +162,15 @@ class _Cycle:
     def _preempted_for(
         self, queue: ClusterQueueState, entry: PendingEntry, places: TopologyPlacer | None
     ) -> FlavorAssignment | None:
-        """The assignment for which it preempted others, if that fits now; always None with profile compat.
+        """The assignment for which the workload preempted others, if it fits now; None with profile compat.
 
-        The first pod set of several may find what was freed for a later one, which then does not fit.
+        A new search would let the first pod set take quota that was freed for a later one, which then would not fit.
         """
         before: FlavorAssignment | None = entry.preempted_for
         if before is None or len(before.pod_sets) < 2 or self.world.state.options.compat:
             return None
         if any(amount > queue.node.available(pair) for pair, amount in before.usage.items()):
-            return None  # without a search
+            return None  # without the cost of a search
         found, _ = self._tried(queue, entry, self._preemptor(queue, entry), places, before.counts, before)
         return found if found.outcome == FlavorOutcome.FIT else None
 
@@ -175,9 +182,9 @@ class _Cycle:
         places: TopologyPlacer | None,
         keep: FlavorAssignment | None = None,
     ) -> tuple[FlavorAssignment, list[PreemptionTarget]]:
-        """The best assignment and its targets, with all pods if possible, else with as many as possible.
+        """The best assignment with its targets, for all pods if possible, else for as many as possible.
 
-        keep: the flavors are those of this assignment.
+        keep: an assignment whose flavors have to be kept.
         """
         full, targets = self._tried(queue, entry, preemptor, places, keep=keep)
         if full.outcome == FlavorOutcome.FIT or targets or not self.world.state.options.partial_admission:
@@ -198,7 +205,7 @@ class _Cycle:
         counts: tuple[int, ...] | None = None,
         keep: FlavorAssignment | None = None,
     ) -> tuple[FlavorAssignment, list[PreemptionTarget]]:
-        """An assignment and its targets. Where others have to leave, its places are those to reserve for it."""
+        """An assignment and its targets. If it has targets, its places are reserved until they have ended."""
         assignment = self._assign(queue, entry, preemptor, counts, keep)
         if places is None:
             return assignment, self._targets(preemptor, assignment)
@@ -237,7 +244,7 @@ class _Cycle:
         )
 
     def _progress(self, queue: ClusterQueueState, entry: PendingEntry) -> Progress | None:
-        """Where the search for flavors goes on; None if it begins anew."""
+        """The progress from which the search for flavors continues; None if it starts over."""
         progress: Progress | None = entry.progress
         if progress is None:
             return None
@@ -254,7 +261,7 @@ class _Cycle:
     # --- decisions
 
     def decide(self, nomination: Nomination) -> Iterator[Decision]:
-        """Decide on one head, after the decisions before it."""
+        """Decide on one head, given the decisions before it."""
         if self._job_must_leave(nomination):
             yield self._wait(nomination, Requeue.FAILED_AFTER_NOMINATION, WAITING_FOR_QUOTA, OVERLAPPING)
             return
@@ -291,7 +298,7 @@ class _Cycle:
         return self.world.state.options.gated_preemption and nomination.workload.preemption_gated
 
     def _job_must_leave(self, nomination: Nomination) -> bool:
-        """Whether the slice that it would take over from must leave: then the whole job does."""
+        """Whether the slice from which it takes over is a victim. Then the whole job has to stop."""
         replaced = nomination.replaced
         return replaced is not None and (replaced.workload.evicted or replaced.key in self.victims)
 
@@ -299,7 +306,10 @@ class _Cycle:
         return any(target.key in self.victims or target.key in self.replaced for target in nomination.targets)
 
     def _reconsider(self, nomination: Nomination) -> None:
-        """Another head preempts some of its targets: find other targets for the same flavors, or fit without any."""
+        """Find other targets for the same flavors, since another head preempts some of its targets.
+
+        It may need none now.
+        """
         queue, entry, before = nomination.queue, nomination.entry, nomination.assignment
         with self.world.state.without(self.victims.values()):
             preemptor = self._preemptor(queue, entry)
@@ -308,7 +318,7 @@ class _Cycle:
         nomination.assignment = again.deferred() if again.outcome == FlavorOutcome.FIT else again
 
     def _lost_its_places(self, nomination: Nomination) -> bool:
-        """Whether quota still fits, but another workload of this cycle took the places in the topology."""
+        """Whether its quota still fits, but another workload of this cycle took its places in the topology."""
         if nomination.placer is None or not self.world.state.options.recompute_places:
             return False
         assignment = nomination.assignment
@@ -318,10 +328,10 @@ class _Cycle:
         return stays and not self._places_fit(nomination) and self._quota_fits(nomination)
 
     def _place_again(self, nomination: Nomination) -> None:
-        """Find other places, with the same flavors, for as many pods as there is room now.
+        """Find other places with the same flavors, for as many pods as have room now.
 
-        Where there are none it is tried again in the next cycle: what is kept for another head is free then. Kueue
-        takes it for a head without room (docs/adr/2026-11-27-places-kept-for-one-cycle.md).
+        If there are none, the head is tried again in the next cycle, when places reserved for another head are free
+        again. Kueue treats it as a head without room (docs/adr/2026-11-27-places-kept-for-one-cycle.md).
         """
         entry = nomination.entry
         entry.progress = None
@@ -331,7 +341,10 @@ class _Cycle:
             nomination.assignment, nomination.targets = again, targets
 
     def _places_fit(self, nomination: Nomination) -> bool:
-        """Whether its places are free once all victims have left; without targets of its own, also before."""
+        """Whether its places are free after all victims have ended.
+
+        Without targets of its own they must be free now, too.
+        """
         if nomination.placer is None:
             return True
         state, assignment = self.world.state, nomination.assignment
@@ -346,10 +359,10 @@ class _Cycle:
         return self._quota_fits(nomination) and self._places_fit(nomination)
 
     def _quota_fits(self, nomination: Nomination) -> bool:
-        """Whether it fits beside the cycle's other decisions after all victims have left.
+        """Whether its quota fits beside the other decisions of the cycle after all victims have ended.
 
-        A head without targets must also fit while the victims are still there, or both would run for a while. Kueue
-        does not require that (docs/adr/2026-11-21-fit-beside-those-who-leave.md).
+        A head without targets must also fit before that. Otherwise both would run for a while. Kueue does not require
+        it (docs/adr/2026-11-21-fit-beside-those-who-leave.md).
         """
         state, node, usage = self.world.state, nomination.queue.node, nomination.assignment.usage
         if state.options.compat:
@@ -385,7 +398,7 @@ class _Cycle:
         self.world.state.count_places(nomination.places)
 
     def _reserve_capacity(self, nomination: Nomination, usage: Usage) -> None:
-        """Reserve capacity for a head that waits for its victims, so that the rest of the cycle does not take it."""
+        """Reserve capacity for a head that waits for its victims, so that later heads of the cycle do not take it."""
         self.after.add(nomination.queue.node, usage)
         self.meanwhile.miss(nomination.queue.node)
         self.world.state.tree.add(nomination.queue.node, usage)
@@ -410,10 +423,11 @@ class _Cycle:
 def quota_to_reserve(
     queue: ClusterQueueState, assignment: FlavorAssignment, compat: bool = False
 ) -> dict[FlavorResource, int]:
-    """The capacity to reserve for a head without preemption candidates, so that the rest of the cycle does not take it.
+    """The capacity to reserve for a head without candidates, so that later heads of the cycle do not take it.
 
-    As much as its own limits let it use. In Kueue this is negative for a ClusterQueue over its limit, which hands out
-    quota that does not exist (docs/adr/2026-11-21-reserve-no-less-than-nothing.md).
+    It is as much as the limits of its ClusterQueue allow, at least 0. In Kueue it is negative for a ClusterQueue above
+    its limit, so that other heads get quota that does not exist
+    (docs/adr/2026-11-21-reserve-no-less-than-nothing.md).
     """
     reserved: dict[FlavorResource, int] = {}
     for pair, amount in assignment.usage.items():

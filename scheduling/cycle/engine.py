@@ -1,9 +1,9 @@
-"""The engine: runs cycles, and assumes its decisions until the objects show them.
+"""The engine runs cycles, and counts its decisions until the watched objects have them.
 
     world = World(); world.put_queue(...); world.put_workload(...); ...
-    decisions = Engine(world).step(now)
+    decisions = AdmissionEngine(world).step(now)
 
-One step is one cycle. Repeat it until a step decides nothing.
+One step is one cycle. Repeat it until a step returns no decisions.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from scheduling.world.decisions import Decision, Preempt, Reserve, Wait
 from scheduling.world.world import World
 
 _KEEP_LOOKING = (Requeue.NO_FIT, Requeue.NO_CANDIDATES, Requeue.FAILED_AFTER_NOMINATION)
-"""After these the next attempt resumes the search for flavors; after a preemption it starts over."""
+"""The reasons after which the next attempt continues the search for flavors. After a preemption it starts over."""
 
 
 class AdmissionEngine:
-    """Runs cycles over a `World`. Decisions take effect there at once: quota is assumed, victims are evicted.
+    """Runs cycles over a `World`. Decisions take effect in it at once: quota is reserved and victims are evicted.
 
-    `block_admission`: no workload gets quota until the pods of all that have it are ready.
+    block_admission: no workload gets quota until the pods of all workloads with quota are ready.
     """
 
     def __init__(self, world: World, *, block_admission: bool = False) -> None:
@@ -38,7 +38,7 @@ class AdmissionEngine:
         self._block_admission = BlockAdmission(world) if block_admission else None
 
     def step(self, now: int) -> list[Decision]:
-        """Try the head of every ClusterQueue that has one. No heads, no decisions."""
+        """Run a cycle over the heads of all ClusterQueues. Returns no decisions if there are no heads."""
         world = self.world
         if self._block_admission is not None:
             if self._block_admission.blocks():
@@ -52,16 +52,16 @@ class AdmissionEngine:
             return []
         self.cycles += 1
         decided = run(world, heads, self.cycles, self._known)
-        decisions = [*self._entered(decided, now)]
+        decisions = [*self._apply_all(decided, now)]
         entries = [entry for entry, _ in decided[: len(decisions)]]
-        if all(_would_end_the_same(entry, decision) for entry, decision in zip(entries, decisions, strict=True)):
+        if all(_would_repeat(entry, decision) for entry, decision in zip(entries, decisions, strict=True)):
             for decision in decisions:
                 if isinstance(decision, Wait):
                     world.queues.exhaust(decision.queue)
         return decisions
 
-    def _entered(self, decided: list[tuple[PendingEntry, Decision]], now: int) -> Iterator[Decision]:
-        """One after the other, up to one that is held back."""
+    def _apply_all(self, decided: list[tuple[PendingEntry, Decision]], now: int) -> Iterator[Decision]:
+        """Apply the decisions one after the other, up to one that is held back."""
         for done, (entry, decision) in enumerate(decided, start=1):
             block = self._block_admission
             held = block.holds_back(decision) if block is not None and isinstance(decision, Reserve) else None
@@ -70,14 +70,14 @@ class AdmissionEngine:
                 self.world.record_attempt(entry, held)
                 yield held
                 return
-            yield self._enter(entry, decision, now)
+            yield self._apply(entry, decision, now)
 
     def _reserve(self, decision: Reserve) -> Reserve:
         used = total_usage(decision.assignment.pod_sets)
         self.world.assume(decision.workload, self.world.state.queues[decision.queue], used, decision.places)
         return decision
 
-    def _enter(self, entry: PendingEntry, decision: Decision, now: int) -> Decision:
+    def _apply(self, entry: PendingEntry, decision: Decision, now: int) -> Decision:
         world = self.world
         if isinstance(decision, Reserve):
             return self._reserve(decision)
@@ -100,8 +100,8 @@ class AdmissionEngine:
         return requeued
 
 
-def _would_end_the_same(entry: PendingEntry, decision: Decision) -> bool:
-    """Whether the next cycle would decide the same: the head lost to another, or stays head and reserves capacity."""
+def _would_repeat(entry: PendingEntry, decision: Decision) -> bool:
+    """Whether the next cycle would decide the same: the head lost to another one, or stays and reserves capacity."""
     if not isinstance(decision, Wait) or (entry.progress is not None and entry.progress.pending):
         return False
     stays = decision.reserves_capacity and not decision.inadmissible

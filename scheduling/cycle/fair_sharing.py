@@ -1,7 +1,7 @@
-"""Fair sharing: a tournament up the tree decides which head is next.
+"""Fair sharing: a tournament in the tree decides which head is next.
 
-At every Cohort each child offers its best head. The child that would have the lowest share with its head admitted wins.
-After each decision only the winner's path is compared again: no other share has changed.
+Each child of a Cohort offers its best head. The child with the lowest share, with its head counted as admitted, wins.
+After a decision only the winner's path is compared again, since no other shares have changed.
 Source: Kueue v0.19, pkg/scheduler/fair_sharing_iterator.go.
 """
 
@@ -18,21 +18,21 @@ from scheduling.quota.shares import DominantShare, Shares, borrows_on
 from scheduling.quota.tree import QuotaTree
 
 Rank: TypeAlias = tuple[bool, bool, tuple[bool, Fraction], tuple[int, int, str]]
-"""Smaller is better."""
+"""A rank. The lowest one wins."""
 
 
 def rank(nomination: Nomination, borrows: bool, share: DominantShare) -> Rank:
-    """The rank of a head at a Cohort: preemptors first, then those that do not borrow what they request.
+    """The rank of a head at a Cohort: preemptors first, then heads that need not borrow.
 
-    `borrows` and `share` are those of the Cohort's child that the head comes from, with the head admitted.
+    borrows, share: of the child of the Cohort that offers the head, with the head counted as admitted.
     """
     return not nomination.preemptor, borrows, share.rank, nomination.seniority
 
 
 def tournament(nominations: Iterable[Nomination], tree: QuotaTree) -> Iterator[Nomination]:
-    """Yields one head after another. Before it takes the next, the caller updates usage on the path of the last one.
+    """Yield one head after another. Before the caller takes the next, it updates the usage on the path of the last.
 
-    Trees come in the order of their roots' names.
+    Trees are sorted by the names of their roots.
     """
     by_root: dict[QuotaNode, list[Nomination]] = {}
     for nomination in nominations:
@@ -42,7 +42,11 @@ def tournament(nominations: Iterable[Nomination], tree: QuotaTree) -> Iterator[N
 
 
 class _Bracket:
-    """The tournament of one tree. `heaps` has the offers of each Cohort's children, the best first."""
+    """The tournament of a tree.
+
+    heads: the heads by ClusterQueue.
+    heaps: by Cohort, the offers of its children, the best first.
+    """
 
     def __init__(self, tree: QuotaTree, root: QuotaNode, nominations: list[Nomination]) -> None:
         self.tree = tree
@@ -64,7 +68,7 @@ class _Bracket:
             self._replay(node)
 
     def _above(self) -> set[QuotaNode]:
-        """The queues with heads, and all Cohorts above them."""
+        """The queues with heads, and all their ancestors."""
         return {node for queue in self.heads for node in queue.path()}
 
     def _best(self, node: QuotaNode) -> Nomination | None:
@@ -76,7 +80,7 @@ class _Bracket:
         return self.heads[node][-1] if self.heads.get(node) else None
 
     def _offer(self, child: QuotaNode) -> None:
-        """Offer the child's best head to the Cohort above it."""
+        """Offer the child's best head to its parent."""
         best = self._best(child)
         if best is None or child.up is None:
             return
@@ -84,11 +88,11 @@ class _Bracket:
         heapq.heappush(self.heaps.setdefault(child.up, []), (self._rank(best, child), self.round, child))
 
     def _replay(self, queue: QuotaNode) -> None:
-        """The winner is gone and its usage may count now: renew every offer on its path."""
+        """Renew all offers on the path of the winner: its head is gone, and its usage may count now."""
         for child in queue.path():
             if child.up is not None:
                 offers = self.heaps[child.up]
-                heapq.heappop(offers)  # on the winner's path each child was the best of its Cohort
+                heapq.heappop(offers)  # each child on the winner's path was the best of its Cohort
                 self._offer(child)
 
     def _rank(self, nomination: Nomination, child: QuotaNode) -> Rank:

@@ -1,9 +1,9 @@
-"""What the search for flavors found for the heads of ClusterQueues, known as long as it would find the same again.
+"""Caches the results of the search for flavors, for as long as a search would find the same again.
 
-A finish lets every head of its tree be tried again, and most of them meet what they met before: the tree is full again,
-or one unit of it is free. So an assignment is kept by what the search reads: the shape of the workload, where the
-search begins, and the usage on the ClusterQueue's path. Quota, edges and flavors outdate all. A search that asked for
-victims has also read who runs, so it is known only while nobody can be preempted
+When a workload finishes, all heads of its tree are tried again, and most of them find the same usage as before. So the
+key of an assignment has all inputs of the search: the scheduling hash of the workload, where the search begins, and the
+usage on the ClusterQueue's path. Changes of quota, edges or flavors clear the cache. A search for victims also depends
+on the running workloads, so its result is only used while there are no candidates for preemption
 (docs/adr/2026-11-23-heads-that-meet-the-same.md).
 """
 
@@ -24,15 +24,15 @@ from scheduling.quota.node import QuotaNode
 from scheduling.quota.state import ClusterQueueState, QuotaState
 
 _MOST = 20_000
-"""Assignments in all, of about 1 KiB each; then the collection begins anew."""
+"""The most assignments in all, of about 1 KiB each. Then the cache is cleared."""
 
 Shape = tuple[Hashable, Hashable, tuple[int, ...]]
-"""The scheduling hash, where the search begins, and the usage by node and pair."""
+"""The key: the scheduling hash, where the search begins, and the usage by node and pair."""
 
 
 @dataclass(slots=True, eq=False)
 class _Place:
-    """A ClusterQueue with what its assignments depend on."""
+    """The cached assignments of a ClusterQueue. `path`, `pairs`: the nodes and pairs whose usage is in their keys."""
 
     path: tuple[QuotaNode, ...]
     pairs: tuple[FlavorResource, ...]
@@ -40,23 +40,23 @@ class _Place:
 
 
 class _Known(NamedTuple):
-    """`asked`: the search asked for victims, and there were no candidates."""
+    """A cached assignment. `asked`: the search looked for victims, and there were no candidates."""
 
     assignment: FlavorAssignment
     asked: bool
 
 
 class KnownAssignments:
-    """The assignments that one engine has searched, by ClusterQueue."""
+    """The cached assignments of an engine, by ClusterQueue."""
 
     def __init__(self, state: QuotaState) -> None:
         self._state = state
-        self._edits = state.edits
-        self._places: dict[str, _Place] = {}
+        self._edits = state.edits  # the number of edits at which the cache was cleared
+        self._places: dict[str, _Place] = {}  # by ClusterQueue
         self._count = 0
 
     def shape(self, queue: ClusterQueueState, entry: PendingEntry, resume: Progress | None) -> Shape | None:
-        """What a search that does not ask for victims depends on; None if also on what it would take over."""
+        """The key of a search. None if it cannot be cached: the workload takes over from a slice, or has no hash."""
         if not entry.scheduling_hash or entry.workload.replaces:
             return None
         place = self._place(queue)
@@ -64,7 +64,7 @@ class KnownAssignments:
         return entry.scheduling_hash, _begins(resume), used
 
     def find(self, queue: ClusterQueueState, entry: PendingEntry, shape: Shape) -> FlavorAssignment | None:
-        """The assignment that a search would find now, with the current generation."""
+        """The cached assignment that a search would find now, with the current generation; None if there is none."""
         place = self._place(queue)
         known = place.found.get(shape)
         if known is None or (known.asked and not self._has_no_candidates(place, queue, entry)):
@@ -78,7 +78,7 @@ class KnownAssignments:
     def keep(
         self, queue: ClusterQueueState, entry: PendingEntry, shape: Shape, assignment: FlavorAssignment, *, asked: bool
     ) -> None:
-        """Know what a search has found. `asked`: it asked for victims."""
+        """Cache the result of a search. `asked`: whether it looked for victims."""
         place = self._place(queue)
         if asked and not self._has_no_candidates(place, queue, entry):
             return
@@ -106,7 +106,7 @@ class KnownAssignments:
 
 
 def _pairs(settings: ClusterQueueSettings) -> tuple[FlavorResource, ...]:
-    """All that a search in the ClusterQueue may look at."""
+    """All pairs that a search in the ClusterQueue may read."""
     return tuple(
         FlavorResource(flavor, resource)
         for group in settings.groups

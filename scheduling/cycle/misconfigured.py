@@ -1,4 +1,4 @@
-"""Why an attempt would end before it looks for flavors: by the namespace of a workload, its pods, or our own limits."""
+"""Why a workload cannot be tried: because of its namespace, its pods, or features that Quotree does not support."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OUT_OF_SELECTOR = "workload namespace doesn't match ClusterQueue selector"
 
 
 class Misconfigured(NamedTuple):
-    """`requeue`: how it returns to its queue, by what can help."""
+    """Why the workload cannot be tried. `requeue`: the reason with which it returns to its queue."""
 
     message: str
     requeue: Requeue = Requeue.GENERIC
@@ -31,7 +31,7 @@ def misconfigured(world: World, name: str, workload: Workload) -> Misconfigured 
     settings = world.state.queues[name].settings
     in_topologies = not placed and topology_only(world.state, settings)
     if not settings.groups and any(per_pod(pod_set.template) for pod_set in workload.pod_sets):
-        in_topologies = False  # the search for flavors says which resource has no quota
+        in_topologies = False  # the search for flavors reports the resource without quota
     wrong = unsupported(workload, in_topologies, placed) or misfit(workload, world.around(workload.namespace))
     if not wrong:
         return None
@@ -40,10 +40,10 @@ def misconfigured(world: World, name: str, workload: Workload) -> Misconfigured 
 
 
 def unsupported(workload: Workload, in_topologies: bool = False, placed: bool = False) -> str:
-    """What the engine cannot decide about the workload, and what to do; empty if there is nothing.
+    """Which feature of the workload the engine does not support, and what to do; empty if it supports all.
 
-    `in_topologies`: its ClusterQueue has no flavor without a topology, so every pod set needs a place. `placed`: the
-    engine knows the nodes, or topologies are off.
+    in_topologies: all flavors of its ClusterQueue have topologies, so every pod set needs a place.
+    placed: the engine knows the nodes, or topologies are switched off.
     """
     if in_topologies:
         return "the ClusterQueue has no flavor without a topology, and the Nodes are not known here"

@@ -18,9 +18,10 @@ from scheduling.topology.fleet import HeldPlaces
 class Nomination:
     """A head with the flavors that it would get and the targets that it would preempt.
 
-    `preemptor`: earlier cycles preempted others for it, so it comes before heads without preemptions. `replaced`: the
-    workload whose quota it takes over, None for most. `placer` finds its places in topologies, None if it needs none.
-    `recomputed`: see Wait.
+    preemptor: earlier cycles preempted others for it, so it comes before other heads.
+    replaced: the workload whose quota it takes over; None if it takes over none.
+    placer: finds its places in topologies; None if it needs none.
+    recomputed: see Wait.
     """
 
     entry: PendingEntry
@@ -34,7 +35,7 @@ class Nomination:
 
     @property
     def places(self) -> tuple[HeldPlaces, ...]:
-        """What its assignment holds in topologies."""
+        """The places of its assignment in topologies."""
         return self.placer.held(self.assignment) if self.placer is not None else ()
 
     @property
@@ -43,12 +44,15 @@ class Nomination:
 
     @property
     def seniority(self) -> tuple[int, int, str]:
-        """Higher priority first, then the longer wait, then the name."""
+        """The sort key: higher priority first, then the longer wait, then the name."""
         return -self.workload.priority, self.entry.timestamp, self.workload.key
 
 
 def classic_order(nominations: Iterable[Nomination], by_priority: bool = True) -> list[Nomination]:
-    """Preemptors first, then the lowest borrowing level. `by_priority`: Kueue's gate PrioritySortingWithinCohort."""
+    """Sort heads without fair sharing: preemptors first, then by borrowing level, then by seniority.
+
+    by_priority: Kueue's gate PrioritySortingWithinCohort.
+    """
 
     def key(nomination: Nomination) -> tuple[bool, int, tuple[int, int, str]]:
         priority, since, name = nomination.seniority

@@ -53,9 +53,9 @@ def reserved(
     *,
     by_prefix: bool = True,
 ) -> Workload:
-    """The workload with its quota; admitted if it has no admission checks to wait for. `by_prefix`: see `admission_of`.
+    """The workload with its quota. It is admitted if it has no admission checks to wait for.
 
-    Checks that it lists but does not need stay for now; `Lifecycle` removes them.
+    Listed checks that it does not need stay here; `Lifecycle` removes them. `by_prefix`: see `admission_of`.
     """
     admission = admission_of(decision.queue, decision.assignment, by_prefix=by_prefix)
     listed = {check.name for check in workload.checks}
@@ -66,7 +66,7 @@ def reserved(
 def waiting(
     workload: Workload, decision: Wait, now: int, counting: Counting, observability: Observability = LEGACY
 ) -> Workload:
-    """The workload with the reason why it waits, and what its pods request."""
+    """The workload with the reason why it waits, and the requests of its pods."""
     reason = observability.attempt(decision.reason)
     unreserved = unreserve(workload, reason, decision.message, now, observability)
     if decision.requeue == Requeue.PREEMPTION_GATED:

@@ -1,6 +1,6 @@
-"""The second pass of a workload that holds quota: places that were delayed, or those of a node that failed.
+"""The second pass over a workload with quota: it assigns delayed places, or replaces those of failed nodes.
 
-It keeps its flavors and its quota. It preempts nobody. Kueue may preempt for delayed places
+The workload keeps its flavors and its quota, and preempts no other. Kueue may preempt for delayed places
 (docs/adr/2026-11-27-a-second-pass-preempts-nobody.md). Source: Kueue v0.19, pkg/scheduler and pkg/workload.
 """
 
@@ -33,9 +33,10 @@ from scheduling.world.world import World
 
 @dataclass(frozen=True, slots=True)
 class PlacedLater:
-    """Write these places into the admission; `places` are by pod set, those that stay included.
+    """The places to write into the admission.
 
-    unhealthy: nodes that failed, and still have pods of the workload.
+    places: by pod set, unchanged ones included.
+    unhealthy: the failed nodes that still have pods of the workload.
     """
 
     workload: Workload
@@ -45,7 +46,7 @@ class PlacedLater:
 
 @dataclass(frozen=True, slots=True)
 class NotPlaced:
-    """No places were found. `evicts`: the workload has to leave, with `message`; else it is tried again later."""
+    """No places were found. `evicts`: the workload is evicted with `message`; else it is tried again later."""
 
     workload: Workload
     message: str
@@ -56,14 +57,14 @@ SecondPass = PlacedLater | NotPlaced
 
 
 def needs_second_pass(workload: Workload) -> bool:
-    """Whether its checks are Ready and its topology is pending, or one of its nodes is unhealthy."""
+    """Whether the workload has delayed places and all checks Ready, or an unhealthy node."""
     if workload.finished or workload.evicted or workload.on_hold or not workload.reserved:
         return False
     return _waits(workload) or bool(_lost(workload))
 
 
 def second_pass(world: World, workload: Workload) -> SecondPass | None:
-    """The workload after this pass; None if there is nothing to place here. Changes nothing."""
+    """The result of the pass; None if there is nothing to place. The world is not changed."""
     admission = workload.admission
     queue = world.state.queues.get(admission.cluster_queue) if admission is not None else None
     found = placer(world.state, queue.settings, workload, world.checks) if queue is not None else None
@@ -102,7 +103,7 @@ def second_pass(world: World, workload: Workload) -> SecondPass | None:
 def after_second_pass(
     result: SecondPass, now: int, observability: Observability = LEGACY, *, by_prefix: bool = True
 ) -> Workload:
-    """The workload with its places, or evicted; unchanged if it is only tried again.
+    """The workload with its new places, or evicted. It is unchanged if it will be tried again.
 
     by_prefix: see `written_topology_assignment`.
     """
@@ -136,7 +137,7 @@ def _waits(workload: Workload) -> bool:
 
 
 def _lost(workload: Workload) -> tuple[str, ...]:
-    """The unhealthy nodes of an admitted workload where pods of it have their places."""
+    """The unhealthy nodes of an admitted workload on which it has places."""
     if not workload.unhealthy_nodes or not workload.admitted or workload.admission is None:
         return ()
     stored = [entry.topology for entry in workload.admission.assignments if entry.topology is not None]
@@ -145,7 +146,7 @@ def _lost(workload: Workload) -> tuple[str, ...]:
 
 
 def _message(places: WorkloadPlaces) -> str:
-    """Kueue's text; a pod set without a place for good has its own."""
+    """The message in Kueue's words. Pod sets that can never have a place have another text than those without room."""
     refused = [f"couldn't assign flavors to pod set {name}: {why}" for name, why in places.refused.items()]
     faults = [f"failed to assign flavors to pod set {name}: {why}" for name, why in places.faults.items()]
     return "; ".join([*refused, *faults])

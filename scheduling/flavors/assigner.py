@@ -1,8 +1,8 @@
-"""Which flavors a workload would get in its ClusterQueue now, and why not others.
+"""Finds the flavors that a workload would get in its ClusterQueue now, and why it does not get others.
 
-The search takes each pod set, then each resource group, then each flavor in the order of the ClusterQueue. Later pod
-sets count what earlier ones take. It reads only the ClusterQueue's path in the tree, and calls `simulate` only if a
-preemption could help. Source: Kueue v0.19, pkg/scheduler/flavorassigner.
+The search tries pod sets, their resource groups, and the flavors of a group in the order of the ClusterQueue. The
+usage of earlier pod sets counts for later ones. It only reads the ClusterQueue's path in the tree, and calls `simulate`
+only if a preemption could help. Source: Kueue v0.19, pkg/scheduler/flavorassigner.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FROM_THE_START = Progress()
 
 
 def nobody(_pair: FlavorResource, _amount: int) -> Grade:
-    """A `Simulate` that never finds anybody to preempt."""
+    """A `Simulate` that never finds a candidate to preempt."""
     return Grade(Mode.NO_CANDIDATES, 0)
 
 
@@ -49,11 +49,14 @@ def assign(
     nominated: Mapping[str, Mapping[str, str]] | None = None,
     predecessor: Sequence[PodSetRequests] = (),
 ) -> FlavorAssignment:
-    """The flavors for every pod set; changes nothing.
+    """Find flavors for every pod set. Nothing is changed.
 
-    `counts`: pod counts to use instead of the requested ones. `resume`: where the search of an earlier cycle ended.
-    `requests`: what the workload requests, if it was counted already. `nominated`: keep these flavors, by pod set and
-    resource. `predecessor`: what the workload holds that this one replaces.
+    counts: the numbers of pods to use instead of the requested ones.
+    resume: where the search of an earlier cycle ended.
+    simulate: tells which preemption would help.
+    requests: the requests of the workload, if the caller has counted them.
+    nominated: the flavors to keep, by pod set and resource.
+    predecessor: the usage of the workload that this one replaces.
     """
     whole = asked = total_requests(workload) if requests is None else requests
     if counts is not None:
@@ -90,7 +93,7 @@ def _concluded(
 def _serve(
     question: FlavorQuestion, members: Sequence[SearchedPodSet], assumed: Mapping[FlavorResource, int]
 ) -> list[PodSetAssignment]:
-    """Assign one pod set, or several that share their flavors; `assumed` is what earlier pod sets take."""
+    """Assign one pod set, or several that share their flavors. `assumed`: the usage of earlier pod sets."""
     options, settings = question.state.options, question.queue.settings
     choices: dict[str, FlavorChoice] = {}
     attempts: list[FlavorAttempt] = []
@@ -121,7 +124,10 @@ def _serve(
 
 
 def _with_topology(state: QuotaState, choices: Mapping[str, FlavorChoice]) -> dict[str, FlavorChoice]:
-    """Flavors with a topology. A member of the group that requests nothing has them too: it needs a place beside it."""
+    """The choices with a topology.
+
+    A group member that requests nothing gets them, too, since it needs a place nearby.
+    """
     found = {resource: state.flavors.get(choice.flavor) for resource, choice in choices.items()}
     if state.fleet is None:
         return {}
@@ -149,7 +155,7 @@ def _group_of(settings: ClusterQueueSettings, resource: str) -> int | None:
 def _together(
     workload: Workload, asked: Sequence[PodSetRequests], settings: ClusterQueueSettings
 ) -> Iterable[list[SearchedPodSet]]:
-    """The pod sets in order; those of one topology group together, since they must share their flavors."""
+    """The pod sets in order. Those of one topology group are together, since they must have the same flavors."""
     counts_pods = settings.group_of(PODS) is not None
     groups: dict[object, list[SearchedPodSet]] = {}
     for place, (pod_set, entry) in enumerate(zip(workload.pod_sets, asked, strict=True)):
@@ -171,12 +177,12 @@ def _total(members: Sequence[SearchedPodSet]) -> Mapping[str, int]:
 
 @lru_cache(maxsize=1024)
 def _ordered(resources: tuple[str, ...]) -> tuple[str, ...]:
-    """The resources in Kueue's order, so that the message is about the same resource group as Kueue's."""
+    """The resources in Kueue's order, so that messages are about the same resource group as Kueue's."""
     return tuple(sorted(resources, key=lambda resource: (_fnv(resource), resource)))
 
 
 def _fnv(name: str) -> int:
-    """FNV-1a of 64 bits."""
+    """The 64-bit FNV-1a hash of the name."""
     value = 0xCBF29CE484222325
     for byte in name.encode():
         value = (value ^ byte) * 0x100000001B3 % 2**64

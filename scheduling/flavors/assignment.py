@@ -1,6 +1,6 @@
-"""The result of a search for flavors, as immutable data: what each pod set gets, what was tried, and what is short.
+"""The result of a search for flavors: the flavors of each pod set, the attempts, and the shortages.
 
-`scheduling.flavors.assigner` makes it, `scheduling.flavors.messages` puts it into words.
+`scheduling.flavors.assigner` makes it, and `scheduling.flavors.messages` has the texts for it.
 Source: Kueue v0.19, pkg/scheduler/flavorassigner.
 """
 
@@ -18,12 +18,16 @@ from scheduling.topology.assignment import TopologyAssignment
 
 PODS = "pods"
 ALL_TRIED = -1
-"""Stands for an index: the search tried all flavors of the group."""
+"""In place of an index: the search tried all flavors of the group."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlavorChoice:
-    """One resource's flavor. `tried`: the index of the last flavor tried, ALL_TRIED at the end of the group."""
+    """The flavor of a resource.
+
+    mode, outcome: how well it fits. level: the borrowing level.
+    tried: the index of the last flavor that was tried; ALL_TRIED at the end of the group.
+    """
 
     flavor: str
     mode: Mode
@@ -34,7 +38,12 @@ class FlavorChoice:
 
 @dataclass(frozen=True, slots=True)
 class FlavorAttempt:
-    """A flavor that was tried. `group`: the index of its resource group. `no_fit`: the reason if it cannot fit."""
+    """A flavor that was tried.
+
+    group: the index of its resource group.
+    mode, level: how well it fits, and the borrowing level.
+    no_fit: the reason if it does not fit.
+    """
 
     flavor: str
     group: int
@@ -46,10 +55,13 @@ class FlavorAttempt:
 
 @dataclass(frozen=True, slots=True)
 class PodSetAssignment:
-    """`requests` are those of all `count` pods, `choices` are by resource. `reasons`: why it does not fit at once.
+    """The result for a pod set.
 
-    `places` are those in its topology; `delayed`: they are assigned after the admission checks. `fault`: why it cannot
-    have any, whatever room there is.
+    requests: of all `count` pods.
+    choices: the flavors by resource.
+    reasons: why it does not fit at once.
+    places: its places in a topology. delayed: they are assigned after the admission checks.
+    fault: why it can have no places, even in empty domains.
     """
 
     name: str
@@ -73,9 +85,12 @@ class PodSetAssignment:
 
 @dataclass(frozen=True, slots=True)
 class FlavorAssignment:
-    """`usage` is by pair, `level` the highest borrowing level, `outcome` the worst of all pod sets.
+    """The result for a workload. Pod sets after the first one that does not fit are missing.
 
-    Pod sets after the first one that does not fit are missing. `generation` is that of the ClusterQueue at the time.
+    usage: by pair.
+    level: the highest borrowing level.
+    outcome: the worst outcome of all pod sets. no_fit: the reason if the workload does not fit.
+    generation: of the ClusterQueue at the time of the search.
     """
 
     pod_sets: tuple[PodSetAssignment, ...]
@@ -101,14 +116,14 @@ class FlavorAssignment:
 
     @property
     def nominated(self) -> Mapping[str, Mapping[str, str]]:
-        """The flavors by pod set and resource, which a second search in the same cycle must keep."""
+        """The flavors by pod set and resource. A second search in the same cycle must keep them."""
         return {
             pod_set.name: {resource: choice.flavor for resource, choice in pod_set.choices.items()}
             for pod_set in self.pod_sets
         }
 
     def deferred(self) -> FlavorAssignment:
-        """The same assignment, to fit only after others have left."""
+        """The same assignment, with an outcome that fits only after victims have ended."""
         return replace(self, outcome=FlavorOutcome.DEFERRED_FIT)
 
 
@@ -119,8 +134,10 @@ def total_usage(
 ) -> Usage:
     """The usage of the pod sets by pair.
 
-    With a `predecessor` that they replace: what was `asked` for, minus what that one holds already. Fewer pods than
-    asked for may be assigned, but a slice takes over all that it replaces.
+    If they replace a `predecessor`, it is the requested usage minus that of the predecessor.
+
+    predecessor: the requests of the slice to replace.
+    asked: the requests of all pods. A slice takes over its predecessor completely, even if fewer pods are assigned.
     """
     held = {entry.name: entry.requests for entry in predecessor}
     whole = {entry.name: entry for entry in asked} if predecessor else {}
@@ -135,9 +152,9 @@ def total_usage(
 
 
 def needed(assignment: FlavorAssignment, compat: bool) -> Usage:
-    """What preemption must make room for: the whole usage of the assignment.
+    """The usage for which a preemption has to make room: all of the assignment.
 
-    Kueue leaves out the number of pods, so it may choose too few victims
+    Kueue leaves out the resource `pods`, so it may choose too few victims
     (docs/adr/2026-11-21-preemption-counts-pods.md).
     """
     return {
@@ -152,9 +169,9 @@ def no_fit_reason(pod_sets: Iterable[PodSetAssignment], compat: bool) -> str:
 
 
 def _pod_set_no_fit(pod_set: PodSetAssignment, compat: bool) -> str:
-    """The least severe reason of a group's flavors, since one is enough; then the most severe of all groups.
+    """The least severe reason of each group's flavors, since one flavor is enough; of all groups, the most severe.
 
-    A group with a flavor that fits is not to blame. Kueue blames it for its other flavors
+    A group with a fitting flavor gives no reason. In Kueue it does, because of its other flavors
     (docs/adr/2026-11-21-blame-the-group-that-failed.md).
     """
     least: dict[int, str] = {}

@@ -1,4 +1,4 @@
-"""Which flavors a pod set may use, regardless of quota.
+"""The flavors that a pod set may use, regardless of quota.
 
 Source: Kueue v0.19, pkg/scheduler/flavorassigner.
 """
@@ -55,9 +55,9 @@ def unsuitable(
 
 
 def topology_only(state: QuotaState, settings: ClusterQueueSettings) -> bool:
-    """Whether every flavor of the ClusterQueue has a topology: then pod sets without a request get one, too.
+    """Whether all flavors of the ClusterQueue have topologies. Then pod sets without a topology request get places.
 
-    As in Kueue this holds for a ClusterQueue without flavors, where no pod set can have places.
+    As in Kueue, this is true for a ClusterQueue without flavors, where no pod set can have places.
     """
     if not state.options.topologies:
         return False
@@ -70,7 +70,7 @@ def _topology_mismatch(
 ) -> Reason | None:
     """Why the flavor's topology and the pod set's topology request do not match.
 
-    A flavor without topology still serves resources that only a transformation of the pods' requests adds.
+    A flavor without a topology can still serve resources that only a transformation of requests adds.
     """
     if not state.options.topologies:
         return None

@@ -1,4 +1,4 @@
-"""The search through the flavors of one resource group; all its resources get the same flavor.
+"""Searches the flavors of a resource group. All its resources get the same flavor.
 
 Source: Kueue v0.19, pkg/scheduler/flavorassigner; KEP-582 (flavorFungibility).
 """
@@ -22,7 +22,7 @@ from scheduling.quota.state import ClusterQueueState, QuotaState
 
 @dataclass(frozen=True, slots=True)
 class SearchedPodSet:
-    """A pod set with its index in the workload. `requests` include the number of pods if quota limits it."""
+    """A pod set. `place`: its index in the workload. `requests`: with the resource `pods` if quota limits it."""
 
     place: int
     pod_set: PodSet
@@ -32,7 +32,7 @@ class SearchedPodSet:
 
 @dataclass(frozen=True, slots=True)
 class FlavorQuestion:
-    """The constants of one workload's search; see `assigner.assign`."""
+    """The inputs of a workload's search; see `assigner.assign`."""
 
     state: QuotaState
     queue: ClusterQueueState
@@ -45,9 +45,12 @@ class FlavorQuestion:
 
 @dataclass(slots=True)
 class GroupSearch:
-    """Finds a flavor of the resource group with index `place` for `members`, which share it and want `wanted`.
+    """Finds a flavor of one resource group for pod sets that share it.
 
-    `assumed` is what earlier pod sets take. After `run`, `attempts` and `reasons` have what was tried.
+    place: the index of the resource group.
+    members: the pod sets. wanted: the sum of their requests.
+    assumed: the usage of earlier pod sets.
+    attempts, reasons: after `run`, the flavors that were tried, and why they do not fit.
     """
 
     question: FlavorQuestion
@@ -62,9 +65,10 @@ class GroupSearch:
     _grades: Mapping[str, Grade] = field(default_factory=dict)
 
     def run(self, resource: str) -> dict[str, FlavorChoice]:
-        """The choice by resource, empty if no flavor will do; resumes where the search for `resource` ended.
+        """Search, and return the choice by resource; empty if no flavor fits.
 
-        A resumed search that finds nothing that fits continues with the flavors that it skipped. Kueue's does not
+        It continues where an earlier search for `resource` ended. If nothing fits, it then tries the flavors that were
+        skipped, unlike Kueue's search
         (docs/adr/2026-11-21-resumed-search-sees-all.md).
         """
         question = self.question
@@ -83,7 +87,7 @@ class GroupSearch:
         }
 
     def _look_through(self, flavors: Sequence[str], places: Iterable[int]) -> int | None:
-        """Keep the best flavor; the index of one that is good enough to stop at, None if none is."""
+        """Try the flavors, and keep the best one. Returns the index at which the search may stop; None to try all."""
         fungibility = self.question.queue.settings.fungibility
         for place in places:
             grade, grades = self._look_at(flavors[place])
@@ -95,7 +99,7 @@ class GroupSearch:
         return None
 
     def _look_at(self, flavor: str) -> tuple[Grade, Mapping[str, Grade]]:
-        """The grade of the flavor, and of each resource in it."""
+        """The grade of the flavor, and the grade of each resource in it."""
         barred = self._barred(flavor)
         if barred is not None:
             self.reasons.append(barred)
@@ -144,7 +148,7 @@ class GroupSearch:
         return grade, reasons
 
     def _held_elsewhere(self, flavor: str, resource: str) -> str | None:
-        """The flavor that the predecessor has for this resource, if it is another one."""
+        """The flavor of the predecessor for this resource, if it is a different one."""
         held = (self._before(member, resource) for member in self.members)
         return next((named for named in held if named is not None and named != flavor), None)
 

@@ -1,6 +1,6 @@
-"""The result of a search for flavors in words: the text that Kueue writes into conditions and events.
+"""The texts for results of a search for flavors, as Kueue writes them into conditions and events.
 
-People search for these texts and dashboards match them, so they keep Kueue's wording.
+Users search for these texts and dashboards match them, so they keep Kueue's wording.
 Source: Kueue v0.19, pkg/scheduler/flavorassigner.
 """
 
@@ -50,14 +50,14 @@ def _pod_set_text(pod_set: PodSetAssignment) -> str:
 
 @lru_cache(maxsize=4096)
 def written(resource: str, amount: int) -> str:
-    """An amount as the API writes it: bytes in powers of 1024, everything else in powers of 1000."""
+    """The amount as a quantity: bytes in powers of 1024, everything else in powers of 1000."""
     if resource == "cpu" or resource in _WITH_BINARY_UNITS or resource.startswith("hugepages-"):
         return str(amounts.quantity_of(resource, amount))
     return str(Quantity.of_nano(amount * _UNIT))
 
 
 def text(reason: Reason) -> str:
-    """One reason in words."""
+    """The text of a reason."""
     match reason:
         case Short(pair=(flavor, resource), lacking=lacking):
             return (

@@ -1,4 +1,4 @@
-"""How good a flavor is for a request, and which of two flavors is better.
+"""Grades of flavors for a request, and their comparison.
 
 A `Grade` is a `Mode` and a borrowing level. A flavor has the grade of its worst resource.
 Source: Kueue v0.19, pkg/scheduler/flavorassigner; KEP-582 and its `preference`.
@@ -15,7 +15,7 @@ from scheduling.objects.queue_settings import PREEMPTION_OVER_BORROWING, TRY_NEX
 
 
 class FlavorOutcome(IntEnum):
-    """What a flavor means for the workload, worst first. DEFERRED_FIT: it fits after others have left."""
+    """The outcome for the workload, worst first. DEFERRED_FIT: it fits after victims have ended."""
 
     NO_FIT = 0
     PREEMPT = 1
@@ -26,8 +26,9 @@ class FlavorOutcome(IntEnum):
 class Mode(IntEnum):
     """The outcome in finer steps, worst first. Kueue calls it the granular mode.
 
-    NO_CANDIDATES: preemption could help, but there is nobody to preempt. PREEMPT: a workload of the own ClusterQueue
-    must leave. RECLAIM: only workloads of other ClusterQueues must, which returns what was lent.
+    NO_CANDIDATES: preemption could help, but there are no candidates.
+    PREEMPT: a workload of the same ClusterQueue has to be preempted.
+    RECLAIM: only workloads of other ClusterQueues have to be preempted, which borrow.
     """
 
     NO_FIT = 0
@@ -51,7 +52,11 @@ _OUTCOMES = (
 
 
 class Grade(NamedTuple):
-    """`level`: 0 if the ClusterQueue's own quota has room, else the height of the lowest subtree that has."""
+    """A grade.
+
+    level: the borrowing level: 0 if the ClusterQueue's own quota has room, else the height of the lowest subtree with
+        room.
+    """
 
     mode: Mode
     level: int
@@ -61,12 +66,12 @@ BEST = Grade(Mode.FIT, 0)
 WORST = Grade(Mode.NO_FIT, 2**31)
 
 Simulate: TypeAlias = Callable[[FlavorResource, int], Grade]
-"""What it takes to let a ClusterQueue use that much more of a pair: NO_CANDIDATES, PREEMPT or RECLAIM, and the
-borrowing level after the preemption."""
+"""Tells which preemption lets a ClusterQueue use the amount of a pair: NO_CANDIDATES, PREEMPT or RECLAIM, with the
+borrowing level afterwards."""
 
 
 def better(a: Grade, b: Grade, fungibility: Fungibility) -> bool:
-    """Whether `a` is better than `b`; False both ways if they are equal."""
+    """Whether `a` is better than `b`. False if they are equal."""
     if a.mode == Mode.NO_FIT or b.mode == Mode.NO_FIT:
         return a.mode != Mode.NO_FIT
     if (a.mode == Mode.NO_CANDIDATES) != (b.mode == Mode.NO_CANDIDATES):
@@ -89,7 +94,7 @@ def worse_of(a: Grade, b: Grade, fungibility: Fungibility, compat: bool) -> Grad
 
 
 def try_next(grade: Grade, fungibility: Fungibility) -> bool:
-    """Whether the search goes on to the next flavor, for a better one."""
+    """Whether the search goes on, because the next flavor may be better."""
     if grade.mode <= Mode.NO_CANDIDATES:
         return True
     if grade.mode != Mode.FIT and fungibility.when_can_preempt == TRY_NEXT_FLAVOR:

@@ -15,9 +15,9 @@ Answer = TypeVar("Answer")
 
 
 def search(pod_sets: Sequence[PodSet], probe: Callable[[tuple[int, ...]], Answer | None]) -> Answer | None:
-    """The answer of `probe` for the largest counts that have one; None if none have.
+    """The result of `probe` for the largest counts with a result; None if no counts have one.
 
-    Does not call `probe` if no pod set may shrink. Costs the logarithm of the number of pods that may be left out.
+    If no pod set may shrink, `probe` is not called. The number of calls is logarithmic in the pods that may be missing.
     """
     full = [pod_set.count for pod_set in pod_sets]
     spare = [0 if pod_set.min_count is None else pod_set.count - pod_set.min_count for pod_set in pod_sets]

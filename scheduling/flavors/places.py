@@ -1,7 +1,7 @@
-"""The places of a workload's pods in topologies, on top of the flavors that quota gives it.
+"""Finds places in topologies for a workload that has flavors.
 
-Quota is searched first. If it fits and the topology does not, preemption may help; if not even a cluster without other
-workloads in topologies has the places, nothing does. Source: Kueue v0.19, pkg/scheduler/flavorassigner.
+Flavors are searched by quota first. If quota fits and the topology has no room, preemption may help, unless even an
+empty topology has no room. Source: Kueue v0.19, pkg/scheduler/flavorassigner.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from scheduling.topology.workload_places import (
 
 @dataclass(frozen=True, slots=True)
 class TopologyPlacer:
-    """Places for one workload in one ClusterQueue. `later`: flavors whose places are assigned after its checks."""
+    """Finds the places of a workload. `later`: the flavors whose places are assigned after the admission checks."""
 
     fleet: Fleet
     question: TopologyQuestion
     later: frozenset[str]
 
     def nominate(self, assignment: FlavorAssignment) -> FlavorAssignment:
-        """The assignment with places, or with the outcome that is left without them."""
+        """The assignment with places, or with the worse outcome that lacks them."""
         if assignment.outcome == FlavorOutcome.NO_FIT:
             return assignment
         assignment = self._delayed(assignment)
@@ -64,17 +64,17 @@ class TopologyPlacer:
         return _preempting(assignment, found)
 
     def shortages(self, assignment: FlavorAssignment) -> list[TopologyShortage]:
-        """Which domains are short; those first that would be even without other workloads in topologies."""
+        """The domains that are short. Domains that would be short even if empty come first."""
         pods = self._placed_now(assignment)
         never = find_shortages(self.fleet, self.question, pods, empty=True)
         return never or find_shortages(self.fleet, self.question, pods)
 
     def placeable(self, assignment: FlavorAssignment) -> Callable[[], bool]:
-        """A question that says whether all pods have places now."""
+        """A function that tells whether all pods have places now."""
         return lambda: self._find(assignment).complete
 
     def reserving(self, assignment: FlavorAssignment, *, empty: bool) -> FlavorAssignment:
-        """The assignment with the places to keep for it while it waits for others to leave; none if there are none."""
+        """The assignment with the places to reserve while it waits for its victims, if there are any."""
         found = self._find(assignment, empty=empty)
         return _placed(assignment, found) if found.complete else _placed(assignment, WorkloadPlaces())
 
@@ -83,7 +83,7 @@ class TopologyPlacer:
         return fits(self.fleet, net_usage(self.question, _pods(assignment, with_places=True)))
 
     def held(self, assignment: FlavorAssignment) -> tuple[HeldPlaces, ...]:
-        """What the assignment holds once it counts."""
+        """The places that count for the assignment."""
         return reserved_places(self.question.workload, assignment, self.question.with_topology)
 
     def _find(self, assignment: FlavorAssignment, *, empty: bool = False) -> WorkloadPlaces:
@@ -110,7 +110,10 @@ def placer(
     checks: Mapping[str, CheckSettings],
     predecessor: Workload | None = None,
 ) -> TopologyPlacer | None:
-    """None if no pod set of the workload needs places there. `predecessor`: the slice that it takes over from."""
+    """The placer of the workload; None if no pod set needs places.
+
+    `predecessor`: the slice from which it takes over.
+    """
     if state.fleet is None:
         return None
     flavors = [state.flavors.get(name) for group in settings.groups for name in group.flavors]
@@ -130,7 +133,7 @@ def placer(
 def _later(
     settings: ClusterQueueSettings, workload: Workload, flavors: list[str], checks: Mapping[str, CheckSettings]
 ) -> frozenset[str]:
-    """Flavors whose nodes exist only after provisioning, or on a worker cluster."""
+    """The flavors whose nodes exist only after provisioning, or on a worker cluster."""
     found: set[str] = set()
     for use in settings.checks:
         controller = checks[use.name].controller if use.name in checks else ""
@@ -144,7 +147,7 @@ def _later(
 def reserved_places(
     workload: Workload, assignment: FlavorAssignment, with_topology: Collection[str]
 ) -> tuple[HeldPlaces, ...]:
-    """What the places of the assignment hold."""
+    """The places of the assignment, with the requests of their pods."""
     found = []
     for each in assignment.pod_sets:
         pod_set = workload.pod_set(each.name)
@@ -181,7 +184,7 @@ def _faulty(assignment: FlavorAssignment, found: WorkloadPlaces) -> FlavorAssign
 
 
 def _short(assignment: FlavorAssignment, found: WorkloadPlaces) -> FlavorAssignment:
-    """Quota fits and the topology does not: the reason joins those of the pod set."""
+    """The assignment with the reason that its topology has no room, although its quota fits."""
     pod_sets = tuple(
         replace(each, reasons=(*each.reasons, NoPlace(found.refused[each.name])))
         if each.name in found.refused
@@ -192,7 +195,7 @@ def _short(assignment: FlavorAssignment, found: WorkloadPlaces) -> FlavorAssignm
 
 
 def _preempting(assignment: FlavorAssignment, found: WorkloadPlaces) -> FlavorAssignment:
-    """All resources of the pod sets in topologies need a preemption: quota may fit where the nodes are fragmented."""
+    """The assignment whose pod sets in topologies need a preemption for all resources, even if their quota fits."""
     pod_sets = tuple(_short_of_all(each) if each.name in found.assigned else each for each in assignment.pod_sets)
     return replace(assignment, pod_sets=pod_sets)
 

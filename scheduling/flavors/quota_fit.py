@@ -1,4 +1,4 @@
-"""Whether an amount of one pair fits into a ClusterQueue now, and if not, what it takes to make it fit.
+"""Grades whether an amount of a pair fits into a ClusterQueue, or whether a preemption would make it fit.
 
 Source: Kueue v0.19, pkg/scheduler/flavorassigner; Cohort trees by KEP-79.
 """
@@ -15,7 +15,7 @@ from scheduling.quota.state import ClusterQueueState
 def graded(
     queue: ClusterQueueState, pair: FlavorResource, earlier: int, asked: int, simulate: Simulate, fair_sharing: bool
 ) -> tuple[Grade, Reason | None]:
-    """The grade of `asked` on top of what `earlier` pod sets take, and the reason if it does not fit at once."""
+    """The grade of `asked` beyond the usage of `earlier` pod sets, and the reason if it does not fit at once."""
     node, wanted = queue.node, plus(earlier, asked)
     free = node.free(pair)
     if wanted <= free:

@@ -1,4 +1,4 @@
-"""Why a flavor cannot serve a pod set, as data; `scheduling.flavors.messages` has the words.
+"""Why a flavor cannot serve a pod set, as data. `scheduling.flavors.messages` has the texts.
 
 Source: Kueue v0.19, pkg/scheduler/flavorassigner and the reasons of condition QuotaReserved.
 """
@@ -16,13 +16,13 @@ _BY_SEVERITY = ("", WAITING_FOR_QUOTA, EXCEEDS_MAX_QUOTA, NO_MATCHING_FLAVOR)
 
 
 def severity(no_fit_reason: str) -> int:
-    """Higher if waiting is less likely to help; 0 for no reason."""
+    """The severity of a reason: higher if waiting is less likely to help, 0 for no reason."""
     return _BY_SEVERITY.index(no_fit_reason)
 
 
 @dataclass(frozen=True)
 class _OfFlavor:
-    """A reason that needs no more than the name of the flavor."""
+    """A reason that only has the name of the flavor."""
 
     flavor: str
     no_fit: ClassVar[str] = NO_MATCHING_FLAVOR
@@ -37,16 +37,16 @@ class Undeclared:
 
 
 class Missing(_OfFlavor):
-    """There is no ResourceFlavor of that name."""
+    """The ResourceFlavor does not exist."""
 
 
 class FlavorNotAllowed(_OfFlavor):
-    """The workload names the flavors that it may use, and this one is not among them."""
+    """The annotation of the workload with its allowed flavors does not name this one."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotNominated:
-    """Earlier in the same cycle the workload was nominated with another flavor, which it keeps."""
+    """The workload was nominated with another flavor earlier in the same cycle, and keeps that."""
 
     flavor: str
     resource: str
@@ -55,7 +55,7 @@ class NotNominated:
 
 @dataclass(frozen=True, slots=True)
 class FlavorOfPredecessor:
-    """The workload that this one replaces holds another flavor, which must be kept."""
+    """The workload that this one replaces has another flavor, which must be kept."""
 
     flavor: str
     held: str
@@ -63,11 +63,11 @@ class FlavorOfPredecessor:
 
 
 class ForTopology(_OfFlavor):
-    """The flavor has a topology, and the pod set no topology request."""
+    """The flavor has a topology, but the pod set has no topology request."""
 
 
 class WithoutTopology(_OfFlavor):
-    """The pod set has a topology request, and the flavor has no topology."""
+    """The pod set has a topology request, but the flavor has no topology."""
 
 
 class TopologyUnknown(_OfFlavor):
@@ -75,7 +75,7 @@ class TopologyUnknown(_OfFlavor):
 
 
 class WithoutLevel(_OfFlavor):
-    """The topology of the flavor does not have a level that the pod set asks for."""
+    """The topology of the flavor does not have a level that the pod set requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Unselected(_OfFlavor):
 
 @dataclass(frozen=True, slots=True)
 class BeyondMaximum:
-    """It could not fit even if nothing were in use: `earlier`, for pod sets before it, plus `requested` > `maximum`."""
+    """The request can never fit: `earlier` pod sets and `requested` together exceed `maximum`."""
 
     pair: FlavorResource
     earlier: int
@@ -112,7 +112,7 @@ class BeyondMaximum:
 
 @dataclass(frozen=True, slots=True)
 class Short:
-    """More than is free now. `wanted` is the sum of all pod sets up to this one."""
+    """The request exceeds the free amount. `wanted`: the sum of all pod sets up to this one."""
 
     pair: FlavorResource
     wanted: int

@@ -1,4 +1,4 @@
-"""How far the search for flavors got for a pending workload, so that the next cycle can continue it.
+"""The progress of the search for flavors for a pending workload, so that the next cycle can continue it.
 
 Source: Kueue v0.19, pkg/scheduler: the state of the last assignment and when it is outdated.
 """
@@ -11,15 +11,17 @@ from dataclasses import dataclass, replace
 from scheduling.flavors.assignment import ALL_TRIED, FlavorAssignment
 
 _MOST_FLAVORS = 64
-"""A resource group has at most so many."""
+"""The most flavors of a resource group."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """`tried`: by pod set and resource, the index of the last flavor tried; ALL_TRIED at the end of the group.
+    """Where a search for flavors ended.
 
-    `generation` is that of the ClusterQueue and `scheduling_hash` that of the workload at the time of the search.
-    `before`: where the searches before this one ended, since one of these changed.
+    tried: by pod set and resource, the index of the last flavor that was tried; ALL_TRIED at the end of the group.
+    generation, scheduling_hash: of the ClusterQueue and the workload at the time of the search.
+    cycle: the number of the cycle.
+    before: `tried` of the earlier searches with the same generation and hash.
     """
 
     tried: tuple[Mapping[str, int], ...] = ()
@@ -34,15 +36,17 @@ class Progress:
         return any(place != ALL_TRIED for places in self.tried for place in places.values())
 
     def start(self, pod_set: int, resource: str) -> int:
-        """The index of the flavor to begin with."""
+        """The index of the first flavor to try."""
         places = self.tried[pod_set] if pod_set < len(self.tried) else {}
         return places.get(resource, ALL_TRIED) + 1
 
     def outdated(self, generation: int, cycle: int, scheduling_hash: Hashable, *, preserve: bool = True) -> bool:
-        """Whether the search must start over: the workload changed, or the ClusterQueue did since the cycle before.
+        """Whether the search has to start over.
 
-        `preserve` is Kueue's gate FlavorFungibilityPreserveScanProgress. If it is off, any change of the ClusterQueue
-        counts.
+        It has to if the workload changed, or if the ClusterQueue changed and the search is older than the last cycle.
+
+        preserve: Kueue's gate FlavorFungibilityPreserveScanProgress. If it is off, only changes of the ClusterQueue
+            count, at any age.
         """
         if not preserve:
             return generation > self.generation
@@ -54,10 +58,11 @@ class Progress:
 def progress_of(
     assignment: FlavorAssignment, cycle: int = 0, scheduling_hash: Hashable = "", last: Progress | None = None
 ) -> Progress:
-    """Where the search ended that found the assignment. `last`: where the one before ended.
+    """The progress of the search that found the assignment. `last`: the progress before it.
 
-    Searches for several pod sets would take turns without end: where that for one begins depends on the others. So the
-    search is over when it ends where an earlier one did, or after the most flavors that one pod set can have.
+    With several pod sets, consecutive searches could repeat the same sequence indefinitely, since the start of one
+    depends on the others. So the search is complete if it ends where an earlier one did, or after as many searches as a
+    resource group can have flavors.
     """
     tried = tuple(
         {resource: choice.tried for resource, choice in pod_set.choices.items()} for pod_set in assignment.pod_sets

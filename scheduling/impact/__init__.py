@@ -1,1 +1,1 @@
-"""What a change of Kueue's objects does: to the quota of each node, and to the work that runs and waits."""
+"""The effect of a change of Kueue's objects: on the quota of each node, and on running and waiting workloads."""

@@ -1,4 +1,4 @@
-"""What a change does to the work of Volcano and YuniKorn: at rest, then the change, then at rest again."""
+"""The effect of a change on the work of Volcano and YuniKorn, by a simulation that settles before and after it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scheduling.queue_tree.running import RunningPods
 
 
 class PlayedElsewhere(Protocol):
-    """A simulation of such queues. `excesses` are the queues that use more than they may."""
+    """A simulation of Volcano's or YuniKorn's queues. `excesses`: the queues that use more than their limit."""
 
     unsettled: bool
 
@@ -30,7 +30,7 @@ class PlayedElsewhere(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WorkChange:
-    """Work whose number of running pods changes. `queue`: its queue after the change, else the one before."""
+    """A workload whose number of running pods changes. `queue`: after the change, or before it if it no longer runs."""
 
     name: str
     queue: str
@@ -40,7 +40,12 @@ class WorkChange:
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """`over` is as of the moment of the change. `settled` is False where the simulation never comes to rest."""
+    """The effect on the work of one project.
+
+    over: the queues that exceed their limit at the moment of the change.
+    work: the workloads whose number of running pods changes.
+    settled: whether the simulation settled.
+    """
 
     over: tuple[Excess, ...] = ()
     work: tuple[WorkChange, ...] = ()
@@ -48,7 +53,7 @@ class Elsewhere:
 
 
 def predict_elsewhere(simulation: PlayedElsewhere, manifests: Iterable[Manifest], deleted: Iterable[Ref]) -> Elsewhere:
-    """The outcome of applying these manifests and deleting these objects, all at one moment."""
+    """The effect of applying these manifests and deleting these objects at the same moment."""
     before, over = simulation.running(), _by_node(simulation)
     simulation.change(manifests)
     simulation.drop(deleted)

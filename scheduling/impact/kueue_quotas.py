@@ -18,7 +18,7 @@ _CPU = "cpu"
 
 @dataclass(frozen=True, slots=True)
 class Borrowing:
-    """A ClusterQueue that uses more than its own nominal quota, in nano units: others may reclaim the difference."""
+    """A ClusterQueue that uses more than its nominal quota, in nano units. Others may reclaim the difference."""
 
     ref: Ref
     pair: QuotaPair
@@ -31,13 +31,13 @@ def kueue_quotas(world: World) -> dict[Ref, NodeQuotas]:
 
 
 def over_quota(world: World) -> dict[tuple[Ref, QuotaPair], Excess]:
-    """The nodes that use more than they may."""
+    """The nodes that use more than their quota and borrowing limit allow."""
     found = (_excess(node, pair) for node in _nodes(world) for pair in node.usage)
     return {(each.ref, each.pair): each for each in found if each is not None}
 
 
 def borrowing(world: World) -> dict[tuple[Ref, QuotaPair], Borrowing]:
-    """The ClusterQueues that borrow."""
+    """The ClusterQueues that borrow, by pair."""
     found = (_borrowed(node, pair) for node in world.state.tree.queues.values() for pair in node.usage)
     return {(each.ref, each.pair): each for each in found if each is not None}
 
@@ -57,14 +57,17 @@ def _ref(node: QuotaNode) -> Ref:
 
 
 def _quotas(node: QuotaNode) -> NodeQuotas:
-    """Pairs that it has no amount of are left out: the tree remembers some that no manifest names any more."""
+    """The quotas of the node.
+
+    Pairs without any amount are left out, since the tree keeps pairs of earlier manifests.
+    """
     found = ((QuotaPair(*pair), _quota(node, pair)) for pair in sorted(_pairs_upward(node)))
     amounts = {pair: quota for pair, quota in found if quota != NO_QUOTA}
     return NodeQuotas(_ref(node), node.parent.name if node.parent is not None else "", amounts)
 
 
 def _pairs_upward(node: QuotaNode) -> set[FlavorResource]:
-    """A ClusterQueue can use only the pairs that it lists; a Cohort those of its tree."""
+    """The pairs that the node can use: for a ClusterQueue those that it lists, for a Cohort those of its tree."""
     return set(node.terms) if node.is_queue else {pair for above in node.path() for pair in above.subtree}
 
 

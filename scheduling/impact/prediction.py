@@ -1,4 +1,4 @@
-"""What a change does to the work: the simulation at rest, then the change, then at rest again."""
+"""The effect of a change on Kueue's workloads, by a simulation that settles before and after it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from scheduling.world.world import World
 
 @dataclass(frozen=True, slots=True)
 class AtRisk:
-    """A ClusterQueue that borrows because of the change, or more than before, and the workloads that run in it.
+    """A ClusterQueue that borrows, or borrows more, because of the change, and the workloads in it.
 
-    Any of them may be preempted as soon as another ClusterQueue of the tree wants the quota back and may reclaim it.
+    They may be preempted when another ClusterQueue of the tree needs the quota and may reclaim it.
     """
 
     borrowing: Borrowing
@@ -33,8 +33,8 @@ class AtRisk:
 class StillInUse:
     """A deleted object that Kueue's finalizer keeps.
 
-    `workloads` are those that hold quota in a ClusterQueue, which admits nothing new; `queues` the ClusterQueues that
-    have quota in a ResourceFlavor.
+    workloads: those with quota in the ClusterQueue, which admits no new ones.
+    queues: the ClusterQueues that have quota in the ResourceFlavor.
     """
 
     ref: Ref
@@ -44,12 +44,15 @@ class StillInUse:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Workloads are named by their key, `namespace/name`.
+    """The effect on workloads, which are named by their key, `namespace/name`.
 
-    `lost` are those that hold quota before and not after, each with what happened to it first; `admitted` the other
-    way round. `restarted` lost their quota and have some again. `over` and `at_risk` are as of the moment of the
-    change, before anybody is preempted. `in_use` are the deleted objects that stay until their use ends. `settled` is
-    False where the simulation never comes to rest.
+    before, after: the quotas of all nodes.
+    over, at_risk: at the moment of the change, before any preemption.
+    lost: the first eviction of each workload that has quota before the change and none after it.
+    restarted: the first eviction of each workload that loses its quota and gets some again.
+    admitted: the workloads that have quota only after the change.
+    settled: whether the simulation settled.
+    in_use: the deleted objects that stay until they are no longer used.
     """
 
     before: Quotas
@@ -64,9 +67,9 @@ class Prediction:
 
 
 def predict(simulation: KueueSimulation, manifests: Iterable[Manifest], deleted: Iterable[Ref]) -> Prediction:
-    """The outcome of applying these manifests and deleting these objects, all at one moment.
+    """The effect of applying these manifests and deleting these objects at the same moment.
 
-    What would happen without the change happens first: the simulation is at rest when it is handed over.
+    The simulation must have settled before, so that the result only has effects of the change.
     """
     world = simulation.world
     before, over, borrows = kueue_quotas(world), over_quota(world), borrowing(world)
@@ -106,7 +109,7 @@ def _holding(simulation: KueueSimulation) -> set[str]:
 
 
 def _ended(trace: Iterable[TraceEvent]) -> dict[str, Evicted | Preempted]:
-    """The first loss of each workload, in order."""
+    """The first eviction of each workload, in the order of the trace."""
     found: dict[str, Evicted | Preempted] = {}
     for each in trace:
         if isinstance(each, Evicted | Preempted):
@@ -132,7 +135,7 @@ def _grown(
 
 
 def _reclaimable(world: World, found: list[Borrowing]) -> list[Borrowing]:
-    """Return those in whose tree another ClusterQueue has the pair and may reclaim it."""
+    """The borrowings of pairs that another ClusterQueue of the tree has and may reclaim."""
     reclaimers: dict[QuotaNode, list[QuotaNode]] = {}
     for queue in world.state.queues.values() if found else ():
         if queue.settings.preemption.reclaim_within_cohort != NEVER:

@@ -1,4 +1,4 @@
-"""A workload's pods with the defaults of namespace and RuntimeClass, and whether such pods could be created."""
+"""Adds the defaults of namespace and RuntimeClass to a workload's pods, and checks whether they could be created."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BARE = Surroundings()
 def adjusted(workload: Workload, around: Surroundings) -> Workload:
     """The workload with completed templates, as it enters a queue.
 
-    Reuse one `around` object while a namespace does not change: results are cached by it.
+    Results are cached by `around`, so callers reuse that object while a namespace does not change.
     """
     templates = [_completed(entry.template, around) for entry in workload.pod_sets]
     if templates == [entry.template for entry in workload.pod_sets]:
@@ -52,7 +52,7 @@ def _outside(complete: PodTemplate, at: str, around: Surroundings) -> tuple[Viol
 
 
 def _listed(found: Iterable[Violation]) -> str:
-    """One as it is, several in brackets, without duplicates."""
+    """The texts of the violations without duplicates; several are in brackets."""
     texts = list(dict.fromkeys(map(_text, found)))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 

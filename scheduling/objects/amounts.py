@@ -1,7 +1,8 @@
 """Quantities as decisions count them: exact integers by resource, or by pair of flavor and resource.
 
-Milli-CPU for cpu, whole units for everything else, rounded up. Nothing exceeds 64 bits; UNLIMITED stands for quota
-without a limit. Sums and differences are those of `policies.model.pools`. Source: Kueue v0.19, pkg/resources.
+The unit is milli-CPU for cpu and a whole unit for everything else, rounded up. Amounts are limited to 64 bits;
+UNLIMITED is quota without a limit. Sums and differences are those of `policies.model.pools`. Source: Kueue v0.19,
+pkg/resources.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _UNIT = 10**9
 
 
 class FlavorResource(NamedTuple):
-    """The pair that quota is counted by; `flavor` is empty if none is assigned."""
+    """The pair by which quota is counted. `flavor`: empty if none is assigned."""
 
     flavor: str
     resource: str
@@ -32,7 +33,7 @@ class FlavorResource(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> FlavorResource:
-        """Parses "flavor/resource"; a flavor's name has no slash."""
+        """Parse "flavor/resource". The name of a flavor has no slash."""
         flavor, _, resource = text.partition("/")
         return cls(flavor, resource)
 
@@ -44,7 +45,7 @@ Usage: TypeAlias = Mapping[FlavorResource, int]
 
 
 def add_to(total: dict[K, int], more: Mapping[K, int], times: int = 1) -> None:
-    """Add `times` the amounts in place; times -1 takes back what was added. What becomes 0 is removed."""
+    """Add `times` the amounts in place; with `times` -1, subtract them. Amounts that become 0 are removed."""
     for resource, amount in more.items():
         left = total.get(resource, 0) + times * amount
         if left:
@@ -57,32 +58,32 @@ def add_to(total: dict[K, int], more: Mapping[K, int], times: int = 1) -> None:
 
 
 def requested(resource: str, quantity: Quantity) -> int:
-    """What a request counts, clamped to 64 bits."""
+    """The amount of a request, clamped to 64 bits."""
     return max(LEAST, min(quantity.milli() if resource == _CPU else quantity.units(), INT64_MAX))
 
 
 def quantity_of(resource: str, amount: int) -> Quantity:
-    """The amount as a quantity; a multiple of 1024 gets a binary suffix, which is shorter."""
+    """The amount as a quantity. A multiple of 1024 gets a binary suffix, which is shorter."""
     if resource == _CPU:
         return Quantity.of_nano(amount * _MILLI)
-    short = amount % 1024 == 0 and amount != LEAST  # a string with such a suffix cannot express it
+    short = amount % 1024 == 0 and amount != LEAST  # it cannot be written with a binary suffix
     return Quantity.of_nano(amount * _UNIT, "BinarySI" if short else "DecimalSI")
 
 
 def approximate(resource: str, amount: int) -> float:
-    """The amount in cores or whole units, only for metrics; UNLIMITED is infinite."""
+    """The amount in cores or whole units, for metrics only. UNLIMITED is infinite."""
     if amount == UNLIMITED:
         return float("inf")
     return amount / 1000 if resource == _CPU else float(amount)
 
 
 def counted(quantities: Quantities) -> dict[str, int]:
-    """What requests for these quantities count, by resource."""
+    """The amounts of requests for these quantities, by resource."""
     return {resource: requested(resource, quantity) for resource, quantity in quantities.items()}
 
 
 def read(values: object) -> dict[str, int]:
-    """The amounts of a manifest's resource list; leaves out what is not a quantity, since the schema reports that."""
+    """The amounts of a manifest's resource list. Invalid quantities are left out, since the schema reports them."""
     found: dict[str, int] = {}
     for resource, value in mapping(values).items():
         try:
@@ -93,7 +94,7 @@ def read(values: object) -> dict[str, int]:
 
 
 def written(amounts: Requests) -> dict[str, Any]:
-    """The amounts as a manifest's resource list."""
+    """The amounts as a resource list for a manifest."""
     return {resource: str(quantity_of(resource, amount)) for resource, amount in amounts.items()}
 
 

@@ -1,6 +1,6 @@
-"""`replace` for the frozen dataclasses with slots that decisions are made of, at a third of what `dataclasses` takes.
+"""`replace` for frozen dataclasses with slots, in a third of the time of `dataclasses.replace`.
 
-A Workload has about thirty fields, and most steps of its life change one.
+A Workload has about thirty fields, and most changes concern one of them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["replace"]
 
 @cache
 def _slots(kind: type) -> tuple[Callable[[Any], tuple[Any, ...]], tuple[Callable[[Any, Any], None], ...]]:
-    """What reads all fields of an object at once, and what writes each."""
+    """A function that reads all fields of an object, and the functions that write each field."""
     names = [field.name for field in fields(kind) if field.init]
     if len(names) < 2 or {*names} != {*kind.__slots__} or hasattr(kind, "__post_init__"):  # type: ignore[attr-defined]
         raise TypeError(f"{kind.__name__} cannot be copied slot by slot")
@@ -24,7 +24,7 @@ def _slots(kind: type) -> tuple[Callable[[Any], tuple[Any, ...]], tuple[Callable
 
 
 if TYPE_CHECKING:
-    from dataclasses import replace as replace  # whose arguments are checked
+    from dataclasses import replace as replace  # type checkers know its arguments
 else:
 
     def replace(value, /, **changes):

@@ -16,27 +16,34 @@ from policies.dialects.reading import Manifest, metadata, texts
 from policies.model.objects import GroupKind
 
 LONGEST, LONGEST_LABEL = 253, 63
-"""Characters of an object's name, and of a label's value."""
+"""The most characters of an object's name, and of a label's value."""
 _HASH = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """`annotated`: identifiers stand in annotations first. `short`: a Workload's name fits a label."""
+    """How names are made and found.
+
+    annotated: whether identifiers are looked up in annotations before labels.
+    short: whether names of Workloads fit into a label.
+    """
 
     annotated: bool = True
     short: bool = False
 
     def group(self, pod: Manifest) -> str:
-        """The group that a Pod names; empty for none."""
+        """The group that a Pod names; empty if it names none."""
         return self._identifier(metadata(pod), POD_GROUP)
 
     def prebuilt(self, meta: Mapping[str, Any]) -> str:
-        """The Workload that was made for a job beforehand; empty for none."""
+        """The prebuilt Workload that a job names; empty if it names none."""
         return self._identifier(meta, PREBUILT)
 
     def workload(self, kind: GroupKind, name: str, uid: str) -> str:
-        """Kueue's name for it, so that each finds the other's: kind, name, and a hash with the owner's uid."""
+        """The name of a job's Workload: kind, name, and a hash with the job's uid.
+
+        It is the same as Kueue's, so that Kueue and Quotree find each other's Workloads.
+        """
         longest = (LONGEST_LABEL if self.short else LONGEST) - 1 - _HASH
         hashed = "\n".join((kind.kind, kind.group, name, uid))
         digest = hashlib.sha1(hashed.encode(), usedforsecurity=False).hexdigest()
@@ -52,5 +59,5 @@ NAMING = Naming()
 
 
 def workload_names(kind: GroupKind, name: str, uid: str) -> set[str]:
-    """Under either value of the gate ShortWorkloadNames: it may have been another when the Workload was made."""
+    """The names with and without the gate ShortWorkloadNames, which may have changed since the Workload was made."""
     return {Naming(short=short).workload(kind, name, uid) for short in (False, True)}

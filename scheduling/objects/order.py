@@ -27,10 +27,12 @@ _WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
 
 @dataclass(frozen=True, slots=True)
 class Ordering:
-    """`by_eviction`: a workload whose pods timed out is ordered by its eviction (requeuingStrategy.timestamp).
+    """How workloads are ordered.
 
-    `by_priority` is Kueue's gate PrioritySortingWithinCohort. `boosted`: the annotation priority-boost adds to the
-    priority (gate PriorityBoost); Workloads have to be read so.
+    by_eviction: a workload whose pods were not ready in time is ordered by its eviction (requeuingStrategy.timestamp).
+    by_priority: Kueue's gate PrioritySortingWithinCohort.
+    boosted: the annotation priority-boost adds to the priority (gate PriorityBoost). Workloads must be read with the
+        same setting.
     """
 
     by_eviction: bool = True
@@ -38,20 +40,20 @@ class Ordering:
     boosted: bool = False
 
     def since(self, workload: Workload) -> int:
-        """Since when the workload counts as waiting: its creation, or the eviction that sent it to the end."""
+        """The timestamp of the workload in the order: its creation, or the eviction that moved it to the end."""
         evicted, preempted = workload.holding(EVICTED), workload.holding(PREEMPTED)
         back = (ADMISSION_CHECK, PODS_READY_TIMEOUT) if self.by_eviction else (ADMISSION_CHECK,)
         if evicted is not None and evicted.reason in back:
             return evicted.since
         if not self.by_priority and preempted is not None and preempted.reason == _WHILE_BORROWING:
-            return preempted.since + MILLISECOND  # after its preemptor
+            return preempted.since + MILLISECOND  # to sort after its preemptor
         return workload.created
 
 
 def scheduling_hash(workload: Workload, counting: Counting = DEFAULT) -> str:
-    """A digest, equal for workloads that differ for decisions only in age, name and queue.
+    """A digest that is equal for workloads which decisions treat alike, apart from age, name and queue.
 
-    Compute it from the adjusted workload, and compare only hashes of the same `counting`.
+    It must be computed from the adjusted workload. Only hashes with the same `counting` can be compared.
     """
     counts = counts_after_reclaim(workload, counting)
     fields = [str(workload.priority), workload.annotations.get(ALLOWED_FLAVORS) or "", *_taken_over(workload)]
@@ -63,7 +65,7 @@ def scheduling_hash(workload: Workload, counting: Counting = DEFAULT) -> str:
 
 
 def _taken_over(workload: Workload) -> tuple[str, ...]:
-    """A slice that takes over the quota of another needs less than what looks like it."""
+    """The part of the hash for a slice that takes over quota, since it needs less than an equal workload."""
     return (workload.replaces,) if workload.replaces else ()
 
 

@@ -1,4 +1,4 @@
-"""Pod sets of a Workload from the pod templates of a job.
+"""Makes the pod sets of a Workload from the pod templates of a job.
 
 Source: Kueue v0.19, pkg/controller/jobframework and pkg/util/podset.
 """
@@ -25,7 +25,8 @@ _LONGEST_LEVEL = 63
 class RequestGates(NamedTuple):
     """Kueue's feature gates for the topologyRequest of a job's pods.
 
-    `made`: TopologyAwareScheduling; without it there is none. `layers`: TASMultiLayerTopology.
+    made: TopologyAwareScheduling. Without it no request is made.
+    layers: TASMultiLayerTopology.
     """
 
     made: bool = True
@@ -38,7 +39,7 @@ ALL_REQUESTS = RequestGates()
 def pod_sets(
     manifest: Manifest, paths: Iterable[PodSetPath], gates: RequestGates = ALL_REQUESTS
 ) -> list[dict[str, Any]]:
-    """The pod sets as a Workload's spec has them."""
+    """The pod sets as in the spec of a Workload."""
     return [
         pod_set(each.name, each.count, each.counted, each.index_label, _sub_groups(each), gates)
         for each in pods_at(manifest, paths)
@@ -46,7 +47,7 @@ def pod_sets(
 
 
 def _sub_groups(pods: PodsAt) -> Mapping[str, Any]:
-    """The fields that say how its pods are grouped; empty for pods that are not."""
+    """The fields of a topologyRequest that describe how its pods are grouped; empty if they are not."""
     if not pods.sub_group_label:
         return {}
     return {"subGroupIndexLabel": pods.sub_group_label, "subGroupCount": pods.sub_groups}
@@ -60,7 +61,7 @@ def pod_set(
     sub_groups: Mapping[str, Any] = MappingProxyType({}),
     gates: RequestGates = ALL_REQUESTS,
 ) -> dict[str, Any]:
-    """One pod set of a Workload's spec; the template's annotations give its topologyRequest, with its `sub_groups`."""
+    """A pod set of a Workload's spec. Its topologyRequest follows from annotations of the template and `sub_groups`."""
     made: dict[str, Any] = {"name": name, "count": count, "template": dict(template)}
     annotations = texts(mapping(template.get("metadata")).get("annotations"))
     if gates.made and (request := topology_request(annotations, index_label, sub_groups, layers=gates.layers)):
@@ -75,11 +76,12 @@ def topology_request(
     *,
     layers: bool = True,
 ) -> dict[str, Any]:
-    """The topologyRequest from a pod template's annotations; empty without these, `index_label` and `sub_groups`.
+    """The topologyRequest from a pod template's annotations, `index_label` and `sub_groups`; empty if there are none.
 
-    The first of required, preferred and unconstrained counts. A group is one of pods in the same domain, so it needs a
-    level. Where pods are numbered is written also if they ask for nothing: their ClusterQueue may have topologies only.
-    `layers`: layers of slices count.
+    The first of required, preferred and unconstrained counts. The name of a pod set group counts only with a level. The
+    label with the index is written even without a request, since the ClusterQueue may have only topologies.
+
+    layers: whether layers of slices count.
     """
     asked = {
         key.removeprefix(_ANNOTATIONS): value for key, value in annotations.items() if key.startswith(_ANNOTATIONS)
@@ -101,7 +103,7 @@ def topology_request(
 
 
 def _layers(value: str | None) -> list[dict[str, Any]] | None:
-    """The layers of slices in an annotation, from the outside in; None if there are none that can be read."""
+    """The layers of slices in an annotation, outermost first; None if it is missing or invalid."""
     try:
         found = json.loads(value or "[]")
     except (ValueError, RecursionError):
@@ -120,5 +122,5 @@ def _is_size(value: object) -> bool:
 
 
 def number(value: str | None) -> int | None:
-    """The count in an annotation; None if it is not one."""
+    """The count in an annotation; None if it is not a valid count."""
     return int(value) if value and value.isascii() and value.isdecimal() and len(value) < 10 else None

@@ -20,7 +20,7 @@ POD_PRIORITY_CLASS = GroupKind("scheduling.k8s.io", "PriorityClass")
 
 
 class UnknownPriorityClass(PolicyError):
-    """The priority class `name` of this `kind` does not exist; `known` are those that do."""
+    """The priority class `name` of this `kind` does not exist. `known`: the existing ones."""
 
     def __init__(self, kind: GroupKind, name: str, known: Iterable[str] = ()):
         super().__init__(missing(kind.kind, name, known))
@@ -33,7 +33,7 @@ class UnknownPriorityClass(PolicyError):
 
 
 class WorkloadPriority(NamedTuple):
-    """`reference` is the class that gave the value, None if none did."""
+    """A priority. `reference`: the class that gave the value; None if no class did."""
 
     reference: PriorityClassReference | None
     value: int
@@ -44,7 +44,7 @@ NO_PRIORITY = WorkloadPriority(None, 0)
 
 @dataclass(frozen=True, slots=True)
 class PriorityClasses:
-    """Values by name; `defaults` are the PriorityClasses with globalDefault."""
+    """The values of both kinds of classes by name. `defaults`: the PriorityClasses with globalDefault."""
 
     of_workloads: Mapping[str, int] = field(default_factory=dict)
     of_pods: Mapping[str, int] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class PriorityClasses:
 
 
 def read_priority_classes(manifests: Iterable[Manifest]) -> PriorityClasses:
-    """Reads objects of both kinds and ignores others."""
+    """Read the objects of both kinds. Others are ignored."""
     of_workloads: dict[str, int] = {}
     of_pods: dict[str, int] = {}
     defaults = set()
@@ -86,7 +86,7 @@ def read_priority_classes(manifests: Iterable[Manifest]) -> PriorityClasses:
 def priority_of(
     classes: PriorityClasses, *, workload_class: str = "", job_class: str = "", pod_classes: Iterable[str] = ()
 ) -> WorkloadPriority:
-    """The priority of the first class that is named: for the workload, the job or a pod set; else the global default.
+    """The priority of the first class that is named, by the workload, the job or a pod set; else the global default.
 
     Raises UnknownPriorityClass.
     """

@@ -1,7 +1,7 @@
 """The settings of ClusterQueues, Cohorts, LocalQueues and AdmissionChecks that decisions need.
 
-Read from manifests of any served version. An absent field means what Kueue assumes before an API server fills in
-defaults: no preemption, `MayStopSearch` when borrowing, `TryNextFlavor` when preempting.
+They are read from manifests of any served version. For an absent field, Kueue's assumption before an API server fills
+in defaults holds: no preemption, `MayStopSearch` when borrowing, `TryNextFlavor` when preempting.
 Source: Kueue v0.19, apis/kueue/v1beta2.
 """
 
@@ -31,12 +31,12 @@ _OLD_FUNGIBILITY = {"Borrow": MAY_STOP_SEARCH, "Preempt": MAY_STOP_SEARCH}
 NO_STOP = "None"
 """The stopPolicy of a queue that is not stopped."""
 UNIT_WEIGHT = 10**9
-"""fairSharing.weight 1; weights are counted in units of 1e-9."""
+"""The fairSharing.weight 1. Weights are in units of 1e-9."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlavorGroup:
-    """Resources that share one flavor, and the flavors in order of preference."""
+    """A resource group: resources that get the same flavor, and the flavors in the order in which they are tried."""
 
     resources: frozenset[str]
     flavors: tuple[str, ...]
@@ -44,7 +44,7 @@ class FlavorGroup:
 
 @dataclass(frozen=True, slots=True)
 class PreemptionPolicy:
-    """spec.preemption. `threshold`: the highest priority that a borrowing workload may preempt, None: any."""
+    """spec.preemption. `threshold`: the highest priority that a borrowing workload may preempt; None means any."""
 
     within_cluster_queue: str = NEVER
     reclaim_within_cohort: str = NEVER
@@ -63,7 +63,7 @@ class Fungibility:
 
 @dataclass(frozen=True, slots=True)
 class CohortSettings:
-    """A Cohort. `weight` in units of 1e-9."""
+    """A Cohort. `terms`: its quota and limits by pair. `weight`: in units of 1e-9."""
 
     name: str
     parent: str | None
@@ -73,9 +73,13 @@ class CohortSettings:
 
 @dataclass(frozen=True, slots=True)
 class ClusterQueueSettings:
-    """A ClusterQueue. `weight` in units of 1e-9; `selector` None selects no namespace.
+    """A ClusterQueue.
 
-    `usage_based`: admission fair sharing orders its LocalQueues by what they used.
+    terms: its quota and limits by pair.
+    groups: its resource groups.
+    weight: in units of 1e-9.
+    selector: None selects no namespace.
+    usage_based: admission fair sharing orders its LocalQueues by their recent usage.
     """
 
     name: str
@@ -100,15 +104,19 @@ class ClusterQueueSettings:
 
 
 def read_cohort_settings(manifest: Manifest, *, orchestrated: bool = False) -> CohortSettings:
-    """`orchestrated`: status.effectiveQuotas applies (Kueue's gate DynamicQuotaOrchestration, off by default)."""
+    """Read a Cohort.
+
+    orchestrated: status.effectiveQuotas applies (Kueue's gate DynamicQuotaOrchestration, off by default).
+    """
     cohort = read_cohort(manifest, checked=False, orchestrated=orchestrated)
     return CohortSettings(cohort.name, cohort.parent.name if cohort.parent else None, _terms(cohort), _weight(cohort))
 
 
 def read_queue_settings(manifest: Manifest, *, stored: bool = True, orchestrated: bool = False) -> ClusterQueueSettings:
-    """`stored` False: the object never passed an API server; then Kueue keeps some empty policies as they are.
+    """Read a ClusterQueue.
 
-    `orchestrated` as for a Cohort.
+    stored: whether the object comes from an API server. If not, Kueue does not fill in some empty policies.
+    orchestrated: as for a Cohort.
     """
     queue = read_cluster_queue(manifest, checked=False, orchestrated=orchestrated)
     spec = mapping(manifest.get("spec"))
@@ -170,7 +178,7 @@ def _fungibility(spec: Mapping[str, object]) -> Fungibility:
 
 @dataclass(frozen=True, slots=True)
 class LocalQueueSettings:
-    """`cluster_queue` is empty if it names none. `weight` in units of 1e-9, for admission fair sharing."""
+    """A LocalQueue. `cluster_queue`: empty if it names none. `weight`: for admission fair sharing, in units of 1e-9."""
 
     namespace: str
     name: str
@@ -198,7 +206,7 @@ class CheckParameters:
 
 @dataclass(frozen=True, slots=True)
 class CheckSettings:
-    """An AdmissionCheck. `active`: its condition Active is True. `parameters` None: it names no object."""
+    """An AdmissionCheck. `active`: its condition Active is True. `parameters`: None if it names no object."""
 
     name: str
     controller: str
@@ -219,7 +227,7 @@ def read_local_queue_settings(manifest: Manifest) -> LocalQueueSettings:
 
 
 class TopologySettings(NamedTuple):
-    """A Topology. `levels` are labels of nodes, coarsest first."""
+    """A Topology. `levels`: labels of nodes, coarsest first."""
 
     name: str
     levels: tuple[str, ...]

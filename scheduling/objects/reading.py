@@ -1,4 +1,4 @@
-"""Reads a Workload from its manifest (v1beta2). What cannot be read counts as absent; the schema reports it."""
+"""Reads a Workload from its manifest (v1beta2). Unreadable values count as absent; the schema reports them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _INT32 = 2**31
 
 
 def read_workload(manifest: Manifest, *, boosted: bool = False) -> Workload:
-    """`boosted`: the annotation priority-boost counts (Kueue's gate PriorityBoost, off by default)."""
+    """Read a Workload. `boosted`: the annotation priority-boost counts (Kueue's gate PriorityBoost, off by default)."""
     meta, spec, status = metadata(manifest), mapping(manifest.get("spec")), mapping(manifest.get("status"))
     annotations = of_kueue(meta.get("annotations"))
     return Workload(
@@ -48,7 +48,7 @@ def read_workload(manifest: Manifest, *, boosted: bool = False) -> Workload:
 
 
 def priority_boost(annotations: Mapping[str, str]) -> int | None:
-    """What the annotation adds to the priority, 0 if it is missing, None if it is not a 32-bit integer."""
+    """The value of the annotation priority-boost; 0 if it is missing, None if it is not a 32-bit integer."""
     written = annotations.get(PRIORITY_BOOST)
     if not written:
         return 0
@@ -72,7 +72,7 @@ def _spec(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _status(status: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that the status has; most pending workloads have few."""
+    """The fields of the status. Most pending workloads have few."""
     return {key: value for key, value in _status_fields(status) if value}
 
 
@@ -104,7 +104,7 @@ def _status_fields(status: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def conditions(entries: object) -> dict[str, Condition]:
-    """A status's conditions by type."""
+    """The conditions of a status, by type."""
     return {text(entry.get("type")) or "": _condition(entry) for entry in map(mapping, listing(entries))}
 
 
@@ -117,12 +117,12 @@ def admission(value: object) -> Admission | None:
 
 
 def reclaimable(entries: object) -> dict[str, int]:
-    """Pods that are done, by pod set."""
+    """The number of pods that are done, by pod set."""
     return {name_or_main(entry): integer(mapping(entry).get("count")) or 0 for entry in listing(entries)}
 
 
 def check(entry: Mapping[str, Any]) -> CheckState:
-    """One of status.admissionChecks."""
+    """An entry of status.admissionChecks."""
     return CheckState(
         name=text(entry.get("name")) or "",
         state=text(entry.get("state")) or "",
@@ -168,7 +168,7 @@ def _pod_set(entry: Mapping[str, Any]) -> PodSet:
 
 
 def _topology(request: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The topologyRequest. Those of ordinary jobs are all the same."""
+    """The topologyRequest. Ordinary jobs share one object, since their requests are equal."""
     index = request.get("podIndexLabel")
     return _numbered_by(index) if len(request) == 1 and isinstance(index, str) else request
 

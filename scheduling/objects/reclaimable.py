@@ -1,4 +1,4 @@
-"""How many pods of a batch Job have ended for good and are not replaced.
+"""The number of pods of a batch Job that have ended and are not replaced.
 
 Source: Kueue v0.19, pkg/controller/jobs/job; Kubernetes, status.completedIndexes and status.failedIndexes of a Job.
 """
@@ -20,7 +20,7 @@ class _Span(NamedTuple):
 
 
 def reclaimable_of_job(manifest: Manifest) -> dict[str, int]:
-    """The reclaimable pods by pod set: parallelism minus the completions that are left. Empty if there are none."""
+    """The reclaimable pods by pod set: parallelism minus the remaining completions. Empty if there are none."""
     parallelism = _number(manifest, "spec.parallelism", 1)
     completions = _number(manifest, "spec.completions", parallelism)
     done = _done(manifest, completions)
@@ -29,7 +29,7 @@ def reclaimable_of_job(manifest: Manifest) -> dict[str, int]:
 
 
 def _done(manifest: Manifest, completions: int) -> int:
-    """The completions that are done. A failed index of an Indexed Job counts; a failed pod does not."""
+    """The number of done completions. A failed index of an Indexed Job counts; a failed pod does not."""
     if at(manifest, "spec.completionMode") != "Indexed":
         return _number(manifest, "status.succeeded", 0)
     spans = sorted(
@@ -45,7 +45,7 @@ def _done(manifest: Manifest, completions: int) -> int:
 
 
 def _spans(indexes: str, completions: int) -> Iterator[_Span]:
-    """The spans of a list such as `1,3-5,7`; unreadable items and indexes that are too high are left out."""
+    """The spans of a list such as `1,3-5,7`. Unreadable items and indexes that are too high are left out."""
     for item in indexes.split(","):
         first, dash, last = item.partition("-")
         if not _is_number(first) or (dash and not _is_number(last)):

@@ -1,4 +1,4 @@
-"""What a workload requests, by pod set, in the amounts that quota counts."""
+"""The requests of a workload by pod set, in the amounts that quota counts."""
 
 from __future__ import annotations
 
@@ -18,9 +18,13 @@ from scheduling.objects.workload import PodSet, PodSetAdmission, Workload
 class Counting:
     """How requests are counted and compared: Kueue's configuration `resources`, and two of its gates.
 
-    `transformations` are by input resource. `transforms_excluded`: resources that are excluded have outputs, too, as in
-    Kueue v0.20. `hashes_names`: Workloads whose pod sets have other names are not alike.
-    Reuse one object: results are cached by it.
+    Results are cached by this object, so callers reuse it.
+
+    excluded_prefixes: prefixes of resources that need no quota.
+    transformations: by input resource.
+    reclaimable_pods: pods that are done do not count.
+    hashes_names: the scheduling hash contains the names of pod sets.
+    transforms_excluded: excluded resources are transformed, too, as in Kueue v0.20.
     """
 
     excluded_prefixes: tuple[str, ...] = ()
@@ -35,7 +39,11 @@ DEFAULT = Counting()
 
 @dataclass(frozen=True, slots=True)
 class PodSetRequests:
-    """`requests` are those of all `count` pods, `single` those of one pod; `flavors` are by resource."""
+    """The requests of a pod set.
+
+    requests: of all `count` pods. single: of one pod.
+    flavors: by resource; empty if none are assigned.
+    """
 
     name: str
     count: int
@@ -44,16 +52,16 @@ class PodSetRequests:
     flavors: Mapping[str, str] = field(default_factory=dict)
 
     def scaled_to(self, count: int) -> PodSetRequests:
-        """The requests of another number of pods. A set of 0 pods can be scaled as well, since `single` is known."""
+        """The requests of another number of pods, computed from `single`, so that a set of 0 pods can grow."""
         if count == self.count:
             return self
         return PodSetRequests(self.name, count, amounts.times(self.single, count), self.single, self.flavors)
 
 
 def total_requests(workload: Workload, counting: Counting = DEFAULT) -> tuple[PodSetRequests, ...]:
-    """The requests of the pods that are not done, by the admission while it holds quota, else by the pod templates.
+    """The requests of the pods that are not done: by the admission if quota is reserved, else by the pod templates.
 
-    The API server lets an admission without quota stay, and name any pod sets.
+    An admission without reserved quota is ignored, since the API server accepts any pod sets in it.
     """
     left = counts_after_reclaim(workload, counting)
     if workload.admission is None or not workload.reserved:
@@ -75,7 +83,7 @@ def counts_after_reclaim(workload: Workload, counting: Counting = DEFAULT) -> di
 
 
 def usage(requests: Iterable[PodSetRequests]) -> dict[FlavorResource, int]:
-    """The sum by flavor and resource; the flavor is empty if none is assigned."""
+    """The sum by flavor and resource. The flavor is empty if none is assigned."""
     sums: dict[FlavorResource, int] = {}
     for entry in requests:
         for resource, amount in entry.requests.items():
@@ -86,7 +94,7 @@ def usage(requests: Iterable[PodSetRequests]) -> dict[FlavorResource, int]:
 
 @lru_cache(maxsize=16384)
 def per_pod(template: PodTemplate, counting: Counting = DEFAULT) -> Requests:
-    """What one pod counts. Sums are exact up to here, then rounded up once; never below zero."""
+    """The amounts of one pod. They are summed exactly, then rounded up once, and are at least 0."""
     requests, excluded = pod_requests(template.spec), counting.excluded_prefixes
     if counting.transforms_excluded:
         kept = transformed(requests, counting.transformations, excluded)
@@ -102,9 +110,9 @@ def _asked(pod_set: PodSet, count: int, counting: Counting) -> PodSetRequests:
 
 
 def _assigned(entry: PodSetAdmission, size: int, left: int) -> PodSetRequests:
-    """What was assigned, scaled down if fewer pods are left.
+    """The assigned requests, scaled down if fewer pods are left.
 
-    More pods left than assigned means partial admission: then it stays as assigned.
+    After a partial admission more pods are left than assigned. Then the requests stay as assigned.
     """
     count = size if entry.count is None else entry.count
     assigned = PodSetRequests(entry.name, count, entry.usage, amounts.divided(entry.usage, count), entry.flavors)

@@ -1,7 +1,7 @@
-"""The roles of a group's Pods: each says its own in an annotation, but what a Pod asks for decides.
+"""The roles of the Pods in a group. Each Pod claims a role by an annotation.
 
-A user who may create a Pod may write its annotations, also later. So a role that Pods of different sizes claim is
-ignored.
+A user who may create a Pod may also change its annotations. So a role is ignored if Pods with different requests claim
+it.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from scheduling.objects.template import PodTemplate, template
 
 _DEVICES = "resourceClaims"
 _LENGTH = 40
-"""Hexadecimal digits that nobody makes two sizes collide in; those of the annotation are 8."""
+"""The hexadecimal digits of a computed role, so many that no collision can be made. Those of the annotation are 8."""
 
 
 class RoleClaim(NamedTuple):
-    """The role that a Pod claims, and what it asks for."""
+    """The role that a Pod claims, and its requests."""
 
     role: str
     asks: Requests
 
 
 def claimed_role(pod: Manifest) -> str:
-    """What its annotation says; without one what Kueue's webhook would have written."""
+    """The role in the annotation of the Pod, or else the one that Kueue's webhook would write."""
     return texts(metadata(pod).get("annotations")).get(ROLE_HASH) or role_hash(mapping(pod.get("spec")))
 
 
@@ -47,7 +47,7 @@ def pod_requests(shape: PodTemplate) -> Requests:
 
 
 def role_names(claims: Sequence[RoleClaim]) -> list[str]:
-    """The name of each Pod's role: what it claims, unless Pods that ask for different amounts claim the same."""
+    """The role of each Pod: the one that it claims, unless Pods with different requests claim the same one."""
     asks: dict[str, Requests] = {}
     if all(asks.setdefault(claim.role, claim.asks) == claim.asks for claim in claims):
         return [claim.role for claim in claims]

@@ -39,13 +39,13 @@ _INT32_MAX = 2**31 - 1
 
 
 class IncompleteGroup(PolicyError):
-    """A group of Pods that lacks some of its Pods, or does not state its size."""
+    """A group of Pods lacks some of its Pods, or does not state its size."""
 
 
 class TooFewPods(IncompleteGroup):
-    """A group with fewer Pods than its size.
+    """A group has fewer Pods than its size.
 
-    `event`: the message of the Event, the same as that of Kueue's manager.
+    event: the message of the Event, the same as that of Kueue's manager.
     """
 
     def __init__(self, group: str, present: int, size: int) -> None:
@@ -66,8 +66,8 @@ def workload_of_job(
 
     A Deployment, a StatefulSet and a LeaderWorkerSet have no Workload: their Pods have Workloads.
 
-    `shape`: describes a kind of job that is not built in.
-    `queueless`: whether a job without a queue gets a Workload, too.
+    shape: describes a kind of job that is not built in.
+    queueless: whether a job without a queue gets a Workload, too.
     Raises UnknownPriorityClass.
     """
     kind = group_kind(manifest)
@@ -130,7 +130,7 @@ def _roles(members: Sequence[Manifest], gates: RequestGates) -> list[dict[str, A
 
 
 def queue_of(manifest: Manifest) -> str:
-    """The LocalQueue that the object names; empty if none. The label wins over the annotation, its older form."""
+    """The LocalQueue that the object names; empty if none. The label takes precedence over the older annotation."""
     meta = metadata(manifest)
     return texts(meta.get("labels")).get(QUEUE_NAME) or texts(meta.get("annotations")).get(QUEUE_NAME) or ""
 
@@ -158,8 +158,9 @@ def _workload(
 ) -> dict[str, Any]:
     """The manifest of a Workload.
 
-    `owners`: the job, the Pod or the Pods of a group. Labels, queue and priority are those of the first.
-    `of_group`: Pods may be replaced, so none of them controls the Workload, and it has no label job-uid.
+    owners: the job, the Pod or the Pods of a group. The first one gives labels, queue and priority.
+    of_group: the owners are Pods of a group. They may be replaced, so none of them controls the Workload, and it has no
+        label job-uid.
     """
     first = owners[0]
     meta, labels = metadata(first), texts(metadata(first).get("labels"))

@@ -1,7 +1,7 @@
-"""A pod template as decisions need it: requests, and which nodes it may run on.
+"""A pod template as decisions need it: its requests, and the nodes on which it may run.
 
 Images, commands and volumes are dropped, and equal templates share one object. So 50 000 workloads with ten different
-templates hold ten of them.
+templates need memory for ten.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ _RESOURCES = ("requests", "limits")
 
 @dataclass(frozen=True, slots=True)
 class PodTemplate:
-    """`spec` is the pod's spec as plain data, without what decisions ignore.
+    """A pod template.
 
-    `digest` identifies the template. It has full length, so that nobody can make two templates collide.
+    digest: identifies the template. It is a full hash, so that no collision can be made.
+    spec: the pod spec as plain data, without the fields that decisions ignore.
     """
 
     digest: str

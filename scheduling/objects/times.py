@@ -1,6 +1,7 @@
-"""Times as integer nanoseconds since 1970 in UTC: exact, and cheap to compare and to add to.
+"""Times as integer nanoseconds since 1970 in UTC.
 
-0 stands for an unknown time, like Kubernetes' zero time; it is earlier than all others.
+They are exact, and cheap to compare and to add. 0 is an unknown time, like Kubernetes' zero time, and earlier than all
+others.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ SECOND = 10**9
 MILLISECOND = 10**6
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST = 253_402_300_799
-"""Seconds to the end of the year 9999."""
+"""The end of the year 9999, in seconds."""
 _MICROSECOND = timedelta(microseconds=1)
 _UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
@@ -34,33 +35,33 @@ def of(moment: datetime) -> int:
 
 
 def written(moment: int) -> str:
-    """The moment as Kubernetes writes it: whole seconds, UTC; at most the end of the year 9999."""
+    """The moment as Kubernetes writes it, in whole seconds and UTC; at most the end of the year 9999."""
     return _written(min(moment // SECOND, _LAST))
 
 
 @lru_cache(maxsize=1024)
 def _written(seconds: int) -> str:
-    """Kept, since a status has the same few moments in most of its conditions, and is written often."""
+    """The text of the time. It is cached, since the conditions of a status have few different times."""
     return (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def exactly(moment: int) -> str:
-    """The time with microseconds; `parse` reads it back to this precision."""
+    """The time with microseconds, which `parse` can read."""
     return f"{written(moment)[:-1]}.{moment % SECOND // 1000:06}Z"
 
 
 def elapsed(start: int, time: int) -> str:
-    """The time since `start` as a person writes it, such as +1h30m."""
+    """The time since `start` as a readable text, such as +1h30m."""
     return after(max(0, time - start) // SECOND)
 
 
 def after(seconds: int) -> str:
-    """So many seconds as a person writes them, such as +1h30m."""
+    """The seconds as a readable text, such as +1h30m."""
     return f"+{''.join(in_units(seconds))}"
 
 
 def in_units(seconds: int) -> list[str]:
-    """The seconds as days, hours, minutes and seconds, the largest unit first, such as 1h and 30m; 0s for none."""
+    """The seconds as days, hours, minutes and seconds, largest unit first, such as 1h and 30m; 0s if it is 0."""
     rest, units = seconds, []
     for unit, letter in _UNITS:
         count, rest = divmod(rest, unit)

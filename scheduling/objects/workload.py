@@ -1,7 +1,7 @@
 """A Workload as decisions need it: typed, immutable and small.
 
 Times are integer nanoseconds (see `scheduling.objects.times`). `scheduling.objects.reading` reads it from a manifest,
-`scheduling.objects.requests` counts what it requests, `scheduling.status` has the steps from one state to the next.
+`scheduling.objects.requests` counts its requests, and `scheduling.status` computes its next state.
 Source: Kueue v0.19, apis/kueue v1beta2.
 """
 
@@ -44,7 +44,7 @@ OWNER_NOT_FOUND = "OwnerNotFound"
 ALLOWED_FLAVORS = "kueue.x-k8s.io/workload-allowed-resource-flavors"
 JOB_UID = "kueue.x-k8s.io/job-uid"
 ORIGIN = "kueue.x-k8s.io/multikueue-origin"
-"""The label of every object that a manager made on a worker; its value distinguishes managers."""
+"""The label of every object that a manager created on a worker. Its value is different for each manager."""
 IS_GROUP_WORKLOAD = "kueue.x-k8s.io/is-group-workload"
 """Annotation of the Workload of a group of Pods."""
 
@@ -54,7 +54,7 @@ _LEVELS = ("required", "preferred", "unconstrained", *_SLICES)
 
 
 class Condition(NamedTuple):
-    """`status` is the string True, False or Unknown; `since` is its last transition."""
+    """A condition. `status`: the string True, False or Unknown. `since`: its last transition."""
 
     status: str
     reason: str = ""
@@ -65,7 +65,7 @@ class Condition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PodSet:
-    """Pods of one template. `min_count` None: all are needed. `topology` is the topologyRequest as written."""
+    """Pods with one template. `min_count`: None if all are needed. `topology`: the topologyRequest as written."""
 
     name: str
     count: int
@@ -75,9 +75,9 @@ class PodSet:
 
     @property
     def asks_for_topology(self) -> bool:
-        """Whether a level or a slice is asked for.
+        """Whether it requests a level or slices.
 
-        A podIndexLabel alone asks for none: Kueue writes it for every Job.
+        A podIndexLabel alone does not count: Kueue writes it for every Job.
         """
         request = self.topology
         return request is not None and any(request.get(key) not in (None, "", []) for key in _LEVELS)
@@ -87,8 +87,9 @@ class PodSet:
 class PodSetAdmission:
     """The admission of one pod set: a flavor by resource, and the amount of each resource for all `count` pods.
 
-    `count` is None if the status lacks it. `topology` is the topologyAssignment as written; `delayed` is Pending until
-    it exists.
+    count: None if the status lacks it.
+    topology: the topologyAssignment as written.
+    delayed: Pending until a delayed topologyAssignment exists.
     """
 
     name: str
@@ -101,15 +102,18 @@ class PodSetAdmission:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
+    """The admission of a Workload: its ClusterQueue, and the flavors of its pod sets."""
+
     cluster_queue: str
     assignments: tuple[PodSetAdmission, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CheckState:
-    """The state of one admission check: Pending, Ready, Retry or Rejected. `updates` are its podSetUpdates as written.
+    """The state of an admission check: Pending, Ready, Retry or Rejected.
 
-    `requeue_after` is in seconds.
+    requeue_after: in seconds.
+    updates: its podSetUpdates as written.
     """
 
     name: str
@@ -123,14 +127,14 @@ class CheckState:
 
 @dataclass(frozen=True, slots=True)
 class RequeueState:
-    """How often it was requeued (None: never counted), and when it may return to its queue."""
+    """The requeueState. `count`: how often it was requeued. `at`: when it may return to its queue."""
 
     count: int | None = None
     at: int = 0
 
 
 class PreemptionGate(NamedTuple):
-    """A preemption gate's position, `OPEN` or `CLOSED`."""
+    """The state of a preemption gate. `position`: OPEN or CLOSED."""
 
     position: str
     since: int = 0
@@ -138,7 +142,7 @@ class PreemptionGate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """How often it was evicted for one reason and cause."""
+    """The number of evictions for a reason and a cause."""
 
     reason: str
     cause: str
@@ -146,6 +150,8 @@ class Eviction:
 
 
 class Owner(NamedTuple):
+    """An owner reference of a Workload."""
+
     api_version: str
     kind: str
     name: str
@@ -160,17 +166,21 @@ _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 def _nothing() -> Mapping[str, Any]:
-    """One empty mapping shared by all: most workloads have most mappings empty."""
+    """The empty mapping that all workloads share, since most of their mappings are empty."""
     return _EMPTY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """One unit of admission. `queue` is the name of its LocalQueue, empty if it names none.
+    """A Workload.
 
-    `labels` and `annotations` are only those of Kueue. `base` is spec.priority; the annotation priority-boost adds
-    `boost`. `reclaimable` is the number of pods that are done, by pod set. `past_seconds` is how long it ran before its
-    last admission. `gates` are the preemption gates of its spec, `gate_states` their positions.
+    labels, annotations: only those of Kueue.
+    queue: the name of its LocalQueue; empty if it names none.
+    base: spec.priority. boost: the value of the annotation priority-boost, which is added.
+    gates: the preemption gates in its spec. gate_states: their states.
+    reclaimable: the number of pods that are done, by pod set.
+    past_seconds: how long it ran before its last admission.
+    nominated: status.nominatedClusterNames. cluster: status.clusterName.
     """
 
     namespace: str
@@ -207,7 +217,7 @@ class Workload:
     gate_states: Mapping[str, PreemptionGate] = field(default_factory=_nothing)
 
     def __eq__(self, other: object) -> bool:
-        """Equality of all fields, with a shortcut for the same object: most steps return their argument."""
+        """Whether all fields are equal. The same object is compared first, since most steps return their argument."""
         if self is other:
             return True
         return _contents(self) == _contents(other) if isinstance(other, Workload) else NotImplemented
@@ -223,7 +233,7 @@ class Workload:
 
     @property
     def priority(self) -> int:
-        """The effective priority; a boost may take it beyond 32 bits."""
+        """The effective priority. With a boost it may exceed 32 bits."""
         return self.base + self.boost
 
     def holding(self, condition: str) -> Condition | None:
@@ -255,19 +265,19 @@ class Workload:
 
     @property
     def pending_since(self) -> int:
-        """When it began to wait: when it last lost its quota, else when it was created."""
+        """When it began to wait: the last loss of its quota, or else its creation."""
         found = self.conditions.get(QUOTA_RESERVED)
         lost = found is not None and found.status == "False" and self.evicted
         return max(self.created, found.since) if found is not None and lost else self.created
 
     @property
     def counts(self) -> bool:
-        """Whether its assignment counts as usage: reserved, active and not finished."""
+        """Whether its admission counts as usage: quota is reserved, and it is active and not finished."""
         return self.reserved and self.active and not self.finished
 
     @property
     def on_hold(self) -> bool:
-        """Whether its owner gave the reservation back and does not want another."""
+        """Whether its owner released the reservation and does not want a new one."""
         found = self.conditions.get(QUOTA_RESERVED)
         return found is not None and found.status == "False" and found.reason == ON_HOLD
 
@@ -280,18 +290,18 @@ class Workload:
 
     @property
     def of_one_pod(self) -> bool:
-        """Whether it stands for a Pod by itself, which cannot start again."""
+        """Whether it belongs to a single Pod, which cannot be restarted."""
         owner = self.owners[0] if len(self.owners) == 1 else None
         return owner is not None and owner[:2] == ("v1", "Pod") and self.annotations.get(IS_GROUP_WORKLOAD) != "true"
 
     @property
     def gated_by(self) -> str:
-        """The gates that keep it out of the queues, as the annotation lists them; empty: none."""
+        """The admission gates in its annotation, which keep it out of the queues; empty if there are none."""
         return self.annotations.get(GATED_BY, "")
 
     @property
     def preemption_gated(self) -> bool:
-        """Whether a preemption gate of its spec is closed. A gate that the status does not name is closed."""
+        """Whether a preemption gate of its spec is closed. A gate without a state is closed."""
         return any(self.gate_states.get(name, PreemptionGate(CLOSED)).position == CLOSED for name in self.gates)
 
     @property
@@ -301,14 +311,14 @@ class Workload:
 
     @property
     def replaces(self) -> str:
-        """The slice of the elastic job that this one takes over from, as `namespace/name`; empty if none."""
+        """The slice of the elastic job from which this one takes over, as `namespace/name`; empty if none."""
         return self.annotations.get(REPLACES, "")
 
     def takes_over_from(self, other: Workload) -> bool:
-        """Whether its annotation says so and both belong to one job: it may not take over the quota of another job.
+        """Whether its annotation names the other Workload, and both belong to the same elastic job.
 
-        A slice that a manager sends here belongs to no job until it is admitted; then the job names it. A Workload of a
-        job is taken over only if it is elastic: no other kind of job follows the slice that has the quota.
+        A slice that a manager created on this worker belongs to no job until it is admitted. A job that is not elastic
+        would not follow the slice that has the quota.
         """
         if self.replaces != other.key or self.namespace != other.namespace:
             return False
@@ -319,12 +329,12 @@ class Workload:
 
     @property
     def origin(self) -> str:
-        """The manager that made it on this worker; empty for one that was made here."""
+        """The manager that created it on this worker; empty if it was created in this cluster."""
         return self.labels.get(ORIGIN, "")
 
     @property
     def allowed_flavors(self) -> tuple[str, ...] | None:
-        """The flavors that it may use; None: all."""
+        """The flavors that it may use; None means all."""
         named = self.annotations.get(ALLOWED_FLAVORS)
         return tuple(filter(None, map(str.strip, named.split(",")))) if named else None
 
@@ -333,10 +343,10 @@ class Workload:
         return all(check.state == "Ready" for check in self.checks)
 
     def leaves_more_room_than(self, before: Workload) -> bool:
-        """Whether others should be tried again although this one still holds quota.
+        """Whether other workloads should be tried again, although this one still has quota.
 
-        That includes a workload whose eviction could not be written: those that waited for its quota must look
-        elsewhere.
+        That is also true if its eviction could not be written, since workloads that wait for its quota have to find
+        other victims.
         """
         stays = before.evicted and not self.evicted
         sizes = {pod_set.name: pod_set.count for pod_set in self.pod_sets}

@@ -1,4 +1,4 @@
-"""The decisions of placement, one frozen dataclass each. Local ones change the status of the manager's workload."""
+"""The decisions of placement. Local ones change the status of the manager's workload."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ class TrimJob:
 
 @dataclass(frozen=True, slots=True)
 class UpdateJob:
-    """Let the job say what the manager's says by now, where that may change while it runs."""
+    """Update the fields of the job that may change while it runs, from the manager's job."""
 
     cluster: str
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteJob:
-    """Delete the job. `running`: with foreground propagation, so that it exists until its pods are gone."""
+    """Delete the job. `running`: use foreground propagation, so that the job exists until its pods are deleted."""
 
     cluster: str
     running: bool = False
@@ -73,7 +73,7 @@ class CopyStatus:
 
 @dataclass(frozen=True, slots=True)
 class ReportStopped:
-    """Write into the manager's job that nothing runs any more, since no worker will report it."""
+    """Write into the manager's job that no pods run, since no worker will report it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +86,14 @@ class EvictRemote:
 
 @dataclass(frozen=True, slots=True)
 class OpenGate:
-    """Open the preemption gate of the copy: it may preempt others there."""
+    """Open the preemption gate of the copy, so that it may preempt others on the worker."""
 
     cluster: str
 
 
 @dataclass(frozen=True, slots=True)
 class Nominate:
-    """Write the nominated clusters. `round` 0: the present round continues."""
+    """Write the nominated clusters. `round`: the number of a new round; 0 if the current round continues."""
 
     clusters: tuple[str, ...]
     round: int = 0
@@ -101,7 +101,7 @@ class Nominate:
 
 @dataclass(frozen=True, slots=True)
 class SetClusterName:
-    """Choose the cluster: from now on a job may be there."""
+    """Choose the cluster. From now on a job may exist on it."""
 
     cluster: str
 
@@ -113,7 +113,7 @@ class ClearClusterName:
 
 @dataclass(frozen=True, slots=True)
 class SetCheck:
-    """Set the state of the MultiKueue check. `event`: an Event reports it, as a Warning if `warning`."""
+    """Set the state of the MultiKueue check. `event`: whether an Event reports it. `warning`: its type is Warning."""
 
     state: str
     message: str
@@ -123,7 +123,7 @@ class SetCheck:
 
 @dataclass(frozen=True, slots=True)
 class NotePlaces:
-    """Note that the pods have their places in a topology on the worker, which has admitted the workload."""
+    """Record that the pods have places in a topology of the worker, which has admitted the workload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ Decision: TypeAlias = Remote | Local | CopyStatus | ReportStopped | Again
 
 
 def applied(workload: Workload, check: str, decision: Local, now: int) -> Workload:
-    """The workload after the decision; `check` is the name of its MultiKueue check."""
+    """The workload after the decision. `check`: the name of its MultiKueue check."""
     match decision:
         case Nominate():
             named = replace(workload, nominated=decision.clusters)
@@ -177,11 +177,11 @@ def _checked(workload: Workload, name: str, decision: SetCheck, now: int) -> Wor
 
 
 def _delay(retries: int) -> int | None:
-    """Seconds before it is requeued: none the first time, then longer after each retry."""
+    """The seconds before the workload is requeued: None for the first retry, then longer after each one."""
     return min(_FIRST_DELAY << min(retries - 1, 10), _LONGEST_DELAY) if retries else None
 
 
 def _noted(workload: Workload, status: str, reason: str, message: str, now: int) -> Workload:
-    """Set the condition PlacedOn; each round is a transition."""
+    """Set the condition PlacedOn. Each round is a transition."""
     noted = Condition(status, reason, message, now, workload.generation)
     return replace(workload, conditions={**workload.conditions, PLACED_ON: noted})

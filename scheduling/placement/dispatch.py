@@ -1,4 +1,4 @@
-"""Which workers are nominated for a workload: all at once, a few more each round, or by an external dispatcher.
+"""Nominates workers for a workload: all at once, some more in each round, or those of an external dispatcher.
 
 Source: Kueue v0.19, pkg/controller/workloaddispatcher and nomination in pkg/controller/admissionchecks/multikueue.
 """
@@ -19,7 +19,12 @@ from scheduling.status.checks import PENDING, READY, REJECTED, nominated_elsewhe
 
 
 class ClusterNomination(NamedTuple):
-    """`round` is the number of a round that begins now, else 0; `until` is the end of the present round, or 0."""
+    """The nominated clusters.
+
+    round: the number of a round that begins now, else 0.
+    until: the end of the current round in nanoseconds, else 0.
+    exhausted: the last round has ended without an admission.
+    """
 
     clusters: tuple[str, ...]
     round: int = 0
@@ -28,9 +33,9 @@ class ClusterNomination(NamedTuple):
 
 
 def dispatch(group: Group, local: Workload) -> list[Decision]:
-    """Nominate workers, create copies there, remove copies elsewhere, and explain why no worker admits it.
+    """Nominate workers, create copies on them, remove other copies, and explain why no worker admits the workload.
 
-    The worker with the least work comes first: of equal workers, the one that is asked first admits first.
+    Copies are created first on the workers with the least work: of equal workers, the first one with a copy admits it.
     """
     if nominated_elsewhere(group.check, local, elastic=group.elastic) or not _others_ready(group, local):
         return []
@@ -50,13 +55,13 @@ def dispatch(group: Group, local: Workload) -> list[Decision]:
 
 
 def _others_ready(group: Group, local: Workload) -> bool:
-    """Whether all other checks are Ready, which dispatching requires."""
+    """Whether all other checks are Ready. Otherwise nothing is dispatched."""
     own = group.check.name if group.check is not None else ""
     return all(check.state == READY for check in local.checks if check.name != own)
 
 
 def _leftovers(group: Group, local: Workload) -> list[Decision] | None:
-    """First remove jobs of an earlier placement and copies that can no longer be admitted."""
+    """Remove jobs of an earlier placement and copies that cannot be admitted any more; None if there are none."""
     if group.elastic and local.cluster:
         return None
     steps: list[Decision] = []
@@ -74,7 +79,7 @@ def _leftovers(group: Group, local: Workload) -> list[Decision] | None:
 
 
 def nominate(group: Group, local: Workload) -> ClusterNomination:
-    """The workers that shall have a copy."""
+    """The workers that get a copy."""
     if group.elastic and local.cluster:
         return ClusterNomination((local.cluster,))
     if group.settings.dispatcher not in (ALL_AT_ONCE, INCREMENTAL):
@@ -88,12 +93,12 @@ def nominate(group: Group, local: Workload) -> ClusterNomination:
 
 
 def _may_return(group: Group, worker: WorkerCluster) -> bool:
-    """A short loss of the connection, or our own restart, does not change the nomination."""
+    """Whether a nominated, unreachable worker stays nominated: its connection may return before the timeout."""
     return not worker.reachable and worker.configured and worker.eligible and not group.expired(worker)
 
 
 def _limited(group: Group, local: Workload, clusters: tuple[str, ...]) -> ClusterNomination:
-    """All at once; rounds count only if their number is limited."""
+    """Nominate all these workers at once. Rounds are counted only if their number is limited."""
     present = round_of(local)
     if set(clusters) == set(local.nominated):
         clusters = local.nominated
@@ -103,7 +108,7 @@ def _limited(group: Group, local: Workload, clusters: tuple[str, ...]) -> Cluste
 
 
 def _counted(group: Group, present: Round | None, clusters: tuple[str, ...]) -> ClusterNomination:
-    """The next round with the same workers, up to the limit."""
+    """The next round with these workers, up to the limit."""
     if present is None:
         return ClusterNomination(clusters, 1)
     if group.now <= present.since + ROUND:
@@ -114,7 +119,7 @@ def _counted(group: Group, present: Round | None, clusters: tuple[str, ...]) -> 
 
 
 def _incremental(group: Group, local: Workload, usable: Sequence[WorkerCluster]) -> ClusterNomination:
-    """Nominated workers stay nominated; each round adds some."""
+    """Nominate some more workers in each round. Earlier ones stay nominated."""
     present, nominated = round_of(local), local.nominated
     if present is not None and nominated and group.now <= present.since + ROUND:
         return ClusterNomination(nominated, 0, present.since + ROUND + 1)
@@ -128,7 +133,7 @@ def _incremental(group: Group, local: Workload, usable: Sequence[WorkerCluster])
 
 
 def next_workers(group: Group, nominated: Sequence[str], usable: Sequence[WorkerCluster]) -> tuple[str, ...]:
-    """The workers that the next round adds, the best first; empty if all are nominated."""
+    """The workers that the next round adds, best first; empty if all are nominated."""
     remaining = [worker for worker in usable if worker.name not in nominated]
     order = sorted(remaining, key=lambda worker: worker.name) if group.settings.by_name else remaining
     return tuple(worker.name for worker in ranked(group.rules, order))[: group.settings.step]
@@ -156,14 +161,14 @@ def _exhausted(group: Group) -> str:
 
 
 def ranked(rules: PlacementRules, workers: Sequence[WorkerCluster]) -> list[WorkerCluster]:
-    """The best first. Ties keep their order, and a worker with unknown free quota counts as full."""
+    """The workers, best first. Equal ones keep their order. A worker with unknown free quota counts as full."""
     if rules.score == AS_LISTED:
         return list(workers)
     return sorted(workers, key=lambda worker: _rank(rules, worker))
 
 
 def _rank(rules: PlacementRules, worker: WorkerCluster) -> tuple[bool, Fraction]:
-    """Workers without free quota come last for every score."""
+    """The sort key of a worker. Workers without free quota come last for every score."""
     free = worker.free if worker.free is not None else Fraction(0)
     if rules.score == PACK:
         return free <= 0, free

@@ -1,7 +1,7 @@
-"""Which worker got a workload first, where several have admitted it.
+"""Finds the worker that admitted a workload first, if several have admitted it.
 
-Conditions have whole seconds, so workers that are alike are often level. Workers that run Quotree say more exactly when
-they reserved the quota.
+Conditions have whole seconds, so equal workers often admit in the same second. Workers that run Quotree also report the
+exact moment of the reservation.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from scheduling.placement.group import WorkerCluster
 from scheduling.status.conditions import with_condition
 
 RESERVED_AT = "quotree.dev/ReservedAt"
-"""A condition of a copy: its message is the moment of the reservation, with microseconds. It is written together with
-the reservation; an annotation would be a write of its own, since a status patch changes no metadata."""
+"""A condition of a copy whose message is the moment of the reservation, with microseconds. It is written together with
+the reservation. An annotation would need a second write, since a status patch cannot change metadata."""
 
 
 def with_moment(copy: Workload, now: int) -> Workload:
-    """The copy whose status says that quota is reserved at this moment; `now` in nanoseconds."""
+    """The copy with the condition RESERVED_AT for this moment. `now`: in nanoseconds."""
     return with_condition(copy, RESERVED_AT, "True", "QuotaReserved", times.exactly(now), now // SECOND * SECOND)
 
 
 def reserved_at(copy: Workload) -> int:
-    """The moment of its reservation; 0 where nobody says it, or where it is that of an earlier reservation."""
+    """The moment of the current reservation of the copy; 0 if it is not reported."""
     reported, held = copy.holding(RESERVED_AT), copy.holding(QUOTA_RESERVED)
     moment = times.parse(reported.message) if reported is not None else 0
     return moment if held is not None and moment // SECOND * SECOND == held.since else 0

@@ -1,4 +1,4 @@
-"""Orchestrated preemption: of the workers that need to preempt, only one at a time may.
+"""Orchestrated preemption: only one worker at a time may preempt for a workload.
 
 Source: Kueue v0.19, gate MultiKueueOrchestratedPreemption (off by default, on in v0.20).
 """
@@ -12,13 +12,13 @@ from scheduling.placement.group import Group
 from scheduling.placement.settings import ROUND
 
 GATE = MULTIKUEUE
-"""The name of the preemption gate of copies; they are created with it closed."""
+"""The name of the preemption gate of copies. Copies are created with the gate closed."""
 
 
 def open_gates(group: Group) -> list[Decision]:
-    """Open the gate that has been waited for longest, once the round of the last opened one is over.
+    """Open the gate of the copy that has waited longest, once the round of the last opened gate is over.
 
-    Nothing is opened while a write is in flight, since it may open another one.
+    No gate is opened while a write of a copy is in flight, since that write may open another gate.
     """
     if not group.settings.gated:
         return []

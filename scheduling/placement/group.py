@@ -14,9 +14,9 @@ from scheduling.placement.settings import PlacementRules, PlacementSettings
 ORIGIN_UID = f"{PREFIX}multikueue-origin-uid"
 """An annotation of a copy: the uid of the manager's workload."""
 PLACED_ON = "quotree.dev/PlacedOn"
-"""A condition of the manager's workload. True: a job may exist on the cluster in its message, so none may be created
-elsewhere. False: clusters are nominated; the message has the round, which began at the transition. It is written
-together with the rest of the status and survives an eviction."""
+"""A condition of the manager's workload. True: a job may exist on the cluster in the message, so none may be created on
+other clusters. False: clusters are nominated, and the message has the round, which began at the transition. The
+condition is written together with the rest of the status and survives an eviction."""
 NOMINATED, PLACED = "Nominated", "Placed"
 
 
@@ -24,8 +24,10 @@ NOMINATED, PLACED = "Nominated", "Placed"
 class OwnerJob:
     """The manager's job of the workload.
 
-    `kind` is its group, version and kind, for messages. `adapted`: MultiKueue supports its kind. `has_managed_by`: the
-    kind has the field spec.managedBy. `quiet`: its status shows no pods.
+    kind: its group, version and kind, for messages.
+    adapted: MultiKueue supports its kind.
+    has_managed_by: the kind has the field spec.managedBy.
+    quiet: its status has no pods.
     """
 
     kind: str
@@ -43,13 +45,16 @@ class OwnerJob:
 
 @dataclass(frozen=True, slots=True)
 class RemoteJob:
-    """The job on a worker. `news`: its status has something that the manager's job lacks.
+    """The job on a worker.
 
-    `running`: it may have pods. `stopped`: it ran, and somebody on the worker has suspended it. `outdated`: the
-    manager's job says something else by now that may change while it runs. The others are for groups of plain Pods,
-    which are created one by one. `missing`: the worker lacks some Pods. `extra`: it has some that no longer exist on
-    the manager. `broken`: some were deleted on the worker. `idle`: no Pod uses resources, or will before the workload
-    is admitted.
+    news: its status differs from that of the manager's job.
+    running: it may have pods.
+    stopped: it ran, and a client on the worker has suspended it.
+    missing: of a group of Pods, the worker lacks some.
+    extra: of a group of Pods, the worker has some that no longer exist on the manager.
+    broken: of a group of Pods, some were deleted on the worker.
+    idle: of a group of Pods, none uses resources, or will before the workload is admitted.
+    outdated: a field that may change while it runs differs from that of the manager's job.
     """
 
     news: bool = False
@@ -65,7 +70,7 @@ class RemoteJob:
 
 @dataclass(frozen=True, slots=True)
 class QueueState:
-    """A queue on a worker: whether it exists and is active, and if not, why."""
+    """A queue on a worker. `reason`: why it is not active."""
 
     name: str = ""
     exists: bool = True
@@ -77,14 +82,20 @@ class QueueState:
 class WorkerCluster:
     """A worker cluster and what is known about the workload there.
 
-    `configured`: the MultiKueueConfig names it. `eligible`: new work may go there. `lost_since`: when the connection
-    was lost, in nanoseconds; 0 if unknown, and then it never expires. `back_since`: when it was made again; 0 if it is
-    not connected, or that is not stored yet. `connecting`: its state is not known yet.
-    `credentials`: why its kubeconfig cannot be used. `workload` and `job` have our origin label; for an unreachable
-    worker they are the last known ones. `uncertain`: we tried to create a job and do not know whether it exists.
-    `taken`: an object of that name exists that is not ours. `free`: the fraction of its quota that is free, None if
-    unknown. `load`: how many workloads this manager has there that are not finished; `asked`: how many are not placed
-    yet that it was the first to be asked for. `writing`: a write of its copy is in flight.
+    configured: the MultiKueueConfig names it.
+    eligible: new work may go to it.
+    lost_since: when the connection was lost, in nanoseconds; 0 if unknown. Then it never expires.
+    back_since: when the connection was restored; 0 if it is not connected, or if the moment is not stored yet.
+    connecting: its state is not known yet.
+    credentials: why its kubeconfig cannot be used; empty if it can.
+    workload, job: the copy and its job, with our origin label. For an unreachable worker, the last known ones.
+    uncertain: a job was created, but it is not known whether that succeeded.
+    taken: an object with this name exists that is not ours.
+    namespace: the namespace of the workload exists.
+    free: the fraction of its quota that is free; None if unknown.
+    load: the number of unfinished workloads of this manager on it.
+    asked: the number of workloads that are not placed yet and whose first copy it got.
+    writing: a write of the copy is in flight.
     """
 
     name: str
@@ -109,28 +120,32 @@ class WorkerCluster:
 
     @property
     def admitted(self) -> Condition | None:
-        """The condition Admitted of its copy; None if it is not admitted, or about to leave."""
+        """The condition Admitted of the copy; None if the copy is not admitted, or is being evicted."""
         if self.workload is None or self.workload.evicted or self.workload.finished or not self.workload.active:
             return None
         return self.workload.holding(ADMITTED)
 
     @property
     def spent(self) -> bool:
-        """Whether the job of its copy is gone. Such a copy cannot serve another job."""
+        """Whether the job of the copy no longer exists. Such a copy cannot be used for another job."""
         return self.workload is not None and bool(self.workload.owners) and self.job is None and not self.uncertain
 
     @property
     def holds(self) -> bool:
-        """Whether anything of ours is there."""
+        """Whether a copy or a job of ours is on it."""
         return self.workload is not None or self.job is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """`local` None: the workload is gone. `check` is the state of its MultiKueue check, None if it has none.
+    """A workload of the manager with its copies.
 
-    `job` None: it has no job, or none that is known. `owned`: it has an owner reference. `workers` are those of the
-    MultiKueueConfig in its order, then others that hold something of it. `configured`: the config exists.
+    local: the workload; None if it was deleted.
+    check: the state of its MultiKueue check; None if it has none.
+    job: its job; None if it has none, or none that is known.
+    workers: those of the MultiKueueConfig in its order, then others with a copy or a job.
+    owned: the workload has an owner reference.
+    configured: the MultiKueueConfig exists.
     """
 
     local: Workload | None
@@ -154,11 +169,11 @@ class Group:
         return self.settings.elastic and self.local is not None and self.local.elastic
 
     def expiry(self, worker: WorkerCluster) -> int:
-        """When the worker counts as lost for good; 0 if unknown."""
+        """When the unreachable worker is given up; 0 if unknown."""
         return worker.lost_since + self.settings.worker_lost if worker.lost_since else 0
 
     def expired(self, worker: WorkerCluster) -> bool:
-        """Whether it was unreachable for so long that what ran there is given up."""
+        """Whether the worker was unreachable for so long that its job is given up."""
         expiry = self.expiry(worker)
         return not worker.reachable and 0 < expiry <= self.now
 
@@ -179,7 +194,7 @@ class Group:
         return None if not moments else 0 if 0 in moments else max(moments)
 
     def _gone_until(self, local: Workload) -> int:
-        """The deadline for a cluster that is no longer known, counted from the eviction, when it was still known."""
+        """When a job on a cluster that is no longer known is given up. The time counts from the eviction."""
         evicted = local.conditions.get(EVICTED)
         return evicted.since + self.settings.worker_lost if evicted is not None else 0
 
@@ -192,7 +207,7 @@ def placed_on(workload: Workload) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One round of nominations; `since` in nanoseconds."""
+    """A round of nominations. `since`: when it began, in nanoseconds."""
 
     number: int
     since: int

@@ -1,4 +1,4 @@
-"""Removal of copies: the job before its workload, so that no job is left without the workload that controls it."""
+"""Removes copies: the job before its workload, so that no job is left without its workload."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from scheduling.placement.group import ORIGIN_UID, Group, WorkerCluster, placed_
 
 
 def remove(worker: WorkerCluster) -> list[Decision]:
-    """The next step to remove job and copy; none if it is in progress."""
+    """The next step to remove the job and the copy; empty if a removal is in progress."""
     if worker.job is not None:
         return [] if worker.job.deleting else [DeleteJob(worker.name, worker.job.running)]
     return [DeleteClone(worker.name)] if worker.workload is not None else []
 
 
 def remove_all(group: Group) -> list[Decision]:
-    """Remove job and copy from every reachable worker; the others follow when they are back."""
+    """Remove job and copy from every reachable worker. The others follow when they are reachable again."""
     return [step for worker in group.reachable() for step in remove(worker)]
 
 
 def leaves_here(worker: WorkerCluster, local: Workload) -> bool:
-    """Whether its copy was made of another workload of the same name."""
+    """Whether its copy was made from another workload with the same name."""
     made_of = worker.workload.annotations.get(ORIGIN_UID) if worker.workload is not None else None
     return bool(made_of and local.uid and made_of != local.uid)
 
 
 def evicted_for(remote: Workload) -> str:
-    """Why its worker evicts it; empty if it may stay."""
+    """Why the worker evicts the copy; empty if it does not."""
     found = remote.holding(EVICTED)
     if found is not None:
         return found.reason
@@ -42,9 +42,10 @@ def evicted_for(remote: Workload) -> str:
 
 
 def evicted(group: Group, local: Workload, kept: WorkerCluster | None = None) -> list[Decision]:
-    """The manager evicted it: evict its copies, and report in the manager's job when it has stopped.
+    """The steps after an eviction on the manager: evict the copies, and report in the manager's job that it has
+    stopped.
 
-    The job on `kept` may go on. For the manager it has stopped.
+    kept: a worker whose job may go on. The manager treats it as stopped.
     """
     message = local.conditions[EVICTED].message
     steps: list[Decision] = []
@@ -60,7 +61,7 @@ def evicted(group: Group, local: Workload, kept: WorkerCluster | None = None) ->
 
 
 def _report_stopped(group: Group, local: Workload, kept: WorkerCluster | None) -> list[Decision]:
-    """No worker will report that the job has stopped: its cluster is lost, or has nothing of it."""
+    """Report that the job has stopped, if no worker will: its cluster is lost, or has no job."""
     job = group.job
     if job is None or job.quiet or not job.suspended or not job.managed:
         return []

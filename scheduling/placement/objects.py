@@ -14,7 +14,7 @@ from scheduling.objects.workload import CheckState
 
 
 def refers_to(check: CheckSettings, kind: str) -> str:
-    """The name of the Kueue object of this kind that its parameters refer to; empty if they do not."""
+    """The name of the Kueue object of this kind to which its parameters refer; empty if they refer to none."""
     found = check.parameters
     return found.name if found is not None and (found.group, found.kind) == (GROUP, kind) else ""
 
@@ -34,5 +34,5 @@ def states_of(
 
 
 def multikueue_state(states: Iterable[CheckState], checks: Mapping[str, CheckSettings]) -> CheckState | None:
-    """The state of the first MultiKueue check, None if it has none."""
+    """The state of the first MultiKueue check; None if there is none."""
     return next(iter(states_of(states, checks)), None)

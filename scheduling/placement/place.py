@@ -1,11 +1,11 @@
-"""MultiKueue's placement: the next steps for one workload over all worker clusters, from the present state.
+"""MultiKueue's placement: the next steps for a workload over all worker clusters, from the current state.
 
-The caller may carry out all returned steps at once, and asks again after any write or change. A crash, a lost answer or
-a partition between any two writes loses no job and runs none twice, because:
+The caller may carry out all returned steps at once, and calls again after any write or change. A crash, a lost response
+or a network partition between two writes never loses a job or runs it twice, because:
 
-- Only one job is created: on the cluster that the manager's workload names, and only after the copy there is admitted.
-  The name is written before the job is created, and after the jobs on all other reachable workers are gone; the copies
-  there are gone before the job is created.
+- Only one job is created: on the cluster that the manager's workload names, and only after the copy on it is admitted.
+  The name is written after the jobs on all other reachable workers are deleted, and before the job is created. The
+  copies on other workers are deleted before the job is created, too.
 - The condition `group.PLACED_ON` keeps the name of that cluster through an eviction, until the cluster is known to have
   no job, or was unreachable for the worker lost timeout.
 - The check becomes Ready only after the job was observed. So a job that is missing later was deleted on the worker.
@@ -53,7 +53,7 @@ def admitted_on(cluster: str) -> str:
 
 
 def place(group: Group) -> list[Decision]:
-    """The next steps; none if others must act first."""
+    """The next steps; empty if something else has to happen first."""
     local, check = group.local, group.check
     if local is None or local.deleting:
         return remove_all(group)
@@ -98,7 +98,7 @@ class _Placement:
 
     @property
     def started(self) -> bool:
-        """Whether its job was observed on its cluster."""
+        """Whether the job was observed on its cluster."""
         check, cluster = self.group.check, self.local.cluster
         admitted = check is not None and check.state == PENDING and check.message == admitted_on(cluster)
         return self.state == READY or (bool(cluster) and admitted)
@@ -112,10 +112,10 @@ class _Placement:
         return SetCheck(state, f'{message}, Previously: "{self.state}"', event=False, warning=warning)
 
     def _retry(self, message: str) -> list[Decision]:
-        """Leave its cluster and be placed again; nothing if that is in progress."""
+        """Set the check to Retry, so that the workload leaves its cluster and is placed again. Empty if it is set."""
         return [self._set(RETRY, message)] if self.state != RETRY else []
 
-    # --- whether it can be placed
+    # --- conditions of a placement
 
     def _unfit(self) -> list[Decision] | None:
         job = self.group.job
@@ -126,14 +126,14 @@ class _Placement:
         if job.managed:
             return None
         if self.state == READY and not self.local.cluster:
-            return []  # it ran here before its ClusterQueue got the check, so it stays
+            return []  # it ran on the manager before its ClusterQueue got the check, so it stays
         if self.group.settings.without_managed_by == "KeepSuspended":
             return None
         wanted = f'Expecting spec.managedBy to be "kueue.x-k8s.io/multikueue" not "{job.managed_by}"'
         return [self._set(REJECTED, f"The owner is not managed by Kueue: {wanted}")]
 
     def _replaced(self) -> list[Decision] | None:
-        """A slice of an elastic job that was replaced, or that shall replace another."""
+        """Do nothing for a slice of an elastic job that was replaced, or that waits to replace another one."""
         if not self.group.elastic:
             return None
         finished = self.local.conditions.get(FINISHED)
@@ -141,10 +141,10 @@ class _Placement:
         grows = not self.local.finished and not self.local.reserved and self.local.replaces
         return [] if replaced or grows else None
 
-    # --- when it leaves its cluster
+    # --- leaving a cluster
 
     def _released(self) -> list[Decision] | None:
-        """Remove all copies if the manager holds no quota for the workload, but one that may be readmitted."""
+        """Remove all copies if the workload has no quota on the manager, except for one that may be readmitted."""
         if self.local.finished:
             return remove_all(self.group)
         if self.local.reserved or ended_meanwhile(self.group, self.local, self._in_sync):
@@ -152,12 +152,12 @@ class _Placement:
         return released(self.group, self.local, self._in_sync)
 
     def _in_sync(self, worker: WorkerCluster) -> bool:
-        """Whether its copy was made of this workload and still requests the same."""
+        """Whether the copy was made from this workload and still requests the same."""
         remote = worker.workload
         return remote is not None and not leaves_here(worker, self.local) and not differs(self.local, remote)
 
     def _foreign(self) -> list[Decision] | None:
-        """Remove copies of an earlier workload of the same name."""
+        """Remove copies of an earlier workload with the same name."""
         found = [worker for worker in self.group.reachable() if leaves_here(worker, self.local)]
         return [step for worker in found for step in remove(worker)] or None
 
@@ -173,7 +173,7 @@ class _Placement:
             return [SetCheck(step.state, step.message, warning=True) for step in self._retries(message)]
         if worker.taken or (worker.job is None and worker.uncertain):
             return []
-        if worker.job is None:  # the API server tells whether an object that is not ours has its name
+        if worker.job is None:  # only the API server knows whether another object has its name
             return [CreateJob(worker.name)]
         if worker.job.news:
             return [CopyStatus(worker.name)]
@@ -188,11 +188,11 @@ class _Placement:
         return evicted(self.group, self.local, returned_worker(self.group, self.local, self._in_sync))
 
     def _without_config(self) -> list[Decision] | None:
-        """Wait if the MultiKueueConfig is missing: its workers are unknown, so what runs keeps running."""
+        """Wait if the MultiKueueConfig is missing: its workers are unknown, so running jobs keep running."""
         return None if self.group.configured else []
 
     def _evicted_there(self) -> list[Decision] | None:
-        """Its worker has evicted it."""
+        """Set the check to Retry if the worker has evicted the copy."""
         worker = self.group.worker(self.local.cluster) if self.local.cluster else None
         if not self.started or worker is None or not worker.reachable or worker.workload is None:
             return None
@@ -205,7 +205,7 @@ class _Placement:
         reachable = self.group.reachable()
         return [worker for worker in reachable if worker.workload is not None and worker.workload.holds(condition)]
 
-    # --- where it runs
+    # --- the chosen cluster
 
     def _out_of_sync(self) -> list[Decision] | None:
         """Update or remove copies whose spec differs from the manager's workload."""
@@ -222,13 +222,13 @@ class _Placement:
         return found or None
 
     def _may_follow(self, remote: Workload) -> bool:
-        """Whether its copy can be updated in place: another priority, or fewer pods of an elastic job."""
+        """Whether the copy can be updated in place: its priority differs, or an elastic job has fewer pods."""
         ranked = (remote.base, remote.priority_class) != (self.local.base, self.local.priority_class)
         return ranked or (self.group.elastic and shrunk(remote, self.local))
 
     @cached_property
     def winner(self) -> WorkerCluster | None:
-        """The worker that admitted it first; once a cluster is named, only that one."""
+        """The worker that admitted the copy first. Once a cluster is chosen, only that one counts."""
         usable = (w for w in self.group.reachable() if w.configured and (self.started or not w.spent))
         return admitted_first(worker for worker in usable if self.local.cluster in ("", worker.name))
 
@@ -254,7 +254,7 @@ class _Placement:
         return [SetClusterName(winner.name)]
 
     def _waits_for(self, workers: tuple[WorkerCluster, ...], but: str = "") -> list[Decision] | None:
-        """What to do while a job may exist on another cluster; None if there is none."""
+        """The steps while a job may exist on another cluster; None if no cluster may have one."""
         for worker in workers:
             if worker.name != but and worker.reachable and worker.uncertain:
                 return []
@@ -277,9 +277,9 @@ class _Placement:
         steps = self._completed(winner, winner.job)
         if winner.job.missing and not self.started:
             return steps
-        if placed_on(self.local) != winner.name:  # another manager has placed it
+        if placed_on(self.local) != winner.name:  # an earlier manager has placed it
             steps.append(SetClusterName(winner.name))
-        if waits_for_topology(self.local):  # no places will come after its worker has admitted it
+        if waits_for_topology(self.local):  # its worker has admitted it, so the manager assigns no places
             steps.append(NotePlaces())
         message = admitted_on(winner.name)
         state = PENDING if self.stays_pending else READY
@@ -293,7 +293,7 @@ class _Placement:
         return steps
 
     def _completed(self, winner: WorkerCluster, job: RemoteJob) -> list[Decision]:
-        """Give the worker the same Pods of a group as the manager: first delete, then create."""
+        """Give the worker the same Pods of a group as the manager: first delete Pods, then create some."""
         if job.extra:
             return [TrimJob(winner.name)]
         if not job.missing or winner.uncertain:
@@ -303,7 +303,7 @@ class _Placement:
         return [CreateJob(winner.name)]
 
     def _lost(self) -> list[Decision] | None:
-        """The cluster of its job no longer has its copy, or is unreachable."""
+        """The steps if the cluster of its job no longer has the copy, or is unreachable."""
         if not self.started:
             return None
         if not self.local.cluster:
@@ -317,7 +317,7 @@ class _Placement:
         return [Again(expiry)] if expiry else []
 
     def _given_up(self) -> list[Decision] | None:
-        """A cluster was chosen but no job observed there, and its copy is no longer admitted."""
+        """Withdraw the choice of a cluster on which no job was observed, and whose copy is no longer admitted."""
         if not self.local.cluster or self.group.elastic:
             return None
         if self.state == RETRY:
@@ -336,8 +336,8 @@ class _Placement:
 def differs(local: Workload, remote: Workload) -> bool:
     """Whether the spec of the copy differs.
 
-    spec.active is left out: a deactivation on the worker is an eviction there. So is minCount, which a worker without
-    partial admission drops.
+    spec.active does not count, since a deactivation on the worker is an eviction. minCount does not count, since a
+    worker without partial admission drops it.
     """
     return _asked(local) != _asked(remote)
 

@@ -1,4 +1,7 @@
-"""Why a worker does not admit a workload. The texts have no times or amounts, so they change only with the reason."""
+"""Why a worker does not admit a workload.
+
+The texts contain no times or amounts, so they only change with the reason.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from scheduling.status.checks import READY
 
 
 class PlacementRefusal(NamedTuple):
-    """`reason` is for programs, `message` a part of a sentence. `passing`: it will change soon."""
+    """A refusal. `reason`: for programs. `message`: a part of a sentence. `passing`: it will change soon."""
 
     reason: str
     message: str
@@ -87,7 +90,7 @@ def refusals(group: Group, nominated: Sequence[str]) -> list[tuple[str, Placemen
 
 
 def refusal_text(group: Group, nominated: Sequence[str]) -> str | None:
-    """All refusals in one text; None while one of them is about to change."""
+    """All refusals as a text; None while one of them will change soon."""
     found = refusals(group, nominated)
     if any(each.passing for _, each in found):
         return None

@@ -1,7 +1,7 @@
-"""A worker that is back too late: what still runs there is readmitted if the manager has quota for it, else removed.
+"""A worker that is reachable again after it was given up: its job is readmitted if there is quota, else removed.
 
-When the worker was given up, the workload was evicted, and queued again. Once it has quota, the copy that runs already
-is the first that admitted it, so its job goes on. Until the queue has tried the workload, the job is kept.
+When the worker was given up, the workload was evicted and queued again. If it gets quota, the copy that is still
+running was admitted first, so its job goes on. The job is kept until the queue has tried the workload.
 
 Source: KEP-693, Design Details.
 """
@@ -27,7 +27,7 @@ from scheduling.placement.leaving import remove
 
 
 def returned_worker(group: Group, local: Workload, in_sync: Callable[[WorkerCluster], bool]) -> WorkerCluster | None:
-    """The worker that is back while the workload that was given up there is still being evicted."""
+    """The worker that is reachable again while the workload is still being evicted; None if there is none."""
     evicted = local.holding(EVICTED)
     if evicted is None or evicted.reason != ADMISSION_CHECK or not local.active:
         return None
@@ -35,7 +35,10 @@ def returned_worker(group: Group, local: Workload, in_sync: Callable[[WorkerClus
 
 
 def ended_meanwhile(group: Group, local: Workload, in_sync: Callable[[WorkerCluster], bool]) -> bool:
-    """Whether the job of a worker that is back has ended there. Then it has ended here, whatever quota there is."""
+    """Whether the job has ended on a worker that is reachable again.
+
+    Then the workload is finished, even without quota.
+    """
     evicted = local.holding(EVICTED)
     return evicted is not None and any(
         worker.workload is not None
@@ -46,7 +49,7 @@ def ended_meanwhile(group: Group, local: Workload, in_sync: Callable[[WorkerClus
 
 
 def released(group: Group, local: Workload, in_sync: Callable[[WorkerCluster], bool]) -> list[Decision]:
-    """The steps for a workload without quota: remove every copy but the one that may be readmitted."""
+    """The steps for a workload without quota: remove all copies except for the one that may be readmitted."""
     kept = _kept(group, local, in_sync) if _undecided(local) else None
     steps = [step for worker in group.reachable() if worker is not kept for step in remove(worker)]
     if kept is not None and kept.back_since:
@@ -55,9 +58,9 @@ def released(group: Group, local: Workload, in_sync: Callable[[WorkerCluster], b
 
 
 def _undecided(local: Workload) -> bool:
-    """Whether the queue has not tried it since its eviction, or waits for the quota of others that it preempts.
+    """Whether the queue has not tried the workload since its eviction, or it waits for its victims.
 
-    An eviction writes its own message; the queue replaces it when it finds no quota.
+    An eviction writes its message into the condition. The scheduler replaces it when it finds no quota.
     """
     evicted, quota = local.holding(EVICTED), local.conditions.get(QUOTA_RESERVED)
     if evicted is None or quota is None or not local.active:
@@ -66,9 +69,10 @@ def _undecided(local: Workload) -> bool:
 
 
 def _kept(group: Group, local: Workload, in_sync: Callable[[WorkerCluster], bool]) -> WorkerCluster | None:
-    """The worker whose job may go on: it came back after the eviction, for no longer than the worker lost timeout.
+    """The worker whose job may go on: it became reachable after the eviction, and less than the worker lost timeout
+    ago.
 
-    Several may be back; the one that admitted first is kept.
+    Of several workers, it is the one that admitted first.
     """
     timeout = group.settings.worker_lost
     back = _back(group, local.conditions[EVICTED].since, in_sync)
@@ -76,7 +80,10 @@ def _kept(group: Group, local: Workload, in_sync: Callable[[WorkerCluster], bool
 
 
 def _back(group: Group, evicted: int, in_sync: Callable[[WorkerCluster], bool]) -> Iterator[WorkerCluster]:
-    """The workers with its job that came back after the eviction. One that was there had its own part in it."""
+    """Yield the workers with the job that became reachable after the eviction.
+
+    A worker that was reachable before was evicted like any other.
+    """
     for worker in group.reachable():
         late = not worker.back_since or evicted < worker.back_since
         if late and worker.configured and worker.job is not None and not worker.job.deleting and in_sync(worker):

@@ -21,10 +21,11 @@ REJECT, KEEP_SUSPENDED = "Reject", "KeepSuspended"
 class PlacementRules:
     """Our settings for a MultiKueueConfig, which has no fields for them.
 
-    `score` orders the workers of the incremental dispatcher: as the config lists them, by most free quota (Spread) or
-    least (Pack), or by free quota times `weights` (default 1). `selector` selects some of the config's clusters by the
-    labels of their MultiKueueCluster. After `rounds` of five minutes without an admission the workload is rejected;
-    None: it waits without a limit.
+    score: the order of workers in the incremental dispatcher: as listed, by most free quota (Spread), by least free
+        quota (Pack), or by free quota times weight (Weighted).
+    weights: by the name of the worker, 1 by default.
+    selector: selects clusters of the config by the labels of their MultiKueueCluster.
+    rounds: after this many rounds of five minutes without an admission the workload is rejected; None for no limit.
     """
 
     score: str = AS_LISTED
@@ -35,16 +36,23 @@ class PlacementRules:
 
 @dataclass(frozen=True, slots=True)
 class PlacementSettings:
-    """Kueue's Configuration.multiKueue, and our own settings. Times in nanoseconds.
+    """Kueue's Configuration.multiKueue, and our own settings. Times are in nanoseconds.
 
-    `origin` identifies this manager on a worker. `collect_every`: the interval of garbage collection, 0: never.
-    `by_name`: the incremental dispatcher sorts workers by name, as Kueue did before 0.19, not in the config's order.
-    `elastic`, `gated`, `orchestrated`, `syncs_spec`, `annotated`, `short`: Kueue's gates ElasticJobsViaWorkloadSlices,
-    MultiKueueOrchestratedPreemption, DynamicQuotaOrchestration, MultiKueueRemoteSpecSync, WorkloadIdentifierAnnotations
-    and ShortWorkloadNames.
-    `without_managed_by`: a job without `managedBy: kueue.x-k8s.io/multikueue` is rejected, as in Kueue, or stays
-    suspended on the manager while it runs on a worker. `explain`: the check says why no worker admits the workload.
-    `rules` by the name of the MultiKueueConfig.
+    origin: identifies this manager on a worker.
+    worker_lost: workerLostTimeout, after which an unreachable worker is given up.
+    collect_every: the interval of garbage collection; 0 for never.
+    dispatcher: dispatcherName. step: how many workers a round of the incremental dispatcher adds.
+    by_name: the incremental dispatcher sorts workers by name, as Kueue before 0.19, not in the order of the config.
+    elastic: Kueue's gate ElasticJobsViaWorkloadSlices.
+    gated: Kueue's gate MultiKueueOrchestratedPreemption.
+    orchestrated: Kueue's gate DynamicQuotaOrchestration.
+    syncs_spec: Kueue's gate MultiKueueRemoteSpecSync.
+    annotated: Kueue's gate WorkloadIdentifierAnnotations.
+    short: Kueue's gate ShortWorkloadNames.
+    without_managed_by: whether a job without `managedBy: kueue.x-k8s.io/multikueue` is rejected, as in Kueue, or stays
+        suspended on the manager while it runs on a worker.
+    explain: the check has the reasons why no worker admits the workload.
+    rules: by the name of the MultiKueueConfig.
     """
 
     origin: str = "multikueue"

@@ -1,6 +1,6 @@
-"""Which workloads are preemption candidates, and in which order.
+"""Finds preemption candidates, in the order of preemption.
 
-Source: Kueue v0.19, pkg/scheduler/preemption/common (policy, order) and classical (where in the tree to look).
+Source: Kueue v0.19, pkg/scheduler/preemption/common (policy, order) and classical (positions in the tree).
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from scheduling.quota.node import QuotaNode
 from scheduling.quota.state import ClusterQueueState, QuotaState, Reservation
 
 _NEVER_YET = sys.maxsize
-"""The time of a reservation that is not in the workload's status yet: it is being written."""
+"""The time of a reservation that is not in the status of the workload yet, since the write is in flight."""
 
 _ORDERING = Ordering()
 
 LocalQueueUsage: TypeAlias = Callable[[Reservation], Fraction | None]
-"""What the workload's LocalQueue has used, by weight; None if its ClusterQueue has no admission fair sharing."""
+"""The weighted usage of the workload's LocalQueue; None if its ClusterQueue has no admission fair sharing."""
 OrderKey: TypeAlias = tuple[object, ...]
 PreemptionOrder: TypeAlias = Callable[[Reservation, str], OrderKey]
-"""The key of a reservation, for a preemptor in the ClusterQueue of that name."""
+"""The sort key of a reservation, for a preemptor in the ClusterQueue with this name."""
 
 
 def order_key(reservation: Reservation, own: str) -> OrderKey:
-    """The key of `kept_order`, with those of other ClusterQueues before those of the preemptor's own."""
+    """The key of `kept_order`, but candidates of other ClusterQueues come before those of the preemptor's own."""
     evicted, *rest = _order_of(reservation)
     return (evicted, reservation.queue.settings.name == own, *rest)
 
@@ -46,9 +46,9 @@ def _order_of(reservation: Reservation) -> OrderKey:
 
 
 def kept_order(reservation: Reservation) -> OrderKey:
-    """Evicted workloads first, then low priority, then the latest reservation.
+    """The sort key: evicted workloads first, then low priority, then the latest reservation.
 
-    Each search needs the keys of all candidates. This part is the same for each preemptor, so it is computed once.
+    It is cached, since every search needs the keys of all candidates, and this key does not depend on the preemptor.
     """
     workload = reservation.workload
     reserved = workload.holding(QUOTA_RESERVED)
@@ -64,10 +64,13 @@ def kept_order(reservation: Reservation) -> OrderKey:
 
 @dataclass(frozen=True, slots=True)
 class CandidatePrecedence:
-    """What orders candidates, besides their priority.
+    """The settings that order candidates.
 
-    `usage` is for admission fair sharing. `buffer`: workloads of equal priority do not preempt each other if they began
-    to wait within this number of nanoseconds of each other. `order`: the lowest key is preempted first.
+    ordering: the order of workloads in queues.
+    usage: the usage of LocalQueues, for admission fair sharing.
+    buffer: workloads of equal priority do not preempt each other if they began to wait within this many nanoseconds of
+        each other.
+    order: the candidate with the lowest key is preempted first.
     """
 
     ordering: Ordering = _ORDERING
@@ -76,7 +79,7 @@ class CandidatePrecedence:
     order: PreemptionOrder = order_key
 
     def allows(self, policy: str, preemptor: Workload, candidate: Workload) -> bool:
-        """Whether the policy lets the one preempt the other."""
+        """Whether the policy lets the preemptor preempt the candidate."""
         if not _may_preempt(policy, candidate.priority, preemptor):
             return False
         if policy == ANY or candidate.priority < preemptor.priority:
@@ -84,11 +87,11 @@ class CandidatePrecedence:
         return self.ordering.since(candidate) > self.ordering.since(preemptor) + self.buffer
 
     def in_order(self, reservations: Iterable[Reservation], own: str) -> Iterator[Reservation]:
-        """Candidates in the order of preemption; lazily, since few searches need them all."""
+        """Yield candidates in the order of preemption. They are sorted lazily, since few searches need all."""
         return self.merged(self.by_queue(reservations, own).values(), own)
 
     def merged(self, streams: Iterable[Iterator[Reservation]], own: str) -> Iterator[Reservation]:
-        """Candidates of several ClusterQueues in the order of preemption; `streams` has those of each in this order.
+        """Merge the sorted candidates of several ClusterQueues into one order.
 
         Within a ClusterQueue with admission fair sharing, the usage of LocalQueues counts. It cannot be compared
         between ClusterQueues, so the next candidates of different queues are compared without it.
@@ -103,7 +106,7 @@ class CandidatePrecedence:
         return {node: lazily(entries) for node, entries in found.items()}
 
     def is_kept(self) -> bool:
-        """Whether candidates of one ClusterQueue are in the order of `kept_order`, for each preemptor."""
+        """Whether the candidates of a ClusterQueue are sorted by `kept_order` for every preemptor."""
         return self.usage is None and self.order is order_key
 
     def _key_within(self, reservation: Reservation, own: str) -> OrderKey:
@@ -114,7 +117,7 @@ class CandidatePrecedence:
 
 
 def lazily(entries: list[tuple[OrderKey, Reservation]]) -> Iterator[Reservation]:
-    """The reservations in the order of their keys, which are unique."""
+    """Yield the reservations in the order of their keys, which are unique."""
     heapq.heapify(entries)
     while entries:
         yield heapq.heappop(entries)[1]
@@ -122,7 +125,7 @@ def lazily(entries: list[tuple[OrderKey, Reservation]]) -> Iterator[Reservation]
 
 @dataclass(frozen=True, slots=True)
 class QueueCandidates:
-    """The workloads of one ClusterQueue that `preemptor` may preempt: `policy` allows it, they use a pair in `short`.
+    """The candidates of a ClusterQueue: workloads that use a pair in `short` and that `policy` allows to preempt.
 
     Workloads that the current simulation has removed (`QuotaState.without`) are not candidates.
     """
@@ -140,9 +143,9 @@ class QueueCandidates:
                 yield from self._among(reservations.values(), priority)
 
     def in_order(self, own: str) -> Iterator[Reservation]:
-        """In the order of preemption, for a preemptor in the ClusterQueue `own`. Costs what is taken of it.
+        """Yield the candidates in the order of preemption, for a preemptor in the ClusterQueue `own`.
 
-        Searches of a cycle, and of the next ones, meet almost the same candidates, so their order is kept.
+        The order is cached, since consecutive searches have almost the same candidates.
         """
         if not self.precedence.is_kept():
             return self.precedence.in_order(self.in_any_order(), own)
@@ -154,7 +157,7 @@ class QueueCandidates:
         return streams[0] if len(streams) == 1 else heapq.merge(*streams, key=_order_of)
 
     def _among(self, reservations: Iterable[Reservation], priority: int) -> Iterator[Reservation]:
-        """The candidates among these, all of this priority; in the order of `reservations`."""
+        """Yield the candidates among these reservations, which all have this priority, in their order."""
         own_key = self.preemptor.key
         all_allowed = self.policy == ANY or priority < self.preemptor.priority
         for reservation in reservations:
@@ -183,9 +186,9 @@ def nobody_can_be_preempted(
     preemptor: Workload,
     fair_sharing: bool,
 ) -> bool:
-    """Whether a search would find no candidates at all, whichever workloads run. False if it has to look at workloads.
+    """Whether there can be no candidates, whichever workloads run. False if that depends on the workloads.
 
-    `path` is that of the ClusterQueue, `pairs` all that the preemptor may request.
+    path: the path of the ClusterQueue. pairs: all pairs that the preemptor may request.
     """
     policy = queue.settings.preemption
     within = policy.within_cluster_queue
@@ -202,7 +205,7 @@ def nobody_can_be_preempted(
 
 
 def _may_preempt(policy: str, priority: int, preemptor: Workload) -> bool:
-    """Whether the policy allows preempting workloads of that priority."""
+    """Whether the policy allows preempting workloads with this priority."""
     if policy == LOWER_PRIORITY:
         return priority < preemptor.priority
     if policy == LOWER_OR_NEWER:
@@ -213,9 +216,9 @@ def _may_preempt(policy: str, priority: int, preemptor: Workload) -> bool:
 def borrowers_below(
     cohort: QuotaNode, short: Set[FlavorResource], besides: QuotaNode
 ) -> Iterator[tuple[QuotaNode, tuple[QuotaNode, ...]]]:
-    """ClusterQueues that borrow a pair in `short`, in cohorts that borrow as well, except below `besides`.
+    """Yield the ClusterQueues that borrow a pair in `short`, in Cohorts that borrow as well, except below `besides`.
 
-    Each comes with the path from itself up to `cohort`, which is not included.
+    Each one has the path from itself up to `cohort`, which is not included.
     """
     stack: list[tuple[QuotaNode, tuple[QuotaNode, ...]]] = [(cohort, ())]
     while stack:

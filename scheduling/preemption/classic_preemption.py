@@ -1,4 +1,4 @@
-"""Classic preemption: reclaim what was lent, preempt lower priority, and borrow where the policy allows it.
+"""Classic preemption: reclaim lent quota, preempt workloads with lower priority, and borrow if the policy allows it.
 
 Source: Kueue v0.19, pkg/scheduler/preemption (preemption.go, classical).
 """
@@ -22,8 +22,9 @@ from scheduling.quota.state import ClusterQueueState, Reservation
 class _Origin(NamedTuple):
     """The position of another ClusterQueue with candidates.
 
-    `by_quota`: a subtree that the preemptor is in, and this queue is not, has quota for the request. Then the preemptor
-    has a right to what the queue borrows. `chain`: the queue and the cohorts above it that the preemptor is not in.
+    by_quota: a subtree with the preemptor, but without this queue, has quota for the request. Then the preemptor may
+        reclaim the quota that the queue borrows.
+    chain: the queue and its ancestors that are not ancestors of the preemptor.
     """
 
     by_quota: bool
@@ -32,7 +33,13 @@ class _Origin(NamedTuple):
 
 @dataclass(slots=True)
 class _Candidates:
-    """The ClusterQueues that may have candidates."""
+    """The ClusterQueues that may have candidates.
+
+    origins: their positions, by name.
+    by_quota: those from which the preemptor may reclaim.
+    by_priority: those with candidates only by priority.
+    own: the preemptor's own ClusterQueue.
+    """
 
     origins: dict[str, _Origin] = field(default_factory=dict)
     by_quota: list[ClusterQueueState] = field(default_factory=list)
@@ -41,7 +48,7 @@ class _Candidates:
 
 
 def classic_targets(search: Search) -> list[PreemptionTarget]:
-    """The targets in the order of preemption; empty if preemption cannot help. Leaves the tree unchanged."""
+    """The targets in the order of preemption; empty if preemption cannot help. The tree is not changed."""
     only_by_quota = _only_by_quota(search)
     candidates = _collect(search, only_by_quota)
     lists = (candidates.by_quota, candidates.by_priority, candidates.own)
@@ -56,7 +63,7 @@ def classic_targets(search: Search) -> list[PreemptionTarget]:
 
 
 def _only_by_quota(search: Search) -> bool:
-    """Whether the preemptor has to borrow and may preempt nobody for that: only what it has a right to can help."""
+    """Whether the preemptor has to borrow and may not preempt for that, so that it can only reclaim."""
     node, policy = search.queue.node, search.queue.settings.preemption
     never = policy.borrow_within_cohort == NEVER
     return never and not all(node.used(pair) < node.nominal(pair) for pair in search.short)
@@ -81,9 +88,9 @@ def _collect(search: Search, only_by_quota: bool) -> _Candidates:
 
 
 def _fits_quota(search: Search, node: QuotaNode, request: Usage) -> tuple[bool, Usage]:
-    """Whether the node's own quota has room for the request, and what remains for its parent.
+    """Whether the node's own quota has room for the request, and the part of the request that remains for its parent.
 
-    A request for nothing always fits; in Kueue it does not if the node is above its quota
+    A request for 0 always fits. In Kueue it does not fit if the node is above its quota
     (docs/adr/2026-11-21-request-of-nothing.md).
     """
     asked = {pair: amount for pair, amount in request.items() if amount > 0 or search.compat}
@@ -92,7 +99,7 @@ def _fits_quota(search: Search, node: QuotaNode, request: Usage) -> tuple[bool, 
 
 
 def _runs(search: Search, candidates: _Candidates, only_by_quota: bool) -> tuple[bool, ...]:
-    """The searches to run in order: True if the preemptor may borrow in the end."""
+    """The searches to run, in order. True: the preemptor may borrow after the preemption."""
     by_quota = search.any_in(candidates.by_quota)
     if only_by_quota or not (by_quota or search.any_in(candidates.by_priority)):
         return (True,)
@@ -118,7 +125,7 @@ def _run(
 
 
 def _claim(search: Search, origin: _Origin | None, victim: Reservation, borrowing: bool) -> PreemptionReason | None:
-    """The reason to preempt the workload; None if there is none in this run, or no longer."""
+    """The reason to preempt the workload; None if it may not be preempted in this run."""
     if origin is None:
         return PreemptionReason.IN_CLUSTER_QUEUE
     if not borrowing and search.loses_to(victim):
@@ -134,7 +141,7 @@ def _claim(search: Search, origin: _Origin | None, victim: Reservation, borrowin
 
 
 def _below_threshold(search: Search, victim: Reservation) -> bool:
-    """Whether borrowWithinCohort lets the preemptor borrow in place of the victim."""
+    """Whether borrowWithinCohort lets the preemptor preempt the victim in order to borrow."""
     policy, priority = search.queue.settings.preemption, victim.workload.priority
     if policy.borrow_within_cohort == NEVER or priority >= search.preemptor.priority:
         return False

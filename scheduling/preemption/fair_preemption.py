@@ -1,4 +1,4 @@
-"""Preemption by fair sharing: from the queue with the highest weighted share, as long as that is fair.
+"""Preemption by fair sharing: victims are in the queue with the highest weighted share, as long as that is fair.
 
 Source: Kueue v0.19, pkg/scheduler/preemption (preemption.go, fairsharing); KEP-1714.
 """
@@ -19,7 +19,7 @@ from scheduling.quota.state import LESS_THAN_INITIAL_SHARE, ClusterQueueState, R
 
 
 def fair_targets(search: Search) -> list[PreemptionTarget]:
-    """The targets in the order found; empty if preemption cannot help. Leaves the tree unchanged."""
+    """The targets in the order of the search; empty if preemption cannot help. The tree is not changed."""
     queues = _collect(search)
     shortfall = search.shortfall()
     if shortfall.beyond(candidate for queue in queues for candidate in search.eligible(queue)):
@@ -34,9 +34,9 @@ def fair_targets(search: Search) -> list[PreemptionTarget]:
 
 
 def _collect(search: Search) -> list[ClusterQueueState]:
-    """The preemptor's own ClusterQueue, and all of its tree that borrow what is short.
+    """The preemptor's own ClusterQueue, and all queues of its tree that borrow a pair which is short.
 
-    Queues below a cohort that borrows nothing are left out.
+    Queues below a Cohort that does not borrow are left out.
     """
     if search.queue.settings.preemption.reclaim_within_cohort == NEVER:
         return [search.queue]
@@ -45,7 +45,7 @@ def _collect(search: Search) -> list[ClusterQueueState]:
 
 
 def _borrowers(own: QuotaNode) -> Iterator[QuotaNode]:
-    """ClusterQueues of the tree that borrow anything, except `own`."""
+    """Yield the ClusterQueues of the tree that borrow any pair, except `own`."""
     path = own.path()
     on_path = set(path)
     stack = path[1:]
@@ -61,7 +61,10 @@ def _borrowers(own: QuotaNode) -> Iterator[QuotaNode]:
 
 
 class _Limit(NamedTuple):
-    """Why a victim was fair: `node`, on the preemptor's path, has a share of at most `rank`; less if `strict`."""
+    """The condition under which a victim was fair: `node` on the preemptor's path has a share of at most `rank`.
+
+    strict: the share has to be less than `rank`.
+    """
 
     node: QuotaNode
     rank: tuple[bool, Fraction]
@@ -69,20 +72,20 @@ class _Limit(NamedTuple):
 
 
 class _FairSearch:
-    """One search, on a tree that already counts the preemptor's need, so that its share includes it."""
+    """A search, on a tree that already counts the preemptor's need, so that its share includes the need."""
 
     def __init__(self, search: Search, shortfall: Shortfall) -> None:
         self._search = search
         self._shortfall = shortfall
         self._shares = Shares()
         self._path = search.queue.node.path()
-        self._places = {node: place for place, node in enumerate(self._path)}
-        self._entitled = _entitled(search, self._path)
+        self._places = {node: place for place, node in enumerate(self._path)}  # the index of each node on the path
+        self._entitled = _entitled(search, self._path)  # see `_entitled`
         self._targets: list[PreemptionTarget] = []
-        self._limits: list[_Limit] = []
+        self._limits: list[_Limit] = []  # the conditions of victims that were chosen by shares
 
     def targets(self, candidates: Mapping[QuotaNode, Iterator[Reservation]]) -> list[PreemptionTarget]:
-        """The workloads removed until the preemptor fits; empty if it never does."""
+        """The workloads that were removed until the preemptor fits; empty if it never fits."""
         search = self._search
         first, *others = self._search.state.options.strategies
         retry: list[Reservation] = []
@@ -93,9 +96,9 @@ class _FairSearch:
         return []
 
     def stays_fair(self) -> bool:
-        """Whether the victims that were chosen by shares are still fair, by what the preemptor has now.
+        """Whether the victims that were chosen by shares are still fair, by the preemptor's current share.
 
-        Victims of the preemptor's own queue or cohort lowered its share. So they cannot always be spared, even if the
+        Victims in the preemptor's own queue or Cohort lowered its share. So they cannot always be spared, even if the
         others make enough room. Kueue spares them (docs/adr/2026-11-21-who-lowered-the-share-is-not-spared.md).
         """
         search = self._search
@@ -124,7 +127,9 @@ class _FairSearch:
         return False
 
     def _by_second(self, ordering: TargetOrdering) -> bool:
-        """Take one candidate of each ClusterQueue with a higher share than the preemptor, whatever is left to it."""
+        """Take one candidate of each ClusterQueue with a higher share than the preemptor, even if that lowers its
+        share.
+        """
         while (node := ordering.pick()) is not None:
             mine, theirs = self._almost_lcas(node)
             before = self._rank(theirs)
@@ -138,7 +143,7 @@ class _FairSearch:
         return False
 
     def _reason(self, node: QuotaNode) -> PreemptionReason | None:
-        """The reason to preempt without comparing shares: the own ClusterQueue, or quota that was lent; else None."""
+        """The reason to preempt without comparing shares: the own ClusterQueue, or lent quota; else None."""
         if node is self._path[0]:
             return PreemptionReason.IN_CLUSTER_QUEUE
         mine, _ = self._almost_lcas(node)
@@ -147,11 +152,14 @@ class _FairSearch:
         return None
 
     def _by_shares(self, ordering: TargetOrdering, node: QuotaNode, strategy: str, retry: list[Reservation]) -> bool:
-        """Take the first candidate of the ClusterQueue that the strategy allows; the others may be retried."""
+        """Take the first candidate of the ClusterQueue that the strategy allows.
+
+        Candidates before it are retried later.
+        """
         mine, theirs = self._almost_lcas(node)
         share, before = self._rank(mine), self._rank(theirs)
         initial = strategy == LESS_THAN_INITIAL_SHARE
-        if not (share < before if initial else share <= before):  # no preemption raises their share
+        if not (share < before if initial else share <= before):  # a preemption never raises their share
             retry += ordering.drop(node)
             return False
         while ordering.has_more(node):
@@ -160,17 +168,17 @@ class _FairSearch:
             limit = before if initial else self._rank(theirs)
             if initial or share <= limit:
                 self._limits.append(_Limit(mine, limit, strict=initial))
-                return self._gone(victim, PreemptionReason.IN_COHORT_FAIR_SHARING)
+                return self._add_target(victim, PreemptionReason.IN_COHORT_FAIR_SHARING)
             self._search.give_back(victim)
             retry.append(victim)
         return False
 
     def _take(self, victim: Reservation, reason: PreemptionReason) -> bool:
-        """Remove the workload. True if the preemptor fits now."""
+        """Remove the workload. Returns whether the preemptor fits now."""
         self._search.take(victim)
-        return self._gone(victim, reason)
+        return self._add_target(victim, reason)
 
-    def _gone(self, victim: Reservation, reason: PreemptionReason) -> bool:
+    def _add_target(self, victim: Reservation, reason: PreemptionReason) -> bool:
         self._targets.append(PreemptionTarget(victim, reason))
         if not self._shortfall.release(victim.usage):
             return False
@@ -180,7 +188,8 @@ class _FairSearch:
             return self._search.fits(borrowing=True)
 
     def _almost_lcas(self, node: QuotaNode) -> tuple[QuotaNode, QuotaNode]:
-        """The two children of the lowest common cohort: the one above the preemptor and the one above `node`.
+        """The two children of the lowest common Cohort: the one on the preemptor's path, and the one on the path of
+        `node`.
 
         Kueue calls them the "almost" lowest common ancestors.
         """
@@ -194,9 +203,9 @@ class _FairSearch:
 
 
 def _entitled(search: Search, path: list[QuotaNode]) -> int | None:
-    """The index on the path of the lowest node that stays within its own quota of all that is short, need included.
+    """The index on the path of the lowest node that, with the need, stays within its own quota of all short pairs.
 
-    From there on up the preemptor reclaims what it lent, without comparing shares. Kueue checks only the ClusterQueue
+    From this node upward the preemptor reclaims lent quota without comparing shares. Kueue checks only the ClusterQueue
     (docs/adr/2026-11-21-a-cohort-within-its-quota-reclaims.md).
     """
     options = search.state.options

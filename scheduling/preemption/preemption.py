@@ -1,4 +1,4 @@
-"""Which workloads to preempt so that another one fits. Leaves the tree unchanged.
+"""Chooses workloads to preempt so that another one fits. The tree is not changed.
 
 Source: Kueue v0.19, pkg/scheduler/preemption (preemption.go, preemption_oracle.go).
 """
@@ -31,8 +31,11 @@ def find_targets(
 ) -> list[PreemptionTarget]:
     """The targets to preempt so that `need` fits into the queue; empty if preemption cannot help.
 
-    `short` are the pairs of `need` that do not fit now. `placeable`: see `Search`. Targets include needed workloads
-    that are already evicted. An inactive queue has no targets, and neither has one in a tree with a cycle.
+    Targets include needed workloads that are already evicted. A queue that is inactive, or in a tree with a cycle, has
+    no targets.
+
+    need: the requests of the preemptor. short: the pairs of them that do not fit now.
+    placeable: see `Search`.
     """
     if queue.inactive or queue.node.root.on_cycle or not short:
         return []
@@ -41,10 +44,11 @@ def find_targets(
 
 
 class Preemptor:
-    """A workload that asks whom it could preempt, while nothing else changes: each question is searched once.
+    """Searches targets for a workload while nothing else changes. Results are cached.
 
-    A workload of one pod set and one resource asks the same for its flavor and in the end. `asked`: there was a
-    question so far.
+    For a workload with one pod set and one resource, the search for a flavor and the final search are the same.
+
+    asked: whether any search was requested.
     """
 
     def __init__(
@@ -66,7 +70,7 @@ class Preemptor:
     def targets(
         self, need: Usage, short: Set[FlavorResource], placeable: Callable[[], bool] = always
     ) -> list[PreemptionTarget]:
-        """See `find_targets`."""
+        """The targets, see `find_targets`."""
         self.asked = True
         if placeable is not always:
             return find_targets(self._state, self._workload, self._queue, need, short, self._precedence, placeable)
@@ -78,7 +82,7 @@ class Preemptor:
         return [*found]
 
     def grade(self, pair: FlavorResource, amount: int) -> Grade:
-        """A `Simulate` for the flavor assigner. Kueue calls it the preemption oracle."""
+        """The grade of a preemption for this amount, as the flavor assigner needs it. Kueue: preemption oracle."""
         node, targets = self._queue.node, self.targets({pair: amount}, {pair})
         if not targets:
             return Grade(Mode.NO_CANDIDATES, node.borrowing_level(pair, amount)[0])

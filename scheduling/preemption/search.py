@@ -1,4 +1,4 @@
-"""The common part of both preemption algorithms: the preemptor's need, what is missing, and trial removals.
+"""The common part of both preemption algorithms: the preemptor's need, the missing amounts, and trial removals.
 
 A search removes usage from the tree within `QuotaTree.simulation`, which undoes it.
 Source: Kueue v0.19, pkg/scheduler/preemption/preemption.go.
@@ -23,9 +23,10 @@ def always() -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Search:
-    """`need` is all that the preemptor requests, by pair; `short` are the pairs of it that do not fit now.
+    """The inputs of a search.
 
-    `placeable` says whether its pods have places in their topologies now.
+    need: the requests of the preemptor, by pair. short: the pairs of them that do not fit now.
+    placeable: tells whether its pods have places in their topologies now.
     """
 
     state: QuotaState
@@ -41,7 +42,7 @@ class Search:
         return self.state.options.compat
 
     def eligible(self, queue: ClusterQueueState) -> Iterator[Reservation]:
-        """The candidates in the ClusterQueue, in any order."""
+        """Yield the candidates in the ClusterQueue, not sorted."""
         return iter(()) if queue.inactive else self._candidates(queue).in_any_order()
 
     def any_in(self, queues: Iterable[ClusterQueueState]) -> bool:
@@ -49,11 +50,14 @@ class Search:
         return any(next(self.eligible(queue), None) is not None for queue in queues)
 
     def in_turn(self, queue: ClusterQueueState) -> Iterator[Reservation]:
-        """The same in the order of preemption."""
+        """Yield the candidates in the ClusterQueue, in the order of preemption."""
         return iter(()) if queue.inactive else self._candidates(queue).in_order(self.queue.name)
 
     def in_order(self, *lists: Iterable[ClusterQueueState]) -> Iterator[Reservation]:
-        """The candidates of one list after those of the other, each in the order of preemption; evicted ones first."""
+        """Yield the candidates of one list after the other, each in the order of preemption.
+
+        Evicted ones come first.
+        """
         ordered = [self.precedence.merged(map(self.in_turn, queues), self.queue.name) for queues in lists]
         return heapq.merge(*ordered, key=lambda reservation: not reservation.workload.evicted)
 
@@ -63,10 +67,10 @@ class Search:
         return Shortfall({pair: amount for pair, amount in missing.items() if amount > 0})
 
     def fits(self, borrowing: bool) -> bool:
-        """Whether the preemptor fits now; without `borrowing`, whether it also stays within its nominal quota.
+        """Whether the preemptor fits now. Without `borrowing`, it must also stay within its nominal quota.
 
-        Pairs that are not short may be borrowed even then, since nobody has to leave for them; `loses_to` says from
-        which victims. Kueue allows no borrowing at all (docs/adr/2026-11-21-reclaim-while-borrowing-something-else.md).
+        Pairs that are not short may be borrowed even then, since no victims are needed for them; see `loses_to` for an
+        exception. Kueue allows no borrowing at all (docs/adr/2026-11-21-reclaim-while-borrowing-something-else.md).
         """
         node = self.queue.node
         if any(amount > 0 and amount > node.available(pair) for pair, amount in self.need.items()):
@@ -77,9 +81,9 @@ class Search:
         return self.placeable()
 
     def loses_to(self, victim: Reservation) -> bool:
-        """Whether the victim may take the quota again before the preemptor, which then borrows something else.
+        """Whether the victim may get the quota again before the preemptor, which has to borrow another pair.
 
-        Heads that borrow are tried by priority. So the two would preempt each other in turn.
+        Heads that borrow are tried by priority, so both would preempt each other in turns.
         """
         if self.state.options.preemptors_first or victim.workload.priority < self.preemptor.priority:
             return False
@@ -100,7 +104,7 @@ class Search:
         return QueueCandidates(self.state, queue, policy, self.preemptor, self.short, self.precedence)
 
     def _part_of(self, reservation: Reservation) -> Usage:
-        """Shares depend on the whole usage of a workload; without fair sharing only the needed pairs matter."""
+        """The usage to remove: only needed pairs, but all pairs for fair sharing, since shares depend on them."""
         if self.state.options.fair_sharing:
             return reservation.usage
         return {pair: amount for pair, amount in reservation.usage.items() if pair in self.need}
@@ -108,9 +112,9 @@ class Search:
     def minimal(
         self, targets: list[PreemptionTarget], borrowing: bool, spare: Callable[[], bool] = always
     ) -> list[PreemptionTarget]:
-        """The targets that are really needed. All are removed now, and the last one is known to be needed.
+        """The targets that are needed. Before the call all are removed; the last one is always needed.
 
-        `spare` is called with one of them back in the tree: False means that it must go for another reason than room.
+        spare: called with a target back in the tree. If it returns False, the target is needed for another reason.
         """
         needed = targets[-1:]
         for target in reversed(targets[:-1]):
@@ -123,21 +127,21 @@ class Search:
 
 @dataclass(slots=True)
 class Shortfall:
-    """How much must be released before it is worth checking whether the preemptor fits.
+    """The amounts that have to be released before the preemptor can fit.
 
-    A release makes at most the released amount available. So while something is missing here, it cannot fit.
+    A release makes at most the released amount available. So the preemptor cannot fit while an amount is missing.
     """
 
     missing: dict[FlavorResource, int]
 
     def release(self, usage: Usage) -> bool:
-        """Count a release. True if it may be enough now."""
+        """Count a release. Returns whether it may be enough now."""
         for pair in self.missing:
             self.missing[pair] -= usage.get(pair, 0)
         return all(amount <= 0 for amount in self.missing.values())
 
     def beyond(self, reservations: Iterable[Reservation]) -> bool:
-        """Whether all of them together use less than what is missing."""
+        """Whether all these reservations together use less than the missing amounts."""
         left = dict(self.missing)
         for reservation in reservations:
             for pair in tuple(left):

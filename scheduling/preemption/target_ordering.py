@@ -1,7 +1,7 @@
-"""Which ClusterQueue loses the next workload under fair sharing: from the root, always the highest weighted share.
+"""Chooses the ClusterQueue of the next victim under fair sharing: from the root down by the highest weighted share.
 
-Shares only fall while victims leave, so an earlier result is an upper bound. Each cohort has a heap whose top alone is
-recomputed. So the next child is found without a look at all children.
+Shares only fall while victims are removed, so earlier results are upper bounds. Each Cohort has a heap, of which only
+the top is recomputed. So the next child is found without computing the shares of all children.
 Source: Kueue v0.19, pkg/scheduler/preemption/fairsharing/ordering.go.
 """
 
@@ -20,7 +20,7 @@ _Key: TypeAlias = tuple[object, ...]
 
 
 class _Candidates:
-    """The candidates of one ClusterQueue, with the next one at hand."""
+    """The candidates of a ClusterQueue. The next one is already read."""
 
     def __init__(self, candidates: Iterator[Reservation]) -> None:
         self._rest = candidates
@@ -40,9 +40,9 @@ class _Candidates:
 
 
 class TargetOrdering:
-    """The candidates of one search, by ClusterQueue and in the order of preemption.
+    """The candidates of a search, by ClusterQueue and in the order of preemption.
 
-    `own`, the preemptor's ClusterQueue, may be picked without borrowing.
+    own: the preemptor's ClusterQueue, which may be picked even if it does not borrow.
     """
 
     def __init__(
@@ -57,13 +57,14 @@ class TargetOrdering:
         self._shares = shares
         self._order = precedence.order
         self._candidates = {node: _Candidates(listed) for node, listed in candidates.items()}
+        # by Cohort: keys of its children, which may be outdated
         self._heaps: dict[QuotaNode, list[tuple[_Key, QuotaNode]]] = {}
         for node, listed in self._candidates.items():
             if listed.first is not None:
                 self._enter(node)
 
     def pick(self) -> QuotaNode | None:
-        """The ClusterQueue to preempt from, which has a candidate to `pop`; None if no borrower is left."""
+        """The ClusterQueue of the next victim, which has a candidate to `pop`; None if no borrower is left."""
         root = self._path[-1]
         if root is self._own:
             return root if self.has_more(root) else None
@@ -84,11 +85,11 @@ class TargetOrdering:
         return self._candidates[node].pop()
 
     def drop(self, node: QuotaNode) -> list[Reservation]:
-        """Never pick the ClusterQueue again. Returns its remaining candidates."""
+        """Do not pick the ClusterQueue again. Returns its remaining candidates."""
         return self._candidates[node].clear()
 
     def _enter(self, node: QuotaNode) -> None:
-        """Make the node and the cohorts above it reachable from the root."""
+        """Make the node and its ancestors reachable from the root."""
         while node.up is not None:
             known = node.up in self._heaps
             heapq.heappush(self._heaps.setdefault(node.up, []), (_before_all(node), node))
@@ -111,7 +112,7 @@ class TargetOrdering:
         return None
 
     def _key(self, node: QuotaNode) -> _Key | None:
-        """Smaller for a higher share, then for a cohort; None if nothing below can be preempted, now or later."""
+        """The sort key: highest share first, then Cohorts. None if nothing below the node can ever be preempted."""
         candidates = self._candidates.get(node)
         first = candidates.first if candidates is not None else None
         if first is None and not self._heaps.get(node):
@@ -125,5 +126,5 @@ class TargetOrdering:
 
 
 def _before_all(node: QuotaNode) -> _Key:
-    """Sorts before every key, so that each child's key is computed before one is chosen."""
+    """A key that sorts before all others, so that each child's key is computed before one is chosen."""
     return (-1, node.name, node.is_queue)

@@ -41,7 +41,7 @@ class PreemptionTarget:
         return self.reservation.key
 
     def message(self, preemptor: Workload, queue: QuotaNode) -> str:
-        """The message for the victim's conditions; the preemptor waits in `queue`."""
+        """The message for the victim's conditions. `queue`: the ClusterQueue of the preemptor."""
         return eviction_message(preemptor, self.reason, path_of(queue), path_of(self.reservation.queue.node))
 
 
@@ -51,7 +51,7 @@ def path_of(node: QuotaNode) -> str:
 
 
 def eviction_message(preemptor: Workload, reason: str, path: str, victim_path: str) -> str:
-    """The message of an eviction in Kueue's words; unknown values are UNKNOWN."""
+    """The message of an eviction in Kueue's words. Unknown values are UNKNOWN."""
     cause = _CAUSES.get(reason, _UNKNOWN)
     return (
         f"Preempted to accommodate a workload (UID: {preemptor.uid or _UNKNOWN}, "

@@ -1,1 +1,1 @@
-"""Queues in one tree, with usage: what the queues of Volcano and of YuniKorn have in common."""
+"""A tree of queues with usage, which the queues of Volcano and of YuniKorn share."""

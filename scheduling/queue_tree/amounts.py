@@ -1,4 +1,4 @@
-"""Amounts by resource name, as whole numbers of a unit that the dialect chooses."""
+"""Amounts by resource name, as integers of a unit that the dialect chooses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scheduling.objects.amounts import add_to
 
 Amounts: TypeAlias = Mapping[str, int]
 Limits: TypeAlias = Mapping[str, float]
-"""Whole numbers, or `math.inf` where there is no limit. What a missing resource means, the dialect says."""
+"""Integers, or `math.inf` for no limit. The dialect defines the limit of a resource that is missing here."""
 
 
 def total(*summands: Amounts) -> dict[str, int]:
@@ -20,6 +20,6 @@ def total(*summands: Amounts) -> dict[str, int]:
 
 
 def exceeding(amounts: Amounts, limit: Amounts) -> dict[str, int]:
-    """What the amounts have beyond `limit`, resource by resource; only what is above 0."""
+    """The part of each amount that exceeds `limit`; resources that do not exceed it are left out."""
     over = ((resource, amount - limit.get(resource, 0)) for resource, amount in amounts.items())
     return {resource: amount for resource, amount in over if amount > 0}

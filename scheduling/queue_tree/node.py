@@ -1,7 +1,7 @@
-"""A queue with what is used in it: the node that the trees of Volcano and of YuniKorn are made of.
+"""A queue with its usage: a node in the trees of Volcano and of YuniKorn.
 
-A queue has accounts, such as `allocated`. What is added to an account at a queue is added to all above it. Besides, a
-queue declares amounts, such as its guarantee, and its parent knows the sum over its direct children.
+A queue has accounts, such as `allocated`. An amount that is added to an account also counts in all ancestors. A queue
+also declares amounts, such as its guarantee, and its parent has the sum over its direct children.
 """
 
 from __future__ import annotations
@@ -17,9 +17,13 @@ DeclaredAmounts = Mapping[str, Amounts]
 
 
 class QueueNode(Generic[S]):
-    """A queue where it stands. `above` names its parent, None: it is a root. `parent` is that queue.
+    """A queue in its tree.
 
-    `parent` is None also where there is no such queue, or where the queue lies on a cycle: `detached` says which.
+    above: the name of its parent; None for a root.
+    parent: the parent. None for a root, if the parent does not exist, or if the queue would close a cycle.
+    on_cycle: whether `parent` is None because of a cycle.
+    accounts: amounts by account, descendants included.
+    declared: the amounts that it declares. below: their sums over its direct children.
     """
 
     __slots__ = ("above", "accounts", "below", "children", "declared", "name", "on_cycle", "parent", "settings")
@@ -39,24 +43,24 @@ class QueueNode(Generic[S]):
         return self.accounts.get(account, {})
 
     def sum_below(self, account: str) -> Amounts:
-        """The sum of what the direct children declare."""
+        """The sum of the amounts that the direct children declare."""
         return self.below.get(account, {})
 
     def add(self, account: str, amounts: Amounts, times: int = 1) -> None:
-        """Add to the account here and in all above; times -1 takes back."""
+        """Add to the account here and in all ancestors; with `times` -1, subtract."""
         if amounts:
             for here in self.up():
                 add_to(here.accounts.setdefault(account, {}), amounts, times)
 
     def up(self) -> Iterator[Self]:
-        """The queue itself, then all above it, up to the root."""
+        """The queue itself, then its ancestors, up to the root."""
         here: Self | None = self
         while here is not None:
             yield here
             here = here.parent
 
     def walk(self) -> Iterator[Self]:
-        """The queue itself and all below it, parents first."""
+        """The queue itself and its descendants, parents first."""
         left = [self]
         while left:
             here = left.pop()
@@ -64,11 +68,11 @@ class QueueNode(Generic[S]):
             left += reversed(here.children.values())
 
     def ancestors(self) -> list[Self]:
-        """The root first, the parent last."""
+        """The ancestors, root first."""
         return [*self.up()][:0:-1]
 
     @property
     def detached(self) -> Self | None:
-        """The first queue upward that should have a parent and has none: the parent is missing, or on a cycle."""
+        """The topmost queue of this path, if it names a parent that is missing or would close a cycle; else None."""
         top = [*self.up()][-1]
         return top if top.above is not None else None

@@ -1,7 +1,7 @@
-"""Refused work is not tried again before something changes that could help.
+"""Refused work is parked: it is not tried again before a change that could help.
 
-Work that was refused rests until more becomes free of what it waits for. Until then it would be refused again, since
-all other changes only take room away.
+Parked work waits until more becomes free of what was short. Every other change only takes room away, so that the work
+would be refused again.
 """
 
 from __future__ import annotations
@@ -13,13 +13,17 @@ T = TypeVar("T")
 
 
 class ParkedWork(Generic[T]):
-    """`awake` are those that do not rest, by name. `nobody`: it is as if none did."""
+    """Work by name, and what each parked item waits for.
+
+    awake: the work that is not parked.
+    none_parked: everything is to be tried again, whatever is parked.
+    """
 
     def __init__(self) -> None:
         self.awake: set[T] = set()
-        self.nobody = True
-        self._waits_for: dict[T, frozenset[str]] = {}
-        self._behind: dict[str, set[T]] = {}
+        self.none_parked = True
+        self._waits_for: dict[T, frozenset[str]] = {}  # parked work, and what it waits for
+        self._behind: dict[str, set[T]] = {}  # the parked work by what it waits for
 
     def wake(self, who: T) -> None:
         self.awake.add(who)
@@ -30,12 +34,15 @@ class ParkedWork(Generic[T]):
                 del self._behind[what]
 
     def take(self) -> set[T]:
-        """All that are awake; who is to stay so has to be woken again. A set that was large once stays slow to walk."""
+        """Return all work that is awake, and empty the set.
+
+        It is replaced, since a set that was large once stays slow.
+        """
         taken, self.awake = self.awake, set()
         return taken
 
     def released(self, what: str) -> None:
-        """More of this is free than before: what waits for it is tried again."""
+        """Wake the work that waits for this, since more of it is free now."""
         for who in [*self._behind.get(what, ())]:
             self.wake(who)
 
@@ -43,7 +50,7 @@ class ParkedWork(Generic[T]):
         self._waits_for.clear()
         self._behind.clear()
         self.awake = {*everybody}
-        self.nobody = False
+        self.none_parked = False
 
     def park(self, who: T, waits_for: frozenset[str]) -> None:
         """Park the work until one of these is released, or until it is woken."""

@@ -1,4 +1,4 @@
-"""A Pod at the gate of a quota, as far as it is the same for all projects."""
+"""A Pod at the scheduling gate of a quota: the part that all projects share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class PodAtGate(PodLife):
     key: `namespace/name`.
     project: the project in whose quota it counts, from the label QUOTA_KEY; empty for none.
     admitted: the queue in which it counts; empty for none.
-    waits: the reason for waiting that it shows.
+    waits: the annotation that says why it waits.
     """
 
     PROJECT: ClassVar[str]

@@ -1,4 +1,4 @@
-"""How much of some work runs, as all dialects count it."""
+"""How many pods of a workload run, for all dialects."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class RunningPods(NamedTuple):
-    """How many pods of some work run, and in which queue."""
+    """The number of running pods of a workload, and its queue."""
 
     queue: str
     pods: int

@@ -1,4 +1,4 @@
-"""Why there is no room: which queue, which resource, and how much is short."""
+"""A shortage: which queue, which resource, and how much is missing."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """At `queue` the limit is exceeded by `short`. All amounts are in the unit of the resource.
+    """A request that would exceed the limit of `queue` by `short`. All amounts are in the unit of the resource.
 
-    `used` is the current usage, including reservations; `requested` comes on top.
+    used: the current usage, including reservations, without `requested`.
     """
 
     queue: str

@@ -1,4 +1,4 @@
-"""Queues that come, go and move in any order: one mutable structure. A change costs the tree's depth."""
+"""A mutable tree of queues, which are added, removed and moved in any order. A change costs the depth of the tree."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ S = TypeVar("S")
 
 
 class QueueTree(Generic[S]):
-    """All queues by name. A child may come before its parent, and stays when its parent goes.
+    """All queues by name. A child may be added before its parent, and stays when its parent is removed.
 
-    `strays` are the queues that name a parent and have none.
+    strays: the queues whose named parent is missing or would close a cycle.
     """
 
     def __init__(self) -> None:
         self.nodes: dict[str, QueueNode[S]] = {}
         self.strays: dict[str, QueueNode[S]] = {}
-        self._named: dict[str, dict[str, QueueNode[S]]] = {}
+        self._named: dict[str, dict[str, QueueNode[S]]] = {}  # queues by the name of their parent, which may not exist
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -29,7 +29,7 @@ class QueueTree(Generic[S]):
         return self.nodes.get(name)
 
     def put(self, name: str, above: str | None, settings: S, declared: DeclaredAmounts) -> QueueNode[S]:
-        """Add a queue, or change it: its parent, its settings, what it declares. Its usage stays."""
+        """Add a queue, or change its parent, settings and declared amounts. Its usage stays."""
         node = self.nodes.get(name)
         if node is None:
             node = self.nodes[name] = QueueNode(name, settings)
@@ -38,36 +38,36 @@ class QueueTree(Generic[S]):
             self._declare(node, declared)
             return node
         else:
-            self._leave(node)
+            self._forget_parent(node)
         node.settings, node.declared = settings, declared
-        self._name(node, above)
-        for stray in [node, *self._named.get(name, {}).values(), *self._circular()]:
-            self._hang(stray)
+        self._set_parent_name(node, above)
+        for stray in [node, *self._named.get(name, {}).values(), *self._cycle_closers()]:
+            self._attach(stray)
         return node
 
     def drop(self, name: str) -> None:
-        """Remove a queue; its children stay, without a parent. Raises KeyError if there is none."""
+        """Remove a queue. Its children stay, without a parent. Raises KeyError if it does not exist."""
         node = self.nodes.pop(name)
-        self._leave(node)
+        self._forget_parent(node)
         for child in [*node.children.values()]:
-            self._unhang(child)
-        for stray in [*self._named.get(name, {}).values(), *self._circular()]:
-            self._hang(stray)
+            self._detach(child)
+        for stray in [*self._named.get(name, {}).values(), *self._cycle_closers()]:
+            self._attach(stray)
 
     def add(self, node: QueueNode[S], account: str, amounts: Amounts, times: int = 1) -> None:
-        """Add to the account of the queue and of all above it; times -1 takes back."""
+        """Add to the account of the queue and of all ancestors; with `times` -1, subtract."""
         node.add(account, amounts, times)
 
     # --- edges
 
-    def _name(self, node: QueueNode[S], above: str | None) -> None:
+    def _set_parent_name(self, node: QueueNode[S], above: str | None) -> None:
         node.above = above
         if above is not None:
             self._named.setdefault(above, {})[node.name] = node
 
-    def _leave(self, node: QueueNode[S]) -> None:
-        """Away from its parent, in deed and in name."""
-        self._unhang(node)
+    def _forget_parent(self, node: QueueNode[S]) -> None:
+        """Detach the queue from its parent, and forget that it names this parent."""
+        self._detach(node)
         self.strays.pop(node.name, None)
         node.on_cycle = False
         if node.above is not None:
@@ -76,8 +76,8 @@ class QueueTree(Generic[S]):
             if not named:
                 del self._named[node.above]
 
-    def _hang(self, node: QueueNode[S]) -> None:
-        """Below its parent, if there is one; the queue that would close a cycle stays without."""
+    def _attach(self, node: QueueNode[S]) -> None:
+        """Attach the queue to its parent, if the parent exists and no cycle would be closed."""
         if node.parent is not None or node.above is None:
             return
         parent = self.nodes.get(node.above)
@@ -88,25 +88,25 @@ class QueueTree(Generic[S]):
         self.strays.pop(node.name, None)
         node.parent = parent
         parent.children[node.name] = node
-        self._carry(node, 1)
+        self._add_to_ancestors(node, 1)
         self._count_declared(node, 1)
 
-    def _unhang(self, node: QueueNode[S]) -> None:
+    def _detach(self, node: QueueNode[S]) -> None:
         if node.parent is None:
             return
-        self._carry(node, -1)
+        self._add_to_ancestors(node, -1)
         self._count_declared(node, -1)
         del node.parent.children[node.name]
         node.parent = None
 
-    def _circular(self) -> list[QueueNode[S]]:
-        """The queues that would close a cycle; an edge that goes may free them."""
+    def _cycle_closers(self) -> list[QueueNode[S]]:
+        """The queues that would close a cycle. They may be attached after another edge was removed."""
         return [stray for stray in self.strays.values() if stray.on_cycle]
 
     # --- sums
 
-    def _carry(self, node: QueueNode[S], times: int) -> None:
-        """Add what the queue uses to all above it, or take it back."""
+    def _add_to_ancestors(self, node: QueueNode[S], times: int) -> None:
+        """Add the usage of the queue to all ancestors; with `times` -1, subtract it."""
         assert node.parent is not None
         for account, amounts in node.accounts.items():
             self.add(node.parent, account, amounts, times)

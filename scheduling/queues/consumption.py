@@ -1,7 +1,7 @@
-"""Admission fair sharing: what LocalQueues have used recently decides whose workload is next in a ClusterQueue.
+"""Admission fair sharing: the recent usage of LocalQueues decides whose workload is next in a ClusterQueue.
 
-Past usage decays by half in each half-life. A workload that has just got quota counts at once, by an entry penalty,
-until its usage shows. Amounts are exact decimals of cores or whole units, rounded down to 9 places as in a status.
+Past usage decays by half in each half-life. A workload that has just got quota counts at once by an entry penalty,
+until its usage is sampled. Amounts are exact decimals of cores or whole units, rounded down to 9 places as in a status.
 Source: Kueue v0.19, pkg/util/admissionfairsharing; KEP-4136.
 """
 
@@ -19,7 +19,7 @@ from scheduling.objects.workload import Workload
 Consumed: TypeAlias = Mapping[str, Decimal]
 """Consumption by resource."""
 NEVER_NEXT = Fraction(2**200)
-"""The usage of a LocalQueue with weight 0: more than any other can have used."""
+"""The usage of a LocalQueue with weight 0: more than that of any other."""
 _PLACES = Decimal("1e-9")
 _EXACT = Context(prec=60, rounding=ROUND_DOWN)
 _HALF = Decimal("0.5")
@@ -28,9 +28,11 @@ _MILLI = Decimal("0.001")
 
 @dataclass(frozen=True, slots=True)
 class UsageDecay:
-    """The configuration `admissionFairSharing`; times in nanoseconds. `weights` are by resource, 1 by default.
+    """The configuration `admissionFairSharing`. Times are in nanoseconds.
 
-    `anchored`: a workload counts from its reservation on, as in Kueue v0.20, not from its admission on.
+    half_life: usageHalfLifeTime. sampling: usageSamplingInterval.
+    weights: by resource, 1 by default.
+    anchored: a workload counts from its reservation on, as in Kueue v0.20, not from its admission on.
     """
 
     half_life: int = 0
@@ -39,14 +41,14 @@ class UsageDecay:
     anchored: bool = False
 
     def decayed_share(self, elapsed: int) -> Decimal:
-        """The fraction of past usage that has decayed after `elapsed`: 0 to 1; 0 without a half-life."""
+        """The fraction of past usage that has decayed after `elapsed`, from 0 to 1; 0 without a half-life."""
         if not self.half_life:
             return Decimal(0)
         left = _EXACT.power(_HALF, _EXACT.divide(Decimal(elapsed), Decimal(self.half_life)))
         return _EXACT.subtract(Decimal(1), left)
 
     def sampled(self, consumed: Consumed, in_use: Consumed, elapsed: int) -> dict[str, Decimal]:
-        """What counts as consumed now, if `in_use` was in use since the last sample."""
+        """The consumption at this sample, if `in_use` was in use since the last one."""
         if not self.half_life:
             return {}
         new = self.decayed_share(elapsed)
@@ -64,7 +66,7 @@ class UsageDecay:
 
 @dataclass(frozen=True, slots=True)
 class ConsumptionRecord:
-    """What counted as consumed at a time in nanoseconds, 0 if unknown."""
+    """The consumption at a moment. `at`: in nanoseconds; 0 if unknown."""
 
     consumed: Consumed
     at: int = 0
@@ -74,13 +76,13 @@ _UNUSED = ConsumptionRecord({})
 
 
 class Consumption:
-    """What every LocalQueue (`namespace/name`) consumed, with the penalties of workloads not yet admitted."""
+    """The consumption of every LocalQueue (`namespace/name`), with the penalties of its workloads."""
 
     def __init__(self, decay: UsageDecay) -> None:
         self.decay = decay
-        self._records: dict[str, ConsumptionRecord] = {}
-        self._weights: dict[str, int] = {}
-        self._penalties: dict[str, dict[str, Consumed]] = {}
+        self._records: dict[str, ConsumptionRecord] = {}  # the last sample of each LocalQueue
+        self._weights: dict[str, int] = {}  # fairSharing.weight of each LocalQueue
+        self._penalties: dict[str, dict[str, Consumed]] = {}  # by LocalQueue and workload
 
     def put(self, queue: str, consumed: Consumed, at: int = 0) -> None:
         self._records[queue] = ConsumptionRecord(consumed, at)
@@ -89,17 +91,20 @@ class Consumption:
         return self._records.get(queue)
 
     def sample(self, queue: str, in_use: Consumed, now: int) -> None:
-        """Let past usage decay until now and count what was in use since; the first sample only starts the clock."""
+        """Let past usage decay until now, and add the usage since the last sample.
+
+        The first sample only sets the time.
+        """
         old = self._records.get(queue, ConsumptionRecord({}, now))
-        elapsed = max(0, now - old.at)  # another clock may be ahead
+        elapsed = max(0, now - old.at)  # the clock of another replica may be ahead
         self.put(queue, self.decay.sampled(old.consumed, in_use, elapsed), max(now, old.at))
 
     def has_penalty(self, queue: str, workload: str) -> bool:
-        """Whether the workload counts only by its penalty so far."""
+        """Whether the workload still counts by its penalty."""
         return workload in self._penalties.get(queue, {})
 
     def settle_penalty(self, queue: str, workload: str, in_use: Consumed, now: int) -> None:
-        """A workload counts by itself now: its penalty becomes part of what was consumed."""
+        """Add the penalty of a workload to the consumption, since its own usage counts from now on."""
         self.sample(queue, in_use, now)
         record, penalty = self._records[queue], self.drop_penalty(queue, workload)
         resources = sorted({*record.consumed, *penalty})
@@ -109,12 +114,12 @@ class Consumption:
         )
 
     def next_sample(self, queue: str, now: int) -> int:
-        """Nanoseconds until the next sample is due; 0 if it is."""
+        """The nanoseconds until the next sample is due; 0 if it is due now."""
         record = self._records.get(queue)
         return max(0, self.decay.sampling - max(0, now - record.at)) if record is not None else 0
 
     def put_weight(self, queue: str, weight: int) -> None:
-        """fairSharing.weight in units of 1e-9."""
+        """Store the fairSharing.weight, in units of 1e-9."""
         self._weights[queue] = weight
 
     def drop(self, queue: str) -> None:
@@ -123,22 +128,25 @@ class Consumption:
         self._penalties.pop(queue, None)
 
     def add_penalty(self, queue: str, workload: str, requests: Mapping[str, int]) -> None:
-        """Count a workload that has just got quota."""
+        """Add the penalty of a workload that has just got quota."""
         self._penalties.setdefault(queue, {})[workload] = self.decay.penalty(requests)
 
     def drop_penalty(self, queue: str, workload: str) -> Consumed:
-        """Returns the penalty: the workload's usage shows by now, or it will not be admitted."""
+        """Remove and return the penalty, since the workload's usage now counts, or it will not be admitted."""
         return self._penalties.get(queue, {}).pop(workload, {})
 
     def follow(self, before: Workload | None, after: Workload) -> None:
-        """A workload changed: its penalty ends with it, or when it leaves the LocalQueue. Evictions do not end it."""
+        """Remove the penalty of a changed workload if it ended or left the LocalQueue.
+
+        An eviction does not remove it.
+        """
         if before is not None and before.local_queue != after.local_queue:
             self.drop_penalty(before.local_queue, before.key)
         if after.finished or not (after.active or after.reserved):
             self.drop_penalty(after.local_queue, after.key)
 
     def usage(self, queue: str) -> Fraction:
-        """What the LocalQueue used, divided by its weight; the lowest goes first."""
+        """The usage of the LocalQueue divided by its weight. The lowest one is first."""
         weight = self._weights.get(queue, UNIT_WEIGHT)
         if weight <= 0:
             return NEVER_NEXT

@@ -1,4 +1,4 @@
-"""A pending workload, and the group of those that the scheduler treats alike."""
+"""A pending workload, and a group of pending workloads that the scheduler treats alike."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scheduling.objects.workload import Workload
 
 
 class Order(NamedTuple):
-    """Sorts by higher priority, then earlier timestamp, then uid."""
+    """The sort key: higher priority, then earlier timestamp, then uid."""
 
     less_priority: int
     timestamp: int
@@ -21,6 +21,8 @@ class Order(NamedTuple):
 
 
 class GroupId(NamedTuple):
+    """The key of pending workloads that the scheduler treats alike. `queue`: the LocalQueue."""
+
     scheduling_hash: Hashable
     namespace: str
     queue: str
@@ -29,12 +31,14 @@ class GroupId(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class PendingEntry:
-    """A pending workload. The scheduler treats entries with the same `scheduling_hash` alike; empty: no other is alike.
+    """A pending workload.
 
-    `timestamp` decides the order. `progress` is how far the search for flavors came, None to start from the first
-    flavor. `preempted_for` is the assignment for which it preempted others last. `requests` is what the workload
-    requests, None until it is counted. `basis` is all that the hash and the requests were made of; empty if that is not
-    known.
+    scheduling_hash: equal for workloads that the scheduler treats alike; empty if no other one is treated alike.
+    timestamp: its place in the order.
+    progress: where its last search for flavors ended; None to start from the first flavor.
+    preempted_for: the assignment for which it preempted others last.
+    requests: its requests; None until they are counted.
+    basis: the inputs of the hash and the requests; empty if they are not known.
     """
 
     workload: Workload
@@ -57,7 +61,7 @@ class PendingEntry:
 
 @dataclass(slots=True, eq=False)
 class EntryGroup:
-    """Entries of one LocalQueue that are alike. `blocked`: all are inadmissible until the next flush."""
+    """Entries of a LocalQueue that are treated alike. `blocked`: all are inadmissible until the next flush."""
 
     id: GroupId
     blocked: bool = False
@@ -73,7 +77,7 @@ class EntryGroup:
         return None
 
     def add(self, entry: PendingEntry) -> None:
-        entry.group = self.id  # one object for all
+        entry.group = self.id  # all entries share one object
         self.entries[entry.key] = entry
         heapq.heappush(self.heap, entry.order)
 
@@ -84,5 +88,5 @@ class EntryGroup:
 
 
 def room_for(used: int) -> int:
-    """How long a heap may grow that has `used` live entries; the others have left the queue."""
+    """The largest size of a heap with `used` live entries. Its other entries have left the queue."""
     return 2 * used + 16

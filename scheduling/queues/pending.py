@@ -1,8 +1,8 @@
 """The pending workloads of one ClusterQueue: which is the head, and which are inadmissible until something changes.
 
-Workloads with the same scheduling hash, priority, namespace and LocalQueue share a group. A verdict on one holds for
-all, so a whole group becomes inadmissible and returns at once: a flush costs the inadmissible groups, not the workloads
-in them. Source: Kueue v0.19, pkg/cache/queue/cluster_queue.go.
+Workloads with the same scheduling hash, priority, namespace and LocalQueue share a group. A refusal of one holds for
+all, so a whole group becomes inadmissible or active at once. The cost of a flush depends on the number of groups, not
+on the number of workloads. Source: Kueue v0.19, pkg/cache/queue/cluster_queue.go.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Order", "PendingEntry", "PendingQueue", "Requeue"]
 
 
 class Requeue(StrEnum):
-    """Why a workload goes back into its queue after it was tried."""
+    """Why a workload returns to its queue after it was tried."""
 
     GENERIC = ""
     NO_FIT = "NoFit"
@@ -34,13 +34,13 @@ class Requeue(StrEnum):
     PREEMPTION_GATED = "PreemptionGated"
     PENDING_MIGRATION = "PendingMigration"
     MISFIT = "Misfit"
-    """No pod of it could be created. Only a change of the workload, a LimitRange or a RuntimeClass can help."""
+    """Its pods could not be created. Only a change of the workload, a LimitRange or a RuntimeClass can help."""
 
 
 _SAME_FOR_HASH = (Requeue.NO_FIT, Requeue.NO_CANDIDATES)
-"""These hold for every workload with the same scheduling hash."""
+"""Reasons that hold for all workloads with the same scheduling hash."""
 _MAY_SUCCEED_NEXT = (Requeue.FAILED_AFTER_NOMINATION, Requeue.PREEMPTION_FAILED)
-"""Others came first, or a write failed: the next attempt may succeed though nothing else changed."""
+"""Reasons after which the next attempt may succeed without another change: others came first, or a write failed."""
 _AT_ONCE = (
     Requeue.FAILED_AFTER_NOMINATION,
     Requeue.PENDING_PREEMPTION,
@@ -50,11 +50,14 @@ _AT_ONCE = (
 
 
 class PendingQueue:
-    """The queue of one ClusterQueue. `strategy` may change while workloads wait.
+    """The pending workloads of a ClusterQueue.
 
-    `usage_of` is set under admission fair sharing: what a LocalQueue (`namespace/name`) has used. `keep_progress`: a
-    workload that changes but requests the same continues its search for flavors (Kueue's gate
-    FlavorFungibilityPreserveScanProgress). `stuck`: the head was tried, and nothing that matters to it has changed.
+    strategy: StrictFIFO or BestEffortFIFO. It may change while workloads wait.
+    usage_of: with admission fair sharing, the usage of a LocalQueue (`namespace/name`); else None.
+    keep_progress: a workload that changes, but requests the same, continues its search for flavors (Kueue's gate
+        FlavorFungibilityPreserveScanProgress).
+    sticky: the workload that preempted others last. It is the head of a BestEffortFIFO queue.
+    stuck: the head was tried, and nothing that matters to it has changed since.
     """
 
     def __init__(
@@ -69,27 +72,27 @@ class PendingQueue:
         self.sticky: str | None = None
         self._sticky_generation = 0
         self.stuck = False
-        self._active: dict[str, PendingEntry] = {}
-        self._groups: dict[GroupId, EntryGroup] = {}
-        self._by_hash: dict[Hashable, dict[GroupId, EntryGroup]] = {}
-        self._inadmissible_hashes: set[Hashable] = set()
-        self._parked: dict[str, dict[str, PendingEntry]] = {}
-        self._misfits: dict[str, PendingEntry] = {}
-        self._heads: list[tuple[Order, GroupId]] = []
+        self._active: dict[str, PendingEntry] = {}  # entries in groups, which may be blocked
+        self._groups: dict[GroupId, EntryGroup] = {}  # groups of equal entries
+        self._by_hash: dict[Hashable, dict[GroupId, EntryGroup]] = {}  # groups by scheduling hash
+        self._inadmissible_hashes: set[Hashable] = set()  # hashes whose new entries are inadmissible
+        self._parked: dict[str, dict[str, PendingEntry]] = {}  # single inadmissible entries by namespace
+        self._misfits: dict[str, PendingEntry] = {}  # entries whose pods could not be created
+        self._heads: list[tuple[Order, GroupId]] = []  # a heap of the heads of groups, with outdated items
         self._flushed_since_pop = False
-        self._positions: Positions | None = None
-        self._oldest: int | None = None
+        self._positions: Positions | None = None  # the cached positions; None if outdated
+        self._oldest: int | None = None  # the cached result of `oldest`
 
-    # --- in and out
+    # --- adding and removing
 
     def push(self, entry: PendingEntry, now: int) -> None:
-        """Add or update a workload. An inadmissible one stays so unless it changed in a way that may help."""
+        """Add or update a workload. An inadmissible one stays inadmissible unless a change may help."""
         old = self.get(entry.key)
         self._moved(entry.key)
         if old is not None:
             self._carry(old, entry)
         if self.sticky == entry.key and entry.workload.generation != self._sticky_generation:
-            self.sticky = None  # others were preempted for what it was
+            self.sticky = None  # others were preempted for its former spec
         parked = self._parked_at(entry.key)
         if parked is not None and not _may_help(parked.workload, entry.workload):
             parked_with = self._misfits if entry.key in self._misfits else self._parked[entry.workload.namespace]
@@ -136,7 +139,7 @@ class PendingQueue:
         return None
 
     def requeue(self, entry: PendingEntry, reason: Requeue, now: int) -> bool:
-        """Return an entry that was popped and tried, unless it came again meanwhile. False: it is inadmissible now."""
+        """Return a popped entry to the queue, unless it was pushed again meanwhile. Returns whether it is active."""
         there = self.get(entry.key)
         self._moved(entry.key)
         unfinished = entry.progress is not None and entry.progress.pending
@@ -173,7 +176,7 @@ class PendingQueue:
         entry = self._active.get(key)
         if entry is not None:
             self._remove_active(entry)
-            if not self.has_hash(entry.scheduling_hash):  # a later one like it is tried, and gets a reason to wait
+            if not self.has_hash(entry.scheduling_hash):  # a later equal workload is tried, and gets a reason to wait
                 self._inadmissible_hashes.discard(entry.scheduling_hash)
             return entry
         entry = self._parked_at(key)
@@ -182,7 +185,10 @@ class PendingQueue:
         return entry
 
     def block(self, scheduling_hash: Hashable) -> int:
-        """Make all workloads with this hash inadmissible until the next flush, new ones included; returns how many."""
+        """Make all workloads with this hash inadmissible until the next flush, new ones included.
+
+        Returns their number.
+        """
         if not scheduling_hash:
             return 0
         self._inadmissible_hashes.add(scheduling_hash)
@@ -194,10 +200,10 @@ class PendingQueue:
         return moved
 
     def flush(self, serves: Callable[[str], bool], now: int) -> int:
-        """Something changed: activate what is inadmissible. Returns how many workloads.
+        """Activate inadmissible workloads after a change. Returns their number.
 
-        Workloads in backoff stay inadmissible, those of namespaces that `serves` rejects, and misfits: only a change of
-        their own helps them.
+        Workloads in backoff, in namespaces that `serves` rejects, and with the reason MISFIT stay inadmissible: the
+        change does not help them.
         """
         self._flushed_since_pop = True
         self.stuck = False
@@ -209,7 +215,7 @@ class PendingQueue:
                 else:
                     still.add(scheduling_hash)
         self._inadmissible_hashes = still
-        if self.strategy == STRICT_FIFO:  # it was BestEffortFIFO when they became inadmissible
+        if self.strategy == STRICT_FIFO:  # the queue was BestEffortFIFO when they became inadmissible
             moved += len(self._misfits)
             for entry in [*self._misfits.values()]:
                 self.drop(entry.key, forget_sticky=False)
@@ -231,22 +237,22 @@ class PendingQueue:
         return len(self._active) + len(self._misfits) + sum(map(len, self._parked.values()))
 
     def has_inadmissible(self) -> bool:
-        """Whether a flush would do anything."""
+        """Whether a flush may activate a workload."""
         return bool(self.stuck or self._parked or self._inadmissible_hashes)
 
     def hashes(self) -> int:
-        """How many scheduling hashes the groups have."""
+        """The number of different scheduling hashes."""
         return len(self._by_hash)
 
     def has_hash(self, scheduling_hash: Hashable) -> bool:
         return scheduling_hash in self._by_hash
 
     def is_active(self, key: str) -> bool:
-        """Whether it will be tried, that is, not inadmissible."""
+        """Whether the workload will be tried, that is, is not inadmissible."""
         return key in self._active and not self.is_blocked(key)
 
     def is_blocked(self, key: str) -> bool:
-        """Whether it was set aside together with one that is alike."""
+        """Whether the workload is inadmissible because an equal one was refused."""
         entry = self._active.get(key)
         return entry is not None and self._groups[entry.group].blocked
 
@@ -265,7 +271,7 @@ class PendingQueue:
         return [entry for entry in self.entries() if not self.is_active(entry.key)]
 
     def sorts(self) -> Iterator[tuple[PendingEntry, int, bool]]:
-        """One entry for those that are alike, how many they are, and whether they will be tried."""
+        """Yield one entry for each group of equal ones, with their number, and whether they will be tried."""
         for group in self._groups.values():
             entries = group.entries.values()
             if group.id.scheduling_hash:
@@ -288,13 +294,13 @@ class PendingQueue:
         return sorted(waiting, key=lambda each: (usage[each.workload.local_queue], each.key != first, each.order))
 
     def oldest(self) -> int | None:
-        """When the workload began to wait that waits longest; None if none waits. Kept until something changes."""
+        """The earliest time at which a waiting workload began to wait; None if none waits. It is cached."""
         if self._oldest is None:
             self._oldest = min((entry.workload.pending_since for entry in self._waiting()), default=None)
         return self._oldest
 
     def positions(self) -> Positions:
-        """The position of each workload, valid until something changes; cheaper than sorting by `entries`."""
+        """The positions of all workloads, valid until something changes. It is cheaper than sorting by `entries`."""
         if self._positions is None:
             self._positions = Positions(self._waiting())
         self._positions.catch_up(self.get)
@@ -321,7 +327,7 @@ class PendingQueue:
         return reason in _AT_ONCE
 
     def _carry(self, old: PendingEntry, new: PendingEntry) -> None:
-        """Let the search for flavors continue where it stopped, and know what it preempted for."""
+        """Copy the progress of the search for flavors, and the assignment of a preemption, to the new entry."""
         if self.keep_progress and new.progress is None and new.scheduling_hash == old.scheduling_hash:
             new.progress = old.progress
         if new.workload.pod_sets == old.workload.pod_sets:
@@ -348,7 +354,7 @@ class PendingQueue:
         return len(group.entries)
 
     def _offer(self, group: EntryGroup) -> None:
-        """Enter the group's head among the heads: it is new, or active again."""
+        """Add the head of the group to the heads, after it became the head or active again."""
         first = group.head()
         if first is None or group.blocked:
             return
@@ -392,7 +398,7 @@ class PendingQueue:
 
 
 def _may_help(before: Workload, after: Workload) -> bool:
-    """Whether the workload changed in a way that may make it fit now, or its backoff was ended."""
+    """Whether the change may make the workload fit now, or ends its backoff."""
     return (
         before.generation != after.generation
         or before.pod_sets != after.pod_sets
@@ -408,5 +414,5 @@ def _may_help(before: Workload, after: Workload) -> bool:
 
 
 def _time(workload: Workload) -> int:
-    """When it may return to its queue; 0 if no time is set."""
+    """When the workload may return to its queue; 0 if no time is set."""
     return workload.requeue.at if workload.requeue is not None else 0

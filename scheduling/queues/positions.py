@@ -1,7 +1,7 @@
-"""The position of each workload in a ClusterQueue: a sorted order that is kept from the first query on.
+"""The position of each workload in a ClusterQueue, by a sorted order that is kept from the first query on.
 
-A query first applies the moves since the last one. So a queue without queries costs nothing, and one with queries costs
-the logarithm of its length per move.
+A query first applies the moves since the last query. So a queue without queries costs nothing, and one with queries
+costs the logarithm of its length for each move.
 """
 
 from __future__ import annotations
@@ -14,21 +14,22 @@ from heapq import merge
 from scheduling.queues.entry import Order, PendingEntry
 
 _MOST_MOVED = 1024
-"""Beyond this many pending moves, or a quarter of the queue, the order is sorted again instead."""
+"""With more pending moves than this, or than a quarter of the queue, the order is sorted again instead."""
 
 
 class Positions:
-    """`usage_of` is set under admission fair sharing: LocalQueues that used less come first.
+    """The positions in a ClusterQueue.
 
-    `first` is the sticky workload: it goes before all others of equal usage.
+    usage_of: with admission fair sharing, the usage of a LocalQueue. Those with less usage come first.
+    first: the sticky workload. It comes before all others with equal usage.
     """
 
     def __init__(self, entries: Iterable[PendingEntry]) -> None:
         self.usage_of: Callable[[str], Fraction] | None = None
         self.first: str | None = None
-        self._moved: set[str] = set()
-        self._at: dict[str, tuple[str, Order]] = {}
-        self._of: dict[str, list[Order]] = {}
+        self._moved: set[str] = set()  # keys to update before the next query
+        self._at: dict[str, tuple[str, Order]] = {}  # LocalQueue and sort key of each workload
+        self._of: dict[str, list[Order]] = {}  # sort keys by LocalQueue, sorted
         for entry in entries:
             local = entry.workload.local_queue
             self._at[entry.key] = (local, entry.order)
@@ -38,12 +39,12 @@ class Positions:
         self._all = sorted(order for _, order in self._at.values())
 
     def moved(self, key: str) -> bool:
-        """Note a workload that came, left or changed. False once sorting again is cheaper than another move."""
+        """Note a workload that was added, removed or changed. Returns False if it is cheaper to sort again."""
         self._moved.add(key)
         return len(self._moved) <= max(_MOST_MOVED, len(self._all) // 4)
 
     def catch_up(self, get: Callable[[str], PendingEntry | None]) -> None:
-        """Apply the moves; `get` returns the entry of a key, None if it left."""
+        """Apply the moves. `get` returns the entry of a key; None if it was removed."""
         for key in self._moved:
             self._remove(key)
             entry = get(key)
@@ -75,7 +76,7 @@ class Positions:
         return before + self._within([self._of[each] for each in self._of if usage[each] == used], order)
 
     def position_in(self, local: str, key: str) -> int:
-        """Within its LocalQueue (`namespace/name`), from 1. Raises KeyError if it is not in the queue."""
+        """The position in its LocalQueue (`namespace/name`), from 1. Raises KeyError if it is not in the queue."""
         _, order = self._at[key]
         return self._within([self._of[local]], order)
 
@@ -111,7 +112,7 @@ class Positions:
         return 1 + sum(bisect_left(orders, order) for orders in lists) + (passes is not None and passes > order)
 
     def _first_in(self, lists: list[list[Order]]) -> Order | None:
-        """The sticky workload, if these lists hold it."""
+        """The sticky workload, if these lists have it; else None."""
         _, order = self._at.get(self.first or "", ("", None))
         if order is None:
             return None

@@ -1,7 +1,7 @@
-"""The pending workloads of all ClusterQueues, and what makes inadmissible ones active again.
+"""The pending workloads of all ClusterQueues, and the events that make inadmissible ones active again.
 
 An event marks the queues that it may help. `flush` then activates the inadmissible workloads in their trees, once for
-any number of events. It costs only the queues that have inadmissible workloads.
+any number of events. Its cost depends only on the queues with inadmissible workloads.
 Source: Kueue v0.19, pkg/cache/queue/manager.go.
 """
 
@@ -30,8 +30,8 @@ class Blocker:
 class PendingQueues:
     """The queues of a cluster.
 
-    `entry_of` turns a workload into a queue entry; it is also given the one that there is. `usage_of` is what a
-    LocalQueue (`namespace/name`) has used, for ClusterQueues with admission fair sharing; None if that is off.
+    entry_of: makes the queue entry of a workload. Its second argument is the current entry, if there is one.
+    usage_of: the usage of a LocalQueue (`namespace/name`), for admission fair sharing; None if that is off.
     """
 
     def __init__(
@@ -46,22 +46,22 @@ class PendingQueues:
         self.local_queues: dict[str, LocalQueueSettings] = {}
         self.namespaces: dict[str, Mapping[str, str]] = {}
         self._tree = tree
-        self._settings: dict[str, ClusterQueueSettings] = {}
-        self._at: dict[str, dict[str, Workload]] = {}
-        self._kept_out: dict[str, str] = {}
-        self._kept_out_at: dict[str, dict[str, Workload]] = {}
-        self._local_of: dict[str, dict[str, None]] = {}
-        self._local_in: dict[str, dict[str, None]] = {}
-        self._workloads: dict[str, Workload] = {}
-        self._ready: set[str] = set()
-        self._reserving: dict[str, PendingEntry] = {}
-        self._to_flush: set[str] = set()
-        self._with_inadmissible: dict[QuotaNode, set[str]] = {}
+        self._settings: dict[str, ClusterQueueSettings] = {}  # ClusterQueues by name
+        self._at: dict[str, dict[str, Workload]] = {}  # queueable workloads by LocalQueue
+        self._kept_out: dict[str, str] = {}  # the LocalQueue of each workload that may not be queued now
+        self._kept_out_at: dict[str, dict[str, Workload]] = {}  # these workloads by LocalQueue
+        self._local_of: dict[str, dict[str, None]] = {}  # LocalQueues by ClusterQueue
+        self._local_in: dict[str, dict[str, None]] = {}  # LocalQueues by namespace
+        self._workloads: dict[str, Workload] = {}  # queueable workloads by key
+        self._ready: set[str] = set()  # ClusterQueues whose head may be tried
+        self._reserving: dict[str, PendingEntry] = {}  # heads that reserve capacity, by ClusterQueue
+        self._to_flush: set[str] = set()  # ClusterQueues whose trees the next `flush` activates
+        self._with_inadmissible: dict[QuotaNode, set[str]] = {}  # by root: ClusterQueues with inadmissible workloads
 
     # --- changes
 
     def put_queue(self, settings: ClusterQueueSettings, now: int) -> None:
-        """Add or update a ClusterQueue. A new one takes in what waits at its LocalQueues."""
+        """Add or update a ClusterQueue. A new one gets the workloads that wait at its LocalQueues."""
         queue = self.pending.get(settings.name)
         self._settings[settings.name] = settings
         usage_of = self.usage_of if settings.usage_based else None
@@ -73,7 +73,7 @@ class PendingQueues:
             self._admit_all(local, now)
 
     def drop_queue(self, name: str) -> None:
-        """Remove a ClusterQueue; its workloads are in no queue."""
+        """Remove a ClusterQueue. Its workloads are then in no queue."""
         self.pending.pop(name, None)
         self._settings.pop(name, None)
         self._ready.discard(name)
@@ -92,10 +92,10 @@ class PendingQueues:
         self._local_in.setdefault(settings.namespace, {})[settings.key] = None
         self._admit_all(settings.key, now)
         if settings.cluster_queue in self.pending and self._at.get(settings.key):
-            self.wake(settings.cluster_queue)  # they show that their LocalQueue was stopped or missing
+            self.wake(settings.cluster_queue)  # their conditions still name the stopped or missing LocalQueue
 
     def drop_local_queue(self, key: str) -> None:
-        """Remove a LocalQueue. Its workloads are in no ClusterQueue until one of that name exists again."""
+        """Remove a LocalQueue. Its workloads are in no ClusterQueue until a LocalQueue with its name exists again."""
         settings = self.local_queues.pop(key, None)
         if settings is None:
             return
@@ -116,7 +116,7 @@ class PendingQueues:
         self._admit(workload, now)
 
     def keep_out(self, workload: Workload) -> None:
-        """Add or update a workload without quota that may not be queued now, such as behind an admission gate."""
+        """Add or update a workload that may not be queued now, for example because of an admission gate."""
         self.drop(workload.key)
         self._kept_out[workload.key] = workload.local_queue
         self._kept_out_at.setdefault(workload.local_queue, {})[workload.key] = workload
@@ -144,7 +144,7 @@ class PendingQueues:
 
     def _leave(self, queue: str, key: str) -> None:
         if self.pending[queue].drop(key) is not None:
-            self._ready.add(queue)  # it may have been the head that the others waited behind
+            self._ready.add(queue)  # it may have been the head, behind which others waited
         reserving = self._reserving.get(queue)
         if reserving is not None and reserving.key == key:
             self._reserve(queue, None)
@@ -152,13 +152,19 @@ class PendingQueues:
     # --- heads
 
     def heads(self, may: Callable[[str], bool]) -> list[tuple[str, PendingEntry]]:
-        """Remove and return the head of each ClusterQueue that `may` admit, by the queue's name.
+        """Remove and return the head of each ClusterQueue that may admit, with the queue's name.
 
-        A head that reserves capacity comes along if another head of its tree does, or that one would take what it
-        waits for: its victims are still leaving, or its ClusterQueue is StrictFIFO and nobody can be preempted for it.
+        A head that reserves capacity is included if another head of its tree is. Otherwise that one would take the
+        capacity. A head reserves it while its victims have not ended, or if its ClusterQueue is StrictFIFO and there
+        are no candidates.
+
+        may: whether the ClusterQueue may admit now.
         """
         found: list[tuple[str, PendingEntry]] = []
-        names, self._ready = sorted(self._ready), set()  # a new one: a set that was large once is walked as if it were
+        names, self._ready = (
+            sorted(self._ready),
+            set(),
+        )  # a new set, since a set that was large once stays slow to iterate
         for name in names:
             if not may(name):
                 continue
@@ -184,14 +190,14 @@ class PendingQueues:
         return claims
 
     def exhaust(self, queue: str) -> None:
-        """The head was tried; another attempt would end the same until something changes."""
+        """Note that another attempt at the head would end the same until something changes."""
         self.pending[queue].stuck = True
         self._note(queue)
 
     def requeue(
         self, queue: str, entry: PendingEntry, reason: Requeue, now: int, reserves_capacity: bool = False
     ) -> bool:
-        """Return a head that was tried. False: it is inadmissible now. `reserves_capacity`: see `Wait`."""
+        """Return a head that was tried to its queue. Returns whether it is active. `reserves_capacity`: see `Wait`."""
         self._ready.add(queue)
         active = self.pending[queue].requeue(entry, reason, now)
         self._reserve(queue, entry if active and reserves_capacity else None)
@@ -199,7 +205,10 @@ class PendingQueues:
         return active
 
     def _reserve(self, queue: str, head: PendingEntry | None) -> None:
-        """This head of the ClusterQueue reserves capacity from now on; what another reserved is free for the tree."""
+        """Let this head reserve capacity for the ClusterQueue.
+
+        If another head reserved some, the tree is tried again.
+        """
         before = self._reserving.pop(queue, None)
         if head is not None:
             self._reserving[queue] = head
@@ -211,23 +220,23 @@ class PendingQueues:
             self._ready.add(name)
 
     def wake(self, queue: str) -> None:
-        """Something changed: try the head of the ClusterQueue again, and what is inadmissible in its tree."""
+        """Try the head of the ClusterQueue again, and at the next flush the inadmissible workloads of its tree."""
         self._ready.add(queue)
         self._to_flush.add(queue)
 
     def flush(self, now: int) -> int:
-        """Activate what is inadmissible in the trees of the queues that were woken; returns how many workloads."""
+        """Activate inadmissible workloads in the trees of the queues that were woken. Returns their number."""
         roots = {self._tree.queues[name].root for name in self._to_flush if name in self._tree.queues}
         self._to_flush.clear()
         return self.flush_trees(roots, now) if roots else 0
 
     def flush_trees(self, roots: Iterable[QuotaNode], now: int) -> int:
-        """Activate what is inadmissible in the trees of these roots; returns how many workloads."""
+        """Activate inadmissible workloads in the trees of these roots. Returns their number."""
         self._sort_by_root()
         moved = 0
         for root in roots:
             if root.on_cycle:
-                continue  # nothing is admitted there until the cycle is gone
+                continue  # nothing is admitted in a tree with a cycle
             for name in sorted(self._with_inadmissible.get(root, ())):
                 moved += self._flush_queue(root, name, now)
         return moved
@@ -241,7 +250,7 @@ class PendingQueues:
         return moved
 
     def _sort_by_root(self) -> None:
-        """Where edges changed, find the new root of each ClusterQueue that has inadmissible workloads."""
+        """Find the new root of each ClusterQueue with inadmissible workloads, if edges of its tree changed."""
         names = [name for root in self._tree.reshaped for name in self._with_inadmissible.pop(root, ())]
         self._tree.reshaped.clear()
         for name in names:
@@ -253,7 +262,7 @@ class PendingQueues:
             self._with_inadmissible.setdefault(self._tree.queues[name].root, set()).add(name)
 
     def serves(self, queue: str) -> Callable[[str], bool]:
-        """A test whether the ClusterQueue's namespaceSelector matches a namespace."""
+        """A function that tells whether the ClusterQueue's namespaceSelector matches a namespace."""
         selector = self._settings[queue].selector
 
         def is_served(namespace: str) -> bool:
@@ -265,7 +274,7 @@ class PendingQueues:
     # --- queries
 
     def queue_of(self, workload: Workload) -> str | None:
-        """The ClusterQueue that the workload waits in, None if it is in none."""
+        """The ClusterQueue in which the workload waits; None if it is in none."""
         local = self.local_queues.get(workload.local_queue)
         if local is None or local.stopped or local.cluster_queue not in self.pending:
             return None
@@ -287,22 +296,22 @@ class PendingQueues:
         return self._at.get(local_queue, {}).values()
 
     def kept_out_at(self, local_queue: str) -> Iterable[Workload]:
-        """The workloads that name this LocalQueue and may not be queued now."""
+        """The workloads that name this LocalQueue, but may not be queued now."""
         return self._kept_out_at.get(local_queue, {}).values()
 
     def local_queues_in(self, namespace: str) -> list[LocalQueueSettings]:
         return [self.local_queues[key] for key in self._local_in.get(namespace, {})]
 
     def namespaces_with_queues(self) -> Iterable[str]:
-        """Return the namespaces that have a LocalQueue."""
+        """The namespaces that have a LocalQueue."""
         return (name for name, queues in self._local_in.items() if queues)
 
     def local_queues_of(self, queue: str) -> Iterable[str]:
-        """The LocalQueues (`namespace/name`) that feed the ClusterQueue, whether it exists or not."""
+        """The LocalQueues (`namespace/name`) that point to the ClusterQueue, which may not exist."""
         return self._local_of.get(queue, {})
 
     def renew(self, workload: Workload, now: int) -> None:
-        """Build the workload's entry again, as if it were new: what its pods request may have changed."""
+        """Make the workload's entry again, since the requests of its pods may have changed."""
         queue = self.queue_of(workload)
         if queue is not None:
             self.pending[queue].drop(workload.key)

@@ -1,4 +1,4 @@
-"""The quota tree as it would be without some of its usage; kept beside the real tree during a cycle."""
+"""The quota tree without some of its usage, beside the real tree during a cycle."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from scheduling.quota.tree import QuotaTree
 
 
 class Alternative:
-    """Copies a node when it, or a node below it, shall differ; all other nodes are those of the tree.
+    """A tree that shares its nodes with the real one, except for copies of nodes that differ, and of their ancestors.
 
-    So enter a change here before it goes into the tree. Edges and quota must not change. An entry costs the tree's
-    depth; a simulation for each query would cost all entries made so far.
+    A change has to be entered here before the real tree gets it. Edges and quota must not change. An entry costs the
+    depth of the tree. A simulation for each query would repeat all entries.
     """
 
     def __init__(self, tree: QuotaTree) -> None:
         self._tree = tree
-        self._copies: dict[QuotaNode, QuotaNode] = {}
+        self._copies: dict[QuotaNode, QuotaNode] = {}  # the copies of nodes that differ
 
     def at(self, node: QuotaNode) -> QuotaNode:
-        """The node as it would be."""
+        """The node of the alternative tree."""
         return self._copied(node) if self._copies else node
 
     def add(self, node: QuotaNode, usage: Usage) -> None:
-        """Count usage here that is about to be added to the tree."""
+        """Count usage that will be added to the real tree, too."""
         if self._copies:
             self._tree.add(self._copied(node), usage)
 
     def miss(self, node: QuotaNode) -> None:
-        """Do not count here what is about to be added to the tree at this node."""
+        """Do not count the usage that will be added to the real tree at this node."""
         self._copied(node)
 
     def remove(self, node: QuotaNode, usage: Usage) -> None:
-        """Remove usage here that the tree keeps."""
+        """Remove usage that the real tree keeps."""
         self._tree.remove(self._copied(node), usage)
 
     def _copied(self, node: QuotaNode) -> QuotaNode:

@@ -1,4 +1,4 @@
-"""A node of the quota tree: its own quota, its sums, and what these mean on the path to the root.
+"""A node of the quota tree: its quota, its sums, and how much it can use by the limits up to the root.
 
 Amounts are integers as Kueue counts them (milli-CPU, whole units of everything else), separate for each pair of flavor
 and resource. Source: Kueue v0.19, pkg/cache/scheduler/resource_node.go; KEP-79.
@@ -18,9 +18,14 @@ from scheduling.objects.queue_settings import UNIT_WEIGHT
 class QuotaNode:
     """A ClusterQueue or Cohort in the tree. Only `QuotaTree` changes it.
 
-    `parent` is the edge as stored. `up` is the node that its amounts are added to: None for a root, and for the members
-    of a cycle, whose sums would have no end. `explicit`: it has an object; a Cohort that is only referred to has no
-    quota. `borrowers`: the children whose U is above their S, by pair. `weight` is fairSharing.weight in units of 1e-9.
+    explicit: it has an object. An implicit Cohort has no quota.
+    parent: the parent as stored.
+    up: the node to which its amounts are added. None for a root, and for nodes on a cycle, whose sums would not end.
+    weight: fairSharing.weight in units of 1e-9.
+    terms: its own quota and limits by pair.
+    lent_below: the sum of what its children lend.
+    subtree, local, usage: S, lq and U by pair.
+    borrowers: by pair, the children whose U exceeds their S.
     """
 
     __slots__ = (
@@ -64,7 +69,7 @@ class QuotaNode:
         return f"{'ClusterQueue' if self.is_queue else 'Cohort'} {self.name}"
 
     def path(self) -> list[QuotaNode]:
-        """The nodes from this one up to its root, both included. Ends at a cycle."""
+        """The nodes from this one up to its root, both included. The path ends at a cycle."""
         path, here = [self], self.up
         while here is not None:
             path.append(here)
@@ -79,7 +84,7 @@ class QuotaNode:
         return here
 
     def pairs(self) -> set[FlavorResource]:
-        """Every pair with quota or usage in this subtree."""
+        """The pairs with quota or usage in this subtree."""
         return {*self.subtree, *self.usage}
 
     def nominal(self, pair: FlavorResource) -> int:
@@ -93,15 +98,15 @@ class QuotaNode:
         return self.subtree.get(pair, 0)
 
     def lent(self, pair: FlavorResource) -> int:
-        """S - lq: what the rest of the tree may use."""
+        """S - lq: the quota that the rest of the tree may use."""
         return minus(self.subtree.get(pair, 0), self.local.get(pair, 0))
 
     def taken(self, pair: FlavorResource) -> int:
-        """How much it uses of the quota that it shares with the rest of the tree: max(0, U - lq)."""
+        """max(0, U - lq): the usage that also counts at its parent."""
         return max(0, self.usage.get(pair, 0) - self.local.get(pair, 0))
 
     def local_free(self, pair: FlavorResource) -> int:
-        """max(0, lq - U)"""
+        """max(0, lq - U): the free local quota."""
         return max(0, minus(self.local.get(pair, 0), self.usage.get(pair, 0)))
 
     def borrows(self, pair: FlavorResource, more: int = 0) -> bool:
@@ -109,7 +114,7 @@ class QuotaNode:
         return self.quota(pair) < plus(self.used(pair), more)
 
     def height(self) -> int:
-        """The levels below: 0 for a ClusterQueue, 1 for a Cohort with only ClusterQueues, and so on."""
+        """The number of levels below: 0 for a ClusterQueue, 1 for a Cohort with only ClusterQueues, and so on."""
         stack = [self]
         while stack:
             node = stack[-1]
@@ -124,7 +129,7 @@ class QuotaNode:
         return self.tops_out or 0
 
     def available(self, pair: FlavorResource) -> int:
-        """How much more the subtree can use, by every limit up to the root. Negative if a node is over quota."""
+        """How much more the subtree can use, by all limits up to the root. Negative if a node is over quota."""
         path = self.path()
         root = path.pop()
         free = minus(root.quota(pair), root.used(pair))
@@ -137,18 +142,21 @@ class QuotaNode:
         return free
 
     def free(self, pair: FlavorResource) -> int:
-        """What fits now. Clamped only here: a debt higher up must still count against what siblings have."""
+        """The largest amount that fits now: `available`, but at least 0.
+
+        Only this result is limited to 0. On the path, a negative amount of an ancestor still counts.
+        """
         return max(0, self.available(pair))
 
     def room(self, pair: FlavorResource) -> int:
-        """How much its own limits let the node take from above: what it lends but does not use, plus borrowing."""
+        """How much the node may take from its parent by its own limits: unused lent quota plus the borrowing limit."""
         borrowing = self.terms.get(pair, NO_TERMS).borrowing
         if borrowing is None:
             return UNLIMITED
         return plus(minus(self.lent(pair), self.taken(pair)), borrowing)
 
     def potential(self, pair: FlavorResource) -> int:
-        """The largest request that can ever fit: `available` if nothing were in use."""
+        """The largest request that can ever fit: `available` if nothing is in use."""
         path = self.path()
         most = path.pop().quota(pair)
         for node in reversed(path):
@@ -161,7 +169,8 @@ class QuotaNode:
     def borrowing_level(self, pair: FlavorResource, amount: int) -> tuple[int, bool]:
         """The height of the lowest subtree whose own quota has room for `amount` more, and whether reclaim could help.
 
-        0 if the node's own quota has room. Reclaim cannot help if it takes the whole tree, or even that is too small.
+        The height is 0 if the node's own quota has room. Reclaim cannot help if only the whole tree has enough quota,
+        or not even that.
         """
         if self.up is None or not self.borrows(pair, amount):
             return 0, self.up is not None
@@ -174,7 +183,7 @@ class QuotaNode:
         return cohorts[-1].height(), False
 
     def resettle(self, pair: FlavorResource) -> None:
-        """Compute S and lq from the node's own quota and what its children lend."""
+        """Compute S and lq from the node's own quota and the quota that its children lend."""
         terms = self.terms.get(pair, NO_TERMS)
         subtree = plus(terms.nominal, min(self.lent_below.get(pair, 0), UNLIMITED))
         self.subtree[pair] = subtree
@@ -186,7 +195,7 @@ class QuotaNode:
 
 
 def stored_below(*nodes: QuotaNode) -> Iterator[QuotaNode]:
-    """The nodes and their descendants, each once, along the stored edges. Stops at a cycle."""
+    """Yield the nodes and their descendants along the stored edges, each once, even on a cycle."""
     visited: set[QuotaNode] = set()
     stack = list(nodes)
     while stack:

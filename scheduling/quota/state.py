@@ -1,6 +1,6 @@
-"""What decisions work on: the quota tree, the flavors, and the workloads that hold quota.
+"""The state that decisions read: the quota tree, the flavors, and the workloads with quota.
 
-Mutable, but only within the engine. Decisions try changes in a `simulation`, which undoes them.
+Only the engine changes it. Decisions try changes in a `simulation`, which undoes them.
 """
 
 from __future__ import annotations
@@ -24,25 +24,34 @@ LESS_THAN_INITIAL_SHARE = "LessThanInitialShare"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Settings of the engine that come from Kueue's Configuration and feature gates.
+    """Settings of the engine, from Kueue's Configuration and feature gates.
 
-    `fair_sharing`: shares decide instead of borrowing levels. `ignore_undeclared`: a resource that the ClusterQueue
-    does not cover needs no quota (quotaCheckStrategy IgnoreUndeclared). `partial_admission`, `recompute_on_overlap`,
-    `preemptors_first`: the gates PartialAdmission, RecomputeAssignmentUponPreemptionTargetsOverlap and
-    PrioritizePreemptorWorkloads. Without the last two workloads may preempt each other indefinitely
-    (docs/adr/2026-11-22-gates-of-preemption-as-in-kueue.md). `nominal_first`: quota within the nominal is reclaimed
-    without comparing shares (the gate FairSharingPreemptWithinNominal). `admission_gates`: a workload with the
-    annotation admission-gated-by is in no queue (the gate AdmissionGatedBy). `elastic`: a slice of an elastic job takes
-    over the quota of the one that it replaces (the gate ElasticJobsViaWorkloadSlices). `compat`: do as Kueue does even
-    where it is wrong (docs/adr). `gated_preemption`: a closed preemption gate keeps a workload from preempting (the
-    gate MultiKueueOrchestratedPreemption). `orchestrated`: status.effectiveQuotas applies in place of the quotas of
-    spec (the gate DynamicQuotaOrchestration). `recompute_places`: a head whose places another one took looks for
-    others in the same cycle (the gate TASRecomputeAssignmentWithinSchedulingCycle). `topologies`: a flavor with a
-    topology takes only work that has places there; without it, topologies are ignored (the gate
-    TopologyAwareScheduling). `encode_by_prefix`: see `written_topology_assignment` (the gate
-    TASAssignmentsEncodingByHostnamePrefix). `fail_fast`: a workload without places for the pods of a failed node is
-    evicted (the gate TASFailedNodeReplacementFailFast). `replace_together`: the pods of all unhealthy nodes of a
-    workload get other places at once, and none of them on such a node (the gate TASReplaceMultipleFailedNodes).
+    fair_sharing: shares decide, instead of borrowing levels.
+    strategies: the preemption strategies of fair sharing, in the order in which they are tried.
+    ignore_undeclared: resources that the ClusterQueue does not cover need no quota (quotaCheckStrategy
+        IgnoreUndeclared).
+    partial_admission: the gate PartialAdmission.
+    recompute_on_overlap: the gate RecomputeAssignmentUponPreemptionTargetsOverlap.
+    preemptors_first: the gate PrioritizePreemptorWorkloads. Without this gate and the one before it, workloads may
+        preempt each other indefinitely (docs/adr/2026-11-22-gates-of-preemption-as-in-kueue.md).
+    nominal_first: a request within nominal quota reclaims without comparing shares (the gate
+        FairSharingPreemptWithinNominal).
+    admission_gates: a workload with the annotation admission-gated-by is in no queue (the gate AdmissionGatedBy).
+    elastic: a slice of an elastic job takes over the quota of the slice that it replaces (the gate
+        ElasticJobsViaWorkloadSlices).
+    compat: behave as Kueue even where Quotree deviates on purpose (docs/adr).
+    gated_preemption: a closed preemption gate keeps a workload from preempting (the gate
+        MultiKueueOrchestratedPreemption).
+    orchestrated: status.effectiveQuotas replaces the quotas of spec (the gate DynamicQuotaOrchestration).
+    recompute_places: a head that lost its places to another one looks for others in the same cycle (the gate
+        TASRecomputeAssignmentWithinSchedulingCycle).
+    topologies: a flavor with a topology only takes workloads that have places in it. If it is off, topologies are
+        ignored (the gate TopologyAwareScheduling).
+    encode_by_prefix: see `written_topology_assignment` (the gate TASAssignmentsEncodingByHostnamePrefix).
+    fail_fast: a workload is evicted if there are no places for the pods of a failed node (the gate
+        TASFailedNodeReplacementFailFast).
+    replace_together: the pods of all unhealthy nodes of a workload get new places at once, outside of these nodes (the
+        gate TASReplaceMultipleFailedNodes).
     """
 
     fair_sharing: bool = False
@@ -66,10 +75,12 @@ class Options:
 
 @dataclass(slots=True, eq=False)
 class Reservation:
-    """A workload that holds quota in a ClusterQueue: QuotaReserved, not finished, active. `usage` is by pair.
+    """A workload with quota in a ClusterQueue: QuotaReserved, active and not finished.
 
-    `places` are those of its pods in topologies. `order`: its place among candidates for preemption, kept by
-    `scheduling.preemption.candidates.order_key`; None before the first search.
+    usage: by pair.
+    places: its places in topologies.
+    order: its sort key among candidates for preemption, cached by `scheduling.preemption.candidates.order_key`; None
+        before the first search.
     """
 
     workload: Workload
@@ -87,7 +98,7 @@ class Reservation:
         return self.workload.local_queue
 
     def counts_as(self, other: Reservation) -> bool:
-        """Whether both leave the same sums, of the same workload."""
+        """Whether both are of the same workload, and count the same in all sums."""
         mine, others = self.workload, other.workload
         return (
             self.queue is other.queue
@@ -103,12 +114,13 @@ class Reservation:
 class ClusterQueueState:
     """A ClusterQueue with its node in the tree.
 
-    `by_priority`: the reservations by priority, where most searches for victims end early.
-    `in_turn`: the reservations by priority, in the order of preemption, kept by `scheduling.preemption.candidates`.
-    A priority is missing until a search requests it, and after one of its reservations changed.
-    `usage`, `usage_by_local_queue`: sums of the reservations, in total and by LocalQueue (`namespace/name`).
-    `inactive`: why it admits nothing; empty if it admits. An inactive queue still lends, and nobody is preempted in it.
-    `generation`: see `QuotaState.generation`.
+    by_priority: the reservations by priority. Most searches for victims end after few priorities.
+    in_turn: the reservations by priority, in the order of preemption, cached by `scheduling.preemption.candidates`. A
+        priority is missing until a search needs it, and after one of its reservations has changed.
+    usage, usage_by_local_queue: the sums of the reservations, in total and by LocalQueue (`namespace/name`).
+    inactive: why it admits nothing; empty if it is active. An inactive queue still lends, and none of its workloads are
+        preempted.
+    generation: see `QuotaState.generation`.
     """
 
     settings: ClusterQueueSettings
@@ -132,13 +144,13 @@ class ClusterQueueState:
         self._count(reservation, 1)
 
     def renew(self, reservation: Reservation) -> None:
-        """Replace a reservation by one that counts the same usage."""
+        """Replace a reservation by one with the same usage."""
         self.reservations[reservation.key] = reservation
         self.by_priority[reservation.workload.priority][reservation.key] = reservation
         self.in_turn.pop(reservation.workload.priority, None)
 
     def let_go(self, reservation: Reservation) -> None:
-        """Remove the reservation and its usage. Raises KeyError if the queue does not hold it."""
+        """Remove the reservation and its usage. Raises KeyError if the queue does not have it."""
         del self.reservations[reservation.key]
         alike = self.by_priority[reservation.workload.priority]
         del alike[reservation.key]
@@ -157,10 +169,12 @@ class ClusterQueueState:
 
 
 class QuotaState:
-    """Everything that has or uses quota. `away`: workloads that the current simulation leaves out.
+    """Everything that has or uses quota.
 
-    `edits` counts the changes of quota, edges and flavors. `fleet` has the nodes with their topologies; None if no
-    places are assigned. `deleted_cohorts`: those that others still name, while nothing below has changed since.
+    fleet: the nodes with their topologies; None if no places are assigned.
+    away: the workloads that the current simulation leaves out.
+    edits: the number of changes of quota, edges and flavors.
+    deleted_cohorts: deleted Cohorts that others still name as their parent, until something below them changes.
     """
 
     def __init__(self, options: Options | None = None, fleet: Fleet | None = None) -> None:
@@ -178,7 +192,7 @@ class QuotaState:
         self._changed_trees: dict[QuotaNode, int] = {}
 
     def put_queue(self, settings: ClusterQueueSettings) -> ClusterQueueState:
-        """Add or update a ClusterQueue; its reservations stay."""
+        """Add or update a ClusterQueue. Its reservations stay."""
         self.edits += 1
         self.tree.put_queue(settings.name, settings.cohort, settings.terms, settings.weight)
         queue = self.queues.get(settings.name)
@@ -214,7 +228,7 @@ class QuotaState:
         return self.flavors.pop(name, None) is not None
 
     def drop_queue(self, name: str) -> None:
-        """Remove a ClusterQueue with its reservations. Raises KeyError if there is none."""
+        """Remove a ClusterQueue with its reservations. Raises KeyError if it does not exist."""
         self.edits += 1
         for key in self.queues.pop(name).reservations:
             self.count_places(self.reservations.pop(key).places, -1)
@@ -222,21 +236,21 @@ class QuotaState:
         self.tree.drop_queue(name)
 
     def touch(self, queue: ClusterQueueState) -> None:
-        """Earlier searches for flavors in the ClusterQueue may be outdated."""
+        """Note that earlier searches for flavors in the ClusterQueue may be outdated."""
         self._changes += 1
         queue.generation = self._changes
 
     def touch_tree(self, root: QuotaNode) -> None:
-        """Earlier searches for flavors in any ClusterQueue of the tree may be outdated."""
+        """Note that earlier searches for flavors in all ClusterQueues of the tree may be outdated."""
         self._changes += 1
         self._changed_trees[root] = self._changes
 
     def generation(self, queue: ClusterQueueState) -> int:
-        """Grows when the ClusterQueue or its tree is touched."""
+        """A number that grows when the ClusterQueue or its tree is touched."""
         return max(queue.generation, self._changed_trees.get(queue.node.root, 0))
 
     def reserve(self, reservation: Reservation) -> None:
-        """Count a workload's usage, in place of what it held before. Most of its news leaves that as it is."""
+        """Count a workload's usage, instead of its former usage. Most updates of a workload do not change it."""
         before = self.reservations.get(reservation.key)
         if before is not None and before.counts_as(reservation):
             self.reservations[reservation.key] = reservation
@@ -251,7 +265,7 @@ class QuotaState:
         self.count_places(reservation.places)
 
     def release(self, key: str) -> Reservation | None:
-        """Free what the workload held and return it; None if it held nothing."""
+        """Remove and return the reservation of the workload; None if it has none."""
         reservation = self.reservations.pop(key, None)
         if reservation is not None:
             reservation.queue.let_go(reservation)
@@ -262,19 +276,19 @@ class QuotaState:
         return reservation
 
     def count_places(self, places: Iterable[HeldPlaces], times: int = 1) -> None:
-        """Hold these places in the topologies, or with `times` -1 release them."""
+        """Count these places in the topologies; with `times` -1, release them."""
         if self.fleet is not None:
             self.fleet.count(places, times)
 
     @contextmanager
     def simulation(self) -> Iterator[None]:
-        """Undo at the end what is counted within, in the tree and in the topologies. Simulations nest."""
+        """A context at whose end all counted usage is undone, in the tree and in the topologies. Contexts nest."""
         with self.tree.simulation(), self.fleet.simulation() if self.fleet is not None else nullcontext():
             yield
 
     @contextmanager
     def spared(self, key: str) -> Iterator[None]:
-        """Within the block, nobody preempts this workload. It holds what it holds; an empty key is nobody's."""
+        """A context in which the workload cannot be preempted. An empty key has no effect."""
         mine = key not in self.away
         self.away.add(key)
         try:
@@ -285,7 +299,7 @@ class QuotaState:
 
     @contextmanager
     def without(self, reservations: Iterable[Reservation]) -> Iterator[None]:
-        """Within the block, these workloads hold nothing. Blocks nest."""
+        """A context in which these workloads do not count. Contexts nest."""
         gone = [reservation for reservation in reservations if reservation.key not in self.away]
         with self.simulation():
             for reservation in gone:

@@ -1,6 +1,6 @@
-"""The objects whose status may have changed since the last look, so that only these are computed again.
+"""Notes the objects whose status may have changed, so that only these are computed again.
 
-A note is cheap. The effect of a change on ancestors and siblings is computed when the notes are taken.
+A note is cheap. The effect on ancestors and siblings is computed only when the notes are taken.
 """
 
 from __future__ import annotations
@@ -13,45 +13,45 @@ from scheduling.objects.workload import Workload
 from scheduling.quota.node import QuotaNode, stored_below
 
 Touch: TypeAlias = tuple[str, str]
-"""The kind and `namespace/name`, or the bare name of what is in no namespace."""
+"""The kind and `namespace/name` of an object, or only the name of a cluster-scoped one."""
 CLUSTER_QUEUE = "ClusterQueue"
 LOCAL_QUEUE = "LocalQueue"
 COHORT = "Cohort"
 
 
 class Touched:
-    """Notes of what changed.
+    """Notes of changes.
 
-    The `usage` of a ClusterQueue also shows at every node up to its root. A `tree` that changed shows at all its nodes,
-    since shares are fractions of what the whole tree can lend.
+    A change of usage affects the status of every node up to the root. A change of quota or edges affects all nodes of
+    the tree, since shares depend on what the whole tree can lend.
     """
 
     def __init__(self) -> None:
-        self._used: dict[str, None] = {}
-        self._queues: dict[str, None] = {}
-        self._local_queues: dict[str, None] = {}
-        self._trees: dict[QuotaNode, None] = {}
+        self._used: dict[str, None] = {}  # ClusterQueues with changed usage
+        self._queues: dict[str, None] = {}  # changed ClusterQueues
+        self._local_queues: dict[str, None] = {}  # changed LocalQueues
+        self._trees: dict[QuotaNode, None] = {}  # nodes of changed trees
 
     def usage(self, queue: str, local_queue: str) -> None:
-        """The usage of a ClusterQueue and of one of its LocalQueues (`namespace/name`) changed."""
+        """Note a change of usage of a ClusterQueue and one of its LocalQueues (`namespace/name`)."""
         self._used[queue] = self._local_queues[local_queue] = None
 
     def pending(self, local_queue: str) -> None:
-        """The number of pending workloads changed at a LocalQueue, and so at its ClusterQueue."""
+        """Note a change of the number of pending workloads in a LocalQueue and its ClusterQueue."""
         self._local_queues[local_queue] = None
 
     def waiting(self, *workloads: Workload | None) -> None:
-        """The same, named by the workloads that come or go."""
+        """Note the same change for the queues of these workloads, which were added or removed."""
         for workload in workloads:
             if workload is not None:
                 self.pending(workload.local_queue)
 
     def queue(self, name: str) -> None:
-        """The ClusterQueue changed, or whether it can admit. Its LocalQueues report that too."""
+        """Note a change of the ClusterQueue, or of whether it is active. Its LocalQueues report that, too."""
         self._queues[name] = None
 
     def tree(self, node: QuotaNode) -> None:
-        """Quota or edges around the node changed."""
+        """Note a change of quota or edges near the node."""
         self._trees[node] = None
 
     def take(
@@ -60,9 +60,9 @@ class Touched:
         local_queues: Mapping[str, LocalQueueSettings],
         local_queues_of: Callable[[str], Iterable[str]],
     ) -> list[Touch]:
-        """Every existing object that may show a different status, each once; this clears the notes.
+        """Return every existing object whose status may have changed, and clear the notes.
 
-        `nodes` are the ClusterQueues, `local_queues_of` returns the LocalQueues of one.
+        nodes: the ClusterQueues. local_queues_of: returns the LocalQueues of one.
         """
         found = [*dict.fromkeys(self._all(nodes, local_queues, local_queues_of))]
         for notes in (self._used, self._queues, self._local_queues):
@@ -93,7 +93,7 @@ class Touched:
 
 
 def _top(node: QuotaNode) -> QuotaNode:
-    """A node that has every node of its tree below it, also where the tree is a cycle."""
+    """A node from which all nodes of the tree can be reached downward, even if the tree has a cycle."""
     *_, top = node, *_above(node)
     return top
 

@@ -1,7 +1,7 @@
-"""Kueue's quota tree with its usage: how much each node uses and borrows, and what is free.
+"""Kueue's quota tree with its usage: how much each node uses, borrows and has free.
 
-One mutable tree: a change of a node, an edge or a workload costs the tree's depth. A simulation writes into the same
-tree and an undo log reverts it, so nothing is ever copied. For amounts, S, U and lq see `scheduling.quota.node`.
+The tree is mutable. A change of a node, an edge or a workload costs the depth of the tree. A simulation writes into the
+same tree, and an undo log reverts it, so nothing is copied. For amounts, S, U and lq see `scheduling.quota.node`.
 Source: Kueue v0.19, pkg/cache/scheduler/resource_node.go; KEP-79.
 """
 
@@ -18,19 +18,20 @@ from scheduling.quota.node import QuotaNode
 __all__ = ["QuotaNode", "QuotaTree"]
 
 _BEYOND = 1 << 80
-"""What an unlimited child adds to the exact sum over children. It exceeds any number of finite children, and can be
-subtracted again. Sums from 2^63-1 on are read as UNLIMITED."""
+"""The amount that an unlimited child adds to the sum over children. It is larger than any sum of finite children, and
+can be subtracted again. Sums of 2^63-1 and more are read as UNLIMITED."""
 
 
 class QuotaTree:
     """All trees of a cluster. Every change keeps all sums up to date.
 
-    `reshaped`: the former roots of nodes that moved, until the one reader who keeps state by root clears it.
+    reshaped: the former roots of nodes that moved. Its only reader, `PendingQueues`, clears it.
     """
 
     def __init__(self) -> None:
         self.queues: dict[str, QuotaNode] = {}
         self.cohorts: dict[str, QuotaNode] = {}
+        # the undo log of the current simulation: node, pair and former usage
         self._log: list[tuple[QuotaNode, FlavorResource, int]] = []
         self._simulations = 0
         self.reshaped: set[QuotaNode] = set()
@@ -38,34 +39,37 @@ class QuotaTree:
     def put_queue(
         self, name: str, cohort: str | None, terms: Mapping[FlavorResource, Terms], weight: int = UNIT_WEIGHT
     ) -> None:
-        """Add a ClusterQueue or change its quota, weight or Cohort; its usage stays."""
+        """Add a ClusterQueue, or change its quota, weight or Cohort. Its usage stays."""
         node = self.queues.get(name) or self.queues.setdefault(name, QuotaNode(name, is_queue=True))
         self._put(node, cohort, terms, weight)
 
     def put_cohort(
         self, name: str, parent: str | None, terms: Mapping[FlavorResource, Terms], weight: int = UNIT_WEIGHT
     ) -> None:
-        """Add or change a Cohort that has an object. An unknown parent is created without one."""
+        """Add or change an explicit Cohort. An unknown parent is created as an implicit Cohort."""
         self._put(self._cohort(name), parent, terms, weight)
 
     def drop_queue(self, name: str) -> None:
         """Remove the ClusterQueue. Raises KeyError if it does not exist."""
         node = self.queues[name]
-        self._hang(node, None)
+        self._move(node, None)
         del self.queues[name]
 
     def drop_cohort(self, name: str) -> None:
-        """Remove the object. If children remain, the Cohort stays without quota, limits and parent."""
+        """Remove an explicit Cohort.
+
+        If it has children, it stays as an implicit one, without quota, limits and parent.
+        """
         node = self.cohorts.get(name)
         if node is None or not node.explicit:
             return
         self._set_terms(node, {})
-        self._hang(node, None)
+        self._move(node, None)
         node.explicit, node.weight = False, UNIT_WEIGHT
         self._forget(node)
 
     def add(self, node: QuotaNode, usage: Usage) -> None:
-        """Count `usage` at the node, and above it what exceeds the local quota."""
+        """Count `usage` at the node, and at its ancestors the part beyond local quota."""
         for pair, amount in usage.items():
             here: QuotaNode | None = node
             while here is not None and amount:
@@ -74,7 +78,7 @@ class QuotaTree:
                 here, amount = here.up, max(0, amount - kept)
 
     def remove(self, node: QuotaNode, usage: Usage) -> None:
-        """Take back what `add` counted."""
+        """Subtract usage that `add` counted."""
         for pair, amount in usage.items():
             here: QuotaNode | None = node
             while here is not None and amount:
@@ -85,7 +89,7 @@ class QuotaTree:
 
     @contextmanager
     def simulation(self) -> Iterator[None]:
-        """Undo at the end what is added and removed within. Simulations nest; nodes and edges must not change."""
+        """A context at whose end all changes of usage are undone. Contexts nest. Nodes and edges must not change."""
         restore_point = len(self._log)
         self._simulations += 1
         try:
@@ -97,7 +101,7 @@ class QuotaTree:
                 self._set_usage(node, pair, node.usage[pair], before)
 
     def broken(self, node: QuotaNode) -> list[QuotaNode]:
-        """The cycle at or above the node, starting where the path from the node enters it; empty if there is none."""
+        """The cycle that the path from the node enters, starting with the first node on it; empty if there is none."""
         here: QuotaNode | None = node
         while here is not None and not here.on_cycle:
             here = here.parent
@@ -116,10 +120,10 @@ class QuotaTree:
         self._set_terms(node, terms)
         above = self._cohort(parent) if parent else None
         if above is not node.parent:
-            self._hang(node, above)
+            self._move(node, above)
 
-    def _hang(self, node: QuotaNode, parent: QuotaNode | None) -> None:
-        """Move the node and all below it under `parent`. This may close or open a cycle."""
+    def _move(self, node: QuotaNode, parent: QuotaNode | None) -> None:
+        """Move the node with its descendants under `parent`. This may close or open a cycle."""
         freed = _loop(node) if node.on_cycle else []
         self.reshaped.update((node.root, *freed))
         old = node.parent
@@ -143,7 +147,7 @@ class QuotaTree:
             self._forget(old)
 
     def _forget(self, cohort: QuotaNode) -> None:
-        """Remove a Cohort that has neither an object nor children."""
+        """Remove an implicit Cohort without children."""
         if not cohort.explicit and not cohort.queues and not cohort.cohorts:
             self.cohorts.pop(cohort.name, None)
 
@@ -176,13 +180,13 @@ class QuotaTree:
     def _settle(self, node: QuotaNode, pair: FlavorResource, lent: int, taken: int) -> None:
         """Update the ancestors.
 
-        `lent`, `taken`: the summands of the node before the change.
+        lent, taken: the amounts that the node had added to its parent before the change.
         """
         while node.up is not None:
             self._note_borrower(node, pair)
             lent_more, taken_more = _summand(node.lent(pair)) - lent, node.taken(pair) - taken
             if not lent_more and not taken_more and pair in node.up.subtree:
-                return  # if the parent does not have the pair yet, continue: all ancestors need it
+                return  # otherwise the parent does not have the pair yet, and all ancestors need it
             node = node.up
             lent, taken = _summand(node.lent(pair)), node.taken(pair)
             _hand(node, pair, lent_more, taken_more)
@@ -225,7 +229,7 @@ def _loop(node: QuotaNode) -> list[QuotaNode]:
 
 
 def _lower(cohort: QuotaNode) -> None:
-    """Invalidate the heights above a changed edge."""
+    """Invalidate the heights of the nodes above a changed edge."""
     here: QuotaNode | None = cohort
     while here is not None and here.tops_out is not None:
         here.tops_out = None
@@ -237,7 +241,7 @@ def _summand(amount: int) -> int:
 
 
 def _hand(node: QuotaNode, pair: FlavorResource, lent_more: int, taken_more: int) -> None:
-    """Change the node's sums over its children."""
+    """Add to the node's sums over its children."""
     node.lent_below[pair] = node.lent_below.get(pair, 0) + lent_more
     node.usage[pair] = node.used(pair) + taken_more
     node.resettle(pair)

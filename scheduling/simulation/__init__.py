@@ -1,1 +1,1 @@
-"""Simulates a cluster: takes objects and a sequence of events, and returns what happens as data."""
+"""Simulates a cluster: it takes objects and a sequence of events, and returns a trace."""

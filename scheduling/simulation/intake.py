@@ -1,4 +1,4 @@
-"""Puts objects into the world, in any order: those that others refer to go first."""
+"""Puts objects into the world. Objects to which others refer are put first."""
 
 from __future__ import annotations
 
@@ -60,15 +60,15 @@ def is_played(manifest: Manifest) -> bool:
 
 
 def has_no_schema(manifest: Manifest) -> bool:
-    """Whether only `validation` finds faults in such an object."""
+    """Whether the object has no schema, so that only `validation` finds its faults."""
     return group_kind(manifest).group != GROUP
 
 
 class KueueIntake:
-    """`declared` are the namespaces that have an object. Others exist as soon as they contain something.
+    """Puts objects into a world.
 
-    `places`: how pods are placed on the Nodes of the input, which are all that there are; None if they are not placed.
-    Without any Node nothing is placed.
+    places: how pods are placed on the Nodes of the input; None if they are not placed. Without Nodes nothing is placed.
+    declared: the namespaces with an object. Other namespaces exist once they contain an object.
     """
 
     def __init__(
@@ -82,9 +82,9 @@ class KueueIntake:
         self._places = places
         self.submissions = Submissions(boosted, requests)
         self.declared: set[str] = set()
-        self._pods: dict[str, PodReading] = {}
-        self._ranges: dict[str, dict[str, Manifest]] = {}
-        self._overheads: dict[str, Quantities] = {}
+        self._pods: dict[str, PodReading] = {}  # Pods by key
+        self._ranges: dict[str, dict[str, Manifest]] = {}  # LimitRanges by namespace and name
+        self._overheads: dict[str, Quantities] = {}  # pod overheads by RuntimeClass
 
     def put(self, manifests: Iterable[Manifest], now: int) -> None:
         by_kind: dict[GroupKind, list[Manifest]] = {}
@@ -106,10 +106,10 @@ class KueueIntake:
                 self.submissions.put(manifest)
 
     def drop(self, refs: Iterable[Ref], now: int) -> None:
-        """Remove objects of the kinds in `is_played`, in any order; of other kinds nothing happens.
+        """Remove objects, in any order. Kinds that a simulation does not use are ignored.
 
-        What is in use stays, as Kueue's finalizer keeps it: a flavor of a queue, and a ClusterQueue with work, which
-        admits nothing new.
+        Objects in use stay, as with Kueue's finalizer: a flavor of a queue, and a ClusterQueue with workloads, which
+        admits no new ones.
         """
         world = self.world
         droppers: Mapping[GroupKind, Callable[[Ref], None]] = {
@@ -138,7 +138,7 @@ class KueueIntake:
             self._count(pod)
 
     def _put_node(self, manifest: Manifest) -> None:
-        """A Node without a condition Ready counts as Ready; files that are written by hand have none."""
+        """Add a Node. Without a condition Ready it counts as Ready, since handwritten files have none."""
         read = node_reading(manifest)
         node = topology_node(read if read.ready_condition else replace(read, ready=True))
         if node is None:
@@ -147,7 +147,7 @@ class KueueIntake:
             self.world.put_node(node)
 
     def _put_pod(self, manifest: Manifest) -> bool:
-        """Count the Pod. True if that is all: it is on a node that is known, and names no queue."""
+        """Count the Pod on its node. Returns True if it is not queued: it is on a known node and names no queue."""
         pod = pod_reading(_in_namespace(manifest))
         self._pods[pod.key] = pod
         self._count(pod)
@@ -155,7 +155,7 @@ class KueueIntake:
         return fleet is not None and pod.node in fleet.nodes and not queue_of(manifest) and not NAMING.group(manifest)
 
     def _count(self, pod: PodReading) -> None:
-        """A Pod outside topologies takes room on its node."""
+        """Count a Pod outside of topologies on its node."""
         foreign = foreign_pod(pod)
         if foreign is None:
             self.world.drop_pod(pod.key)
@@ -208,7 +208,7 @@ class KueueIntake:
                 self.world.put_namespace(name, {NAME_OF_NAMESPACE: name})
 
     def _surroundings(self, by_kind: Mapping[GroupKind, Iterable[Manifest]], now: int) -> None:
-        """LimitRanges and RuntimeClasses; new namespaces get the known RuntimeClasses."""
+        """Put LimitRanges and RuntimeClasses. New namespaces get the known RuntimeClasses."""
         classes = by_kind.get(RUNTIME_CLASS, ())
         for manifest in classes:
             self._overheads[text(metadata(manifest).get("name")) or ""] = readable(at(manifest, "overhead.podFixed"))
@@ -227,7 +227,7 @@ class KueueIntake:
     # --- assumptions
 
     def assumptions(self) -> list[str]:
-        """What the simulation assumes where the objects leave something open that matters."""
+        """The assumptions of the simulation about facts that the objects do not contain, as sentences."""
         queues = self.world.state.queues.values()
         found = []
         if any(queue.settings.checks for queue in queues):
@@ -258,7 +258,7 @@ class KueueIntake:
 
 
 def _read_check(manifest: Manifest) -> CheckSettings:
-    """Active unless its status says otherwise; files usually have no status."""
+    """Read a check. Without a status, as in most files, it is active."""
     conditions = map(mapping, listing(at(manifest, "status.conditions")))
     inactive = any(entry.get("type") == "Active" and entry.get("status") == "False" for entry in conditions)
     name, controller = text(metadata(manifest).get("name")) or "", at(manifest, "spec.controllerName")

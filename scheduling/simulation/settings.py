@@ -1,4 +1,4 @@
-"""How a simulation decides: the parts of Kueue's Configuration that the engine uses."""
+"""The settings of a simulation: the parts of Kueue's Configuration that the engine uses."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ from scheduling.world.kueue_configuration import (
 
 @dataclass(frozen=True, slots=True)
 class SimulationSettings:
-    """`waiting` None: there is no limit on the time until pods are ready.
+    """The settings of a simulation.
 
-    `topologies`: how pods are placed in topologies, None if they are not.
-    `requests`: which topologyRequests the pods of jobs get.
-    `unplayed` are sections of the configuration that a simulation does not play.
+    waiting: waitForPodsReady; None if there is no timeout.
+    topologies: how pods are placed in topologies; None if they are not placed.
+    requests: how topologyRequests of jobs are made.
+    unplayed: the sections of the configuration that are not simulated.
     """
 
     options: Options = field(default_factory=Options)
@@ -42,7 +43,7 @@ class SimulationSettings:
 
 
 def read_settings(manifest: Manifest, gates: FeatureGates, *, compat: bool = False) -> SimulationSettings:
-    """`manifest` is Kueue's Configuration, empty where there is none; its featureGates go over `gates`.
+    """Read the settings from Kueue's Configuration, which may be empty. Its featureGates take precedence over `gates`.
 
     Raises BadConfiguration with the path of the key.
     """

@@ -1,4 +1,4 @@
-"""The simulation: objects are added, jobs end and time passes; after each event, cycles run until nothing changes."""
+"""The simulation: objects are added, jobs end and time passes. After each event, cycles run until nothing changes."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from scheduling.world.world import World
 START = times.parse("2026-01-01T00:00:00Z")
 """The start of a simulation whose objects have no times."""
 _TICK = 1000
-"""Nanoseconds between two cycles, so that what comes first has the earlier time."""
+"""The nanoseconds between two cycles, so that earlier decisions have earlier times."""
 _LEAST_CYCLES = 1000
 _CYCLES_EACH = 20
-"""Cycles for each workload before a simulation counts as one that never settles."""
+"""After this many cycles for each workload, and _LEAST_CYCLES more, a simulation counts as never settling."""
 _MOST_DEADLINES = 20_000
-"""Deadlines within one `at`; beyond this the simulation counts as one that never settles."""
+"""With more deadlines than this in one call of `at`, a simulation counts as never settling."""
 
 
 def begin(manifests: Iterable[Manifest]) -> int:
-    """When to start: at the latest time in the objects, so that none of it is in the future."""
+    """The start of the simulation: the latest time in the objects, so that none is in the future."""
     return max(filter(None, map(_last, manifests)), default=START)
 
 
@@ -53,19 +53,24 @@ def _last(manifest: Manifest) -> int:
 
 
 class UnknownWorkload(PolicyError):
-    """An event names a job that does not exist, or a name that several jobs share."""
+    """An event names a job that does not exist, or several jobs have the name."""
 
 
 class KueueSimulation:
-    """`trace` is what happened so far, in order; `names` are those of the jobs by their Workload's key.
+    """A simulation.
 
-    `unsettled`: a run of cycles did not end and was stopped.
+    trace: the events so far, in order.
+    names: the names of jobs, by the key of their Workload.
+    left_out: the objects that are in no queue, by name.
+    check_states: the states of AdmissionChecks that events have set.
+    not_ready: the workloads whose pods are not ready.
+    unsettled: whether a run of cycles did not end and was stopped.
     """
 
     def __init__(
         self, settings: SimulationSettings | None = None, start: int = START, world: World | None = None
     ) -> None:
-        """`world` is what there is already; it needs the same settings."""
+        """Start a simulation. `world`: existing objects; it must have the same settings."""
         self.settings = settings or SimulationSettings()
         self.start = self.now = start
         self.world = world or World(self.settings.options, self.settings.ordering, self.settings.counting)
@@ -79,8 +84,8 @@ class KueueSimulation:
         self.unsettled = False
         self.check_states: dict[str, str] = {}
         self.not_ready: set[str] = set()
-        self._stopping: dict[str, None] = {}
-        self._deadlines: list[tuple[int, str]] = []
+        self._stopping: dict[str, None] = {}  # evicted workloads whose jobs still run
+        self._deadlines: list[tuple[int, str]] = []  # a heap of moments and workloads
         for workload in self.world.workloads.values():
             self.names[workload.key] = Name.of(workload)
             self._follow(workload)
@@ -88,16 +93,16 @@ class KueueSimulation:
     # --- events
 
     def announce(self, event: str) -> None:
-        """Note in the trace that this event comes now."""
+        """Add the event to the trace."""
         self.trace.append(PlayedEvent(self.now, event))
 
     def add(self, manifests: Iterable[Manifest]) -> None:
-        """Add or change objects, in any order; then settle."""
+        """Add or change objects, in any order, then settle."""
         self.change(manifests, ())
         self.settle()
 
     def change(self, manifests: Iterable[Manifest], deleted: Iterable[Ref]) -> None:
-        """Add, change and delete objects at one moment, in any order, without a cycle: `settle` is for the caller."""
+        """Add, change and delete objects at one moment, in any order. Cycles run when the caller calls `settle`."""
         self._tick()
         self.intake.put(manifests, self.now)
         self._delete(deleted)
@@ -112,7 +117,7 @@ class KueueSimulation:
             self._advance(key)
 
     def finish(self, called: str) -> None:
-        """Finish the job `namespace/name` successfully; then settle. Raises UnknownWorkload."""
+        """Finish the job `namespace/name` successfully, then settle. Raises UnknownWorkload."""
         key = self.key_of(called)
         self._tick()
         workload = self.world.workloads[key]
@@ -122,7 +127,7 @@ class KueueSimulation:
         self.settle()
 
     def at(self, moment: int) -> None:
-        """Let time pass up to `moment`, which is not before now; everything due by then happens on the way."""
+        """Let time pass up to `moment`, which is not in the past. Deadlines until then take effect at their time."""
         for _ in range(_MOST_DEADLINES):
             if self.unsettled or not self._deadlines or self._deadlines[0][0] > moment:
                 break
@@ -155,7 +160,7 @@ class KueueSimulation:
         self.settle()
 
     def key_of(self, called: str) -> str:
-        """The Workload of this name, or of the job of this name. Raises UnknownWorkload."""
+        """The Workload with this name, or of the job with this name. Raises UnknownWorkload."""
         if called in self.world.workloads:
             return called
         found = [key for key, name in self.names.items() if name.key == called]
@@ -168,13 +173,13 @@ class KueueSimulation:
         raise UnknownWorkload(f"no workload or job is called {called}; write NAMESPACE/NAME of one in the input")
 
     def left_out_of(self, called: str) -> LeftOut | None:
-        """The object `namespace/name` that is in no queue."""
+        """The object `namespace/name` that is in no queue; None if there is none."""
         return next((left for left in self.left_out.values() if left.name.key == called), None)
 
     # --- cycles
 
     def settle(self) -> None:
-        """Run cycles until nothing is left to decide. The jobs of victims stop when no cycle decides anything more."""
+        """Run cycles until there are no more decisions. Jobs of victims stop whenever a cycle decides nothing."""
         most = _LEAST_CYCLES + _CYCLES_EACH * len(self.world.workloads)
         for _ in range(most):
             self._tick()
@@ -183,7 +188,7 @@ class KueueSimulation:
         self.unsettled = True
 
     def _cycle(self) -> bool:
-        """Run one cycle and write its decisions. True if there were any."""
+        """Run one cycle and write its decisions. Returns whether there were any."""
         decisions = self.engine.step(self.now)
         loans = self._loans([decision for decision in decisions if isinstance(decision, Reserve)])
         for decision in decisions:
@@ -228,7 +233,10 @@ class KueueSimulation:
             self._advance(after.replaces)
 
     def _loans(self, decisions: list[Reserve]) -> dict[str, tuple[Loan, ...]]:
-        """What each workload borrowed when it got quota. All count by now, so the last one is removed first."""
+        """The amounts that each workload borrowed when it got quota.
+
+        All are counted by now, so the last one is removed first.
+        """
         tree, found = self.world.state.tree, {}
         with tree.simulation():
             for decision in reversed(decisions):
@@ -239,7 +247,7 @@ class KueueSimulation:
         return found
 
     def _place(self) -> bool:
-        """Place the pods whose places were delayed until now, and those of a failed node. True if anything changed."""
+        """Place pods with delayed places, and those of failed nodes. Returns whether anything changed."""
         found, by_prefix = False, self.world.state.options.encode_by_prefix
         for workload in [*self.world.workloads.values()] if self.world.state.fleet is not None else ():
             result = second_pass(self.world, workload) if needs_second_pass(workload) else None
@@ -260,7 +268,7 @@ class KueueSimulation:
         return bool(victims)
 
     def _drop_idle(self) -> bool:
-        """Remove deleted ClusterQueues whose work has ended. True if there were any."""
+        """Remove deleted ClusterQueues without workloads. Returns whether there were any."""
         idle = [name for name in sorted(self.world.terminating) if not self.world.state.queues[name].reservations]
         for name in idle:
             self.world.drop_queue(name, self.now)
@@ -269,7 +277,10 @@ class KueueSimulation:
     # --- one workload
 
     def _delete(self, refs: Iterable[Ref]) -> None:
-        """A job takes its Workload along, and goes before its queue, which stays as long as it has work."""
+        """Delete objects.
+
+        A job is deleted with its Workload, and before its queue, which stays while it has workloads.
+        """
         every = list(refs)
         gone = {Name(ref.kind, ref.namespace, ref.name) for ref in every}
         for key in [key for key, name in self.names.items() if name in gone]:
@@ -293,7 +304,7 @@ class KueueSimulation:
         )
 
     def _advance(self, key: str) -> None:
-        """Take all steps that its spec, queue and checks and the time ask for."""
+        """Take all steps of the workload that follow from its spec, its queue, its checks and the time."""
         while True:
             workload = self.world.workloads[key]
             after = self._checked(self._lifecycle(workload).next(self._with_pods(workload)))
@@ -313,7 +324,7 @@ class KueueSimulation:
         return Lifecycle(self.now, local, settings, None, self.settings.waiting, gated=gated, successor=taken)
 
     def _checked(self, workload: Workload) -> Workload:
-        """Set its checks to Ready, or to the state that an event has set."""
+        """Set the checks of the workload to Ready, or to the states that events have set."""
         if not workload.reserved or workload.evicted:
             return workload
         for check in workload.checks:
@@ -324,13 +335,13 @@ class KueueSimulation:
         return workload
 
     def _with_pods(self, workload: Workload) -> Workload:
-        """Pods are ready at once, except for jobs that lost theirs; without admission there are no pods."""
+        """Report the pods of the workload. They are ready at once, except for jobs that lost their pods."""
         if self.settings.waiting is None or workload.finished or (workload.evicted and workload.reserved):
             return workload
         return pods_ready(workload, workload.key not in self.not_ready, self.now)
 
     def _note(self, before: Workload, after: Workload) -> None:
-        """Note an eviction or an admission in the trace."""
+        """Add an eviction or an admission to the trace."""
         queue = after.admission.cluster_queue if after.admission else ""
         evicted = after.holding(EVICTED)
         if evicted is not None and not before.evicted and before.reserved:
@@ -349,7 +360,7 @@ class KueueSimulation:
         self._follow(workload)
 
     def _follow(self, workload: Workload) -> None:
-        """Schedule its next event: its job stops, or a deadline passes."""
+        """Schedule the next event of the workload: the stop of its job, or a deadline."""
         key = workload.key
         if workload.evicted and workload.reserved:
             self._stopping[key] = None
@@ -362,12 +373,12 @@ class KueueSimulation:
 
 
 def _loan(node: QuotaNode, pair: FlavorResource, amount: int) -> Loan | None:
-    """How much of the last `amount` of the node's usage is above its quota, and who lends it."""
+    """The part of the last `amount` of the node's usage that is borrowed, and the lender; None if nothing is."""
     borrowed = min(amount, node.used(pair) - node.nominal(pair))
     return Loan(pair, borrowed, lender_of(node, pair)) if borrowed > 0 and node.up is not None else None
 
 
 def lender_of(node: QuotaNode, pair: FlavorResource) -> str:
-    """The lowest Cohort above that does not borrow itself, else the root."""
+    """The lowest ancestor that does not borrow, or else the root."""
     above = node.path()[1:]
     return next((cohort for cohort in above if not cohort.borrows(pair)), above[-1]).name

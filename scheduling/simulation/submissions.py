@@ -1,4 +1,4 @@
-"""Turns what people submit into Workloads: Workloads, jobs of any kind, Pods and groups of Pods."""
+"""Makes Workloads from submitted objects: Workloads, jobs of any kind, Pods and groups of Pods."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NO_QUEUE = "it names no queue, so Kueue ignores it; add the label kueue.x-k8s.i
 
 
 class Name(NamedTuple):
-    """The name of a job for people. `kind` is Workload if it was submitted as one, PodGroup for a group of Pods."""
+    """The displayed name of a job. `kind`: Workload if it was submitted as one, PodGroup for a group of Pods."""
 
     kind: str
     namespace: str
@@ -49,14 +49,14 @@ class Name(NamedTuple):
 
     @classmethod
     def of(cls, workload: Workload) -> Name:
-        """The name of the job of a Workload that exists."""
+        """The name of the job of an existing Workload."""
         job = job_of(workload)
         return cls(job["kind"], job["namespace"], job["name"])
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """An object that is in no queue, and why. `queue` is the LocalQueue that it names, and would be in."""
+    """An object that is in no queue, and why. `queue`: the LocalQueue that it names."""
 
     name: Name
     reason: str
@@ -64,18 +64,18 @@ class LeftOut:
 
 
 class Submissions:
-    """What was submitted so far. Each `look` builds Workloads again, since a priority class may have been added."""
+    """The submitted objects. Each `look` makes their Workloads again, since a priority class may have been added."""
 
     def __init__(self, boosted: bool = False, requests: RequestGates = ALL_REQUESTS) -> None:
         self._boosted = boosted
         self._requests = requests
-        self._classes: dict[tuple[str, str], Manifest] = {}
-        self._submitted: dict[Name, Manifest] = {}
-        self._pods: dict[Name, dict[str, Manifest]] = {}
-        self._new: dict[Name, None] = {}
+        self._classes: dict[tuple[str, str], Manifest] = {}  # priority classes by kind and name
+        self._submitted: dict[Name, Manifest] = {}  # manifests by name
+        self._pods: dict[Name, dict[str, Manifest]] = {}  # by group: its Pods by name
+        self._new: dict[Name, None] = {}  # names that the next `look` returns
 
     def put_class(self, manifest: Manifest) -> None:
-        """Add a WorkloadPriorityClass or a PriorityClass. As in Kueue, it changes the jobs that name the class."""
+        """Add a WorkloadPriorityClass or a PriorityClass. As in Kueue, jobs that name the class change."""
         self._classes[str(manifest.get("kind")), text(metadata(manifest).get("name")) or ""] = manifest
         self._new.update(dict.fromkeys(self._submitted))
         self._new.update(dict.fromkeys(self._pods))
@@ -98,7 +98,7 @@ class Submissions:
         self._new.pop(name, None)
 
     def look(self) -> Iterator[tuple[Name, Workload] | LeftOut]:
-        """The workloads that are new or changed, and the jobs that were left out, in the order of submission."""
+        """Yield the new and changed workloads, and the jobs that were left out, in the order of submission."""
         classes = read_priority_classes(self._classes.values())
         new, self._new = self._new, {}
         owned = self._owned()
@@ -116,7 +116,7 @@ class Submissions:
         return next(filter(None, map(queue_of, manifests)), "")
 
     def _owned(self) -> set[Name]:
-        """The jobs whose Workload was submitted, too."""
+        """The jobs whose Workload was submitted as well."""
         return {
             Name(str(owner.get("kind")), name.namespace, str(owner.get("name")))
             for name, manifest in self._submitted.items()
@@ -125,7 +125,7 @@ class Submissions:
         }
 
     def _made(self, name: Name, classes: PriorityClasses, owned: set[Name]) -> Workload | LeftOut | None:
-        """The Workload; None for an object that another's Workload covers."""
+        """The Workload of the object; None if the Workload of another object covers it."""
         if name in owned:
             return None
         if name in self._pods:

@@ -1,4 +1,4 @@
-"""The trace of a simulation: what happened, as data. Times are in nanoseconds, amounts as quota counts them."""
+"""The trace of a simulation, as data. Times are in nanoseconds, amounts are as quota counts them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from scheduling.visibility.pod_sets import AdmittedPodSet
 
 @dataclass(frozen=True, slots=True)
 class Loan:
-    """The part of a workload's usage above the nominal quota of its ClusterQueue.
+    """The part of a workload's usage that exceeds the nominal quota of its ClusterQueue.
 
-    `lender` is the lowest Cohort whose own subtree has room for it, else the root.
+    lender: the lowest Cohort whose own subtree has room for it, or else the root.
     """
 
     pair: FlavorResource
@@ -32,7 +32,7 @@ class PlayedEvent:
 
 @dataclass(frozen=True, slots=True)
 class Reserved:
-    """Quota was reserved. `admitted` is False while it waits for `checks`."""
+    """Quota was reserved. `admitted`: False while the workload waits for `checks`."""
 
     what: ClassVar[str] = "reserved"
     at: int
@@ -56,7 +56,7 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class Preempted:
-    """A workload was preempted by `preemptor`; `reason` and `message` are those of its condition Preempted."""
+    """A workload was preempted by `preemptor`. `reason`, `message`: of its condition Preempted."""
 
     what: ClassVar[str] = "preempted"
     at: int
@@ -70,7 +70,7 @@ class Preempted:
 
 @dataclass(frozen=True, slots=True)
 class Evicted:
-    """A workload was evicted for a reason other than preemption, as in its condition Evicted."""
+    """A workload was evicted, but not preempted. `reason`, `message`: of its condition Evicted."""
 
     what: ClassVar[str] = "evicted"
     at: int
@@ -82,6 +82,8 @@ class Evicted:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
+    """A job finished."""
+
     what: ClassVar[str] = "finished"
     at: int
     workload: str

@@ -1,4 +1,4 @@
-"""Steps from one state of a Workload to the next: values in, values out, time as an argument.
+"""Pure functions that compute the next state of a Workload. The time is an argument.
 
-A step that changes nothing returns its argument, so that `is` shows whether to write.
+A function that changes nothing returns its argument, so that callers can compare with `is` before they write.
 """

@@ -20,7 +20,7 @@ STAYS_HERE = "It already ran on this cluster when its ClusterQueue began to disp
 
 
 def required_checks(workload: Workload, queue: ClusterQueueSettings) -> frozenset[str]:
-    """The checks that it must pass: those of its flavors once it has quota, before that only those for all flavors."""
+    """The checks that the workload must pass: those of its flavors, or without quota those for all flavors."""
     if workload.admission is not None:
         return checks_of(workload.admission, queue)
     every = _flavors(queue)
@@ -28,7 +28,7 @@ def required_checks(workload: Workload, queue: ClusterQueueSettings) -> frozense
 
 
 def checks_of(admission: Admission, queue: ClusterQueueSettings) -> frozenset[str]:
-    """The checks of at least one flavor of the admission; a check that names no flavor applies to all."""
+    """The checks that apply to a flavor of the admission. A check that names no flavor applies to all."""
     assigned = {flavor for entry in admission.assignments for flavor in entry.flavors.values()}
     every = _flavors(queue)
     return frozenset(check.name for check in queue.checks if assigned & (set(check.on_flavors) or every))
@@ -41,9 +41,10 @@ def _flavors(queue: ClusterQueueSettings) -> set[str]:
 def sync_checks(
     workload: Workload, required: Iterable[str], now: int, elsewhere: Container[str] = frozenset()
 ) -> Workload:
-    """One state for each required check: the present one, or Pending since now. Other states are removed.
+    """The workload with one state for each required check: the current one, or Pending since now.
 
-    `elsewhere` are checks that dispatch to other clusters: for a workload that is admitted here they are Ready at once.
+    Other states are removed. elsewhere: checks that dispatch to other clusters. For a workload that is already admitted
+    on this cluster they are Ready at once.
     """
     wanted = set(required)
     kept = tuple(check for check in workload.checks if check.name in wanted)
@@ -59,7 +60,7 @@ def _new_state(name: str, stays: bool, now: int) -> CheckState:
 
 
 def set_check(checks: tuple[CheckState, ...], new: CheckState, now: int) -> tuple[CheckState, ...]:
-    """Replace or add one state. The last transition changes only with the state: to that of `new`, or to now."""
+    """Replace or add a state. If the state changes, its last transition is that of `new`, or now."""
     before = next((check for check in checks if check.name == new.name), None)
     if before is None:
         return (*checks, replace(new, since=new.since or now))
@@ -71,7 +72,7 @@ def set_check(checks: tuple[CheckState, ...], new: CheckState, now: int) -> tupl
 def reset_checks(workload: Workload, now: int) -> Workload:
     """Reset all checks to Pending, as every eviction does.
 
-    A check in Retry counts one more retry. A rejected check keeps its count, since its controller wrote it too.
+    A check in Retry gets one more retry. A Rejected check keeps its count, which its controller wrote.
     """
     checks = tuple(_reset(check, now) for check in workload.checks)
     return workload if checks == workload.checks else replace(workload, checks=checks)
@@ -99,7 +100,7 @@ def _quoted(check: CheckState) -> str:
 
 
 def retry_at(checks: Iterable[CheckState]) -> int:
-    """The latest time that a check in Retry names for the next attempt; 0 if none does."""
+    """The latest time at which a check in Retry may be tried again; 0 if no check names one."""
     moments = (
         check.since + check.requeue_after * SECOND
         for check in checks
@@ -111,8 +112,8 @@ def retry_at(checks: Iterable[CheckState]) -> int:
 def nominated_elsewhere(check: CheckState | None, workload: Workload, *, elastic: bool) -> bool:
     """Whether no worker cluster may be nominated now.
 
-    Nomination needs a check in Pending, and no cluster name: that would be a cluster that the workload is leaving. Only
-    a slice of an elastic job keeps the cluster of the slice that it replaces.
+    Nomination requires a Pending check and an empty cluster name, since the workload is leaving a named cluster. Only a
+    slice of an elastic job keeps the cluster of the slice that it replaces.
     """
     if check is None or check.state != PENDING:
         return True

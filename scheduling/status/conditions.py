@@ -1,4 +1,4 @@
-"""Sets conditions the way Kubernetes does."""
+"""Sets conditions as Kubernetes does."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from scheduling.objects.copying import replace
 from scheduling.objects.workload import PREEMPTED, Condition, Workload
 
 _LONGEST = 32 * 1024
-"""Bytes of a condition's message that its schema allows."""
+"""The most bytes of a condition's message in its schema."""
 
 
 def with_condition(workload: Workload, kind: str, status: str, reason: str, message: str, now: int) -> Workload:
-    """Replace the condition; its last transition changes only with the status.
+    """Replace the condition. Its last transition changes only with the status.
 
-    As in Kueue, Preempted alone has no generation while it is True.
+    As in Kueue, only Preempted has no generation while it is True.
     """
     before = workload.conditions.get(kind)
     since = before.since if before is not None and before.status == status else now
@@ -24,7 +24,7 @@ def with_condition(workload: Workload, kind: str, status: str, reason: str, mess
 
 
 def ended(workload: Workload, kind: str, reason: str, now: int) -> Workload:
-    """Set a condition that is True to False; its message keeps the previous one."""
+    """Set a condition that is True to False. The new message contains the previous one."""
     before = workload.holding(kind)
     if before is None:
         return workload

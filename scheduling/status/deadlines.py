@@ -1,4 +1,4 @@
-"""What happens to a workload when time runs out: pods not ready, maximum execution time, checks in Retry.
+"""Deadlines of a workload, for pods that are not ready and for execution time, and the effects of its checks.
 
 Source: Kueue v0.19, pkg/controller/core (workload controller).
 """
@@ -33,15 +33,18 @@ WAIT_FOR_START = "WaitForStart"
 WAIT_FOR_RECOVERY = "WaitForRecovery"
 STARTED, RECOVERED = "Started", "Recovered"
 _QUEUE_AGAIN = (PREEMPTED, "NodeFailures")
-"""Evictions after which a workload is requeued at once, but that of a single Pod, which is deleted by then."""
+"""Evictions after which a workload is requeued at once, unless it belongs to a single Pod, which is deleted by then."""
 
 
 @dataclass(frozen=True, slots=True)
 class WaitForPodsReady:
-    """Kueue's configuration waitForPodsReady; times in seconds.
+    """Kueue's configuration waitForPodsReady. Times are in seconds.
 
-    `recovery` None: no timeout for pods that fail later. `limit`: how often a workload is requeued before it is
-    deactivated, None: no limit. `block_admission`: no other workload is admitted until all pods are ready.
+    timeout: for the first start of all pods.
+    recovery: for pods that fail later; None for no timeout.
+    backoff: the delay before a workload is requeued.
+    limit: how often a workload is requeued before it is deactivated; None for no limit.
+    block_admission: no other workload is admitted until all pods are ready.
     """
 
     timeout: int = 30 * 60
@@ -52,14 +55,14 @@ class WaitForPodsReady:
 
 
 class Deadline(NamedTuple):
-    """When time runs out, and for what."""
+    """A deadline. `cause`: why it exists."""
 
     at: int
     cause: str
 
 
 def pods_ready_deadline(workload: Workload, waiting: WaitForPodsReady) -> Deadline | None:
-    """When the pods of an admitted workload must be ready; None if nothing waits for them, as after its eviction."""
+    """When the pods of an admitted workload must be ready; None if there is no such deadline."""
     admitted, ready = workload.holding(ADMITTED), workload.conditions.get(PODS_READY)
     if workload.evicted or not workload.active:
         return None
@@ -73,7 +76,10 @@ def pods_ready_deadline(workload: Workload, waiting: WaitForPodsReady) -> Deadli
 
 
 def end_wait(workload: Workload, waiting: WaitForPodsReady, now: int) -> Workload:
-    """Evict a workload whose pods took too long, with a longer backoff each time; deactivate it at the limit."""
+    """Evict a workload whose pods were not ready in time.
+
+    Its backoff grows each time; at the limit it is deactivated.
+    """
     deadline = pods_ready_deadline(workload, waiting)
     if deadline is None or now < deadline.at:
         return workload
@@ -87,7 +93,7 @@ def end_wait(workload: Workload, waiting: WaitForPodsReady, now: int) -> Workloa
 
 
 def execution_deadline(workload: Workload) -> int | None:
-    """When an admitted workload reaches its maximum execution time, over all its admissions."""
+    """When an admitted workload reaches its maximum execution time, summed over all its admissions."""
     admitted = workload.holding(ADMITTED)
     if admitted is None or workload.maximum_seconds is None or workload.finished:
         return None
@@ -95,7 +101,7 @@ def execution_deadline(workload: Workload) -> int | None:
 
 
 def end_execution(workload: Workload, now: int) -> Workload:
-    """Target a workload for deactivation that ran too long. If it is activated again, its time starts at 0."""
+    """Target a workload for deactivation that ran too long. After a reactivation its time starts at 0."""
     deadline = execution_deadline(workload)
     if deadline is None or now < deadline or workload.holds(DEACTIVATION_TARGET) or not workload.active:
         return workload
@@ -104,9 +110,9 @@ def end_execution(workload: Workload, now: int) -> Workload:
 
 
 def act_on_checks(workload: Workload, now: int) -> Workload:
-    """Act on its checks: Rejected deactivates it, Retry evicts it until the time that the checks name.
+    """Act on the checks: Rejected deactivates the workload, Retry evicts it until the time that the checks name.
 
-    Without quota nothing happens: the workload stays in its queue, and its next attempt says that checks have failed.
+    A workload without quota is not changed. It stays in its queue, and its next attempt fails because of the checks.
     """
     if workload.evicted or workload.finished or not workload.active or not workload.reserved:
         return workload
@@ -121,9 +127,9 @@ def act_on_checks(workload: Workload, now: int) -> Workload:
 
 
 def deactivate(workload: Workload, now: int) -> Workload:
-    """Set it inactive and evict it, for the reason of its condition DeactivationTarget.
+    """Set the workload inactive and evict it, for the reason of its condition DeactivationTarget.
 
-    If it is evicted already, it stays so for the reason that it has.
+    If it is evicted already, it keeps that reason.
     """
     target = workload.holding(DEACTIVATION_TARGET)
     cause, due = (target.reason, f" due to {target.message}") if target is not None else ("", "")
@@ -135,7 +141,7 @@ def deactivate(workload: Workload, now: int) -> Workload:
 
 
 def reactivate(workload: Workload, now: int) -> Workload:
-    """Set it active and requeue it."""
+    """Set the workload active and requeue it."""
     active = replace(workload, active=True)
     return requeued(active, "Reactivated", "The workload was reactivated", now, status=True)
 
@@ -143,10 +149,10 @@ def reactivate(workload: Workload, now: int) -> Workload:
 def release(
     workload: Workload, now: int, observability: Observability = LEGACY, *, requeues_pods: bool = False
 ) -> Workload:
-    """Free its quota, since its job has stopped after the eviction; it is requeued, at once or after a backoff.
+    """Free the quota of an evicted workload after its job has stopped. It is requeued at once or after a backoff.
 
-    A workload that is not evicted, or holds no quota, stays as it is. `requeues_pods`: also that of a single Pod is
-    requeued at once (Kueue's gate SkipReassignmentForPodOwnedWorkloads is off).
+    A workload that is not evicted, or has no quota, is not changed. requeues_pods: the workload of a single Pod is
+    requeued at once, too (Kueue's gate SkipReassignmentForPodOwnedWorkloads is off).
     """
     evicted = workload.holding(EVICTED)
     if evicted is None or not workload.reserved:
@@ -158,9 +164,9 @@ def release(
 
 
 def pods_ready(workload: Workload, ready: bool, now: int) -> Workload:
-    """Enter what its job reports about its pods: all ready, not ready yet, or no longer ready.
+    """Set the condition PodsReady from the report of the job: all ready, not ready yet, or no longer ready.
 
-    Written where status or reason change. Without admission it waits for its start, whatever was before.
+    The condition changes only with its status or reason. Without admission the reason is WaitForStart in any case.
     """
     before = workload.conditions.get(PODS_READY)
     after = _pods_ready(workload, ready, now)

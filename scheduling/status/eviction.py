@@ -1,4 +1,4 @@
-"""Eviction: how to write it, and how to read it from a workload's conditions.
+"""Writes evictions into a workload's conditions, and reads them.
 
 Source: Kueue v0.19, pkg/workload/evict.
 """
@@ -24,9 +24,9 @@ from scheduling.status.conditions import with_condition
 
 
 def evict(workload: Workload, reason: str, message: str, now: int, *, cause: str = "") -> Workload:
-    """Evict the workload. It holds its quota until its job has stopped.
+    """Evict the workload. It keeps its quota until its job has stopped.
 
-    `cause` is why it was deactivated, if the reason is a deactivation.
+    cause: why it was deactivated, if the reason is a deactivation.
     """
     full_reason = f"{reason}DueTo{cause}" if reason == DEACTIVATED and cause else reason
     evicted = with_condition(workload, EVICTED, "True", full_reason, message, now)
@@ -41,18 +41,18 @@ def evict(workload: Workload, reason: str, message: str, now: int, *, cause: str
 
 
 def preempt(workload: Workload, reason: str, message: str, now: int) -> Workload:
-    """Evict it for another workload; `reason` is that of the condition Preempted, such as InClusterQueue."""
+    """Evict the workload for another one. `reason`: of the condition Preempted, such as InClusterQueue."""
     evicted = evict(workload, PREEMPTED, message, now)
     return with_condition(evicted, PREEMPTED, "True", reason, message, now)
 
 
 def target_for_deactivation(workload: Workload, reason: str, message: str, now: int) -> Workload:
-    """Ask for its deactivation, for this reason."""
+    """Set the condition DeactivationTarget, which requests a deactivation for this reason."""
     return with_condition(workload, DEACTIVATION_TARGET, "True", reason, message, now)
 
 
 class PendingAgain(NamedTuple):
-    """A workload that gave its quota back: where, why it was evicted, and how long it took in nanoseconds."""
+    """An evicted workload that released its quota. `latency`: from the eviction to the release, in nanoseconds."""
 
     cluster_queue: str
     reason: str
@@ -70,7 +70,7 @@ def pending_again(before: Workload, after: Workload, now: int) -> PendingAgain |
 
 
 def state(workload: Workload) -> str:
-    """finished, admitted, quotaReserved or pending."""
+    """The state of the workload: finished, admitted, quotaReserved or pending."""
     if workload.finished:
         return "finished"
     if workload.admitted:
@@ -79,7 +79,7 @@ def state(workload: Workload) -> str:
 
 
 def lost_quota(before: str, after: str) -> bool:
-    """Whether the state changed from one with quota back to pending."""
+    """Whether the state changed from one with quota to pending."""
     return before in ("quotaReserved", "admitted") and after == "pending"
 
 

@@ -1,6 +1,6 @@
-"""The next step in a Workload's life that needs no quota decision: by its spec, queue, checks and the time.
+"""The next step of a Workload that needs no quota decision: by its spec, queue, checks and the time.
 
-One step at a time, from the present state; the caller writes it and asks again.
+Each call returns one step from the current state. The caller writes it and calls again.
 Source: Kueue v0.19, pkg/controller/core/workload_controller.go.
 """
 
@@ -40,7 +40,7 @@ from scheduling.status.unadmitted import UnadmittedCause, unadmitted
 
 HOLD_AND_DRAIN = "HoldAndDrain"
 _STOPPED = {"ClusterQueueStopped": "ClusterQueueRestarted", "LocalQueueStopped": "LocalQueueRestarted"}
-"""The reason of an eviction by a stopped queue, and the reason when the queue resumes."""
+"""The reason when a stopped queue resumes, by the reason of the eviction when it stopped."""
 
 _GATED = "Admission is gated by: "
 GATE_CLEARED = "AdmissionGatedBy cleared, waiting for quota reservation"
@@ -48,14 +48,18 @@ GATE_CLEARED = "AdmissionGatedBy cleared, waiting for quota reservation"
 
 @dataclass(frozen=True, slots=True)
 class Lifecycle:
-    """What the next step of a workload depends on.
+    """The inputs of the next step of a workload.
 
-    `local`, `queue`: its LocalQueue and ClusterQueue, or None; for a workload with quota `queue` is that of its
-    admission. `blocked`: why it is in no queue. `waiting` None: no timeout for pods. `elsewhere`: the checks that
-    dispatch work to other clusters. `bypassed`: what an equivalent workload failed for; see `unadmitted`.
-    `mirrors_gates`: preemption gates count. `local_gone`, `queue_gone`: the queue is missing or on its way out.
-    `gated`: its annotation keeps it out of the queues. `successor`: the larger slice of its elastic job that has taken
-    over its quota, as the API server holds it.
+    local, queue: its LocalQueue and ClusterQueue; None if they do not exist. For a workload with quota, `queue` is the
+        ClusterQueue of its admission.
+    blocked: why it is in no queue.
+    waiting: waitForPodsReady; None for no timeout.
+    elsewhere: the checks that dispatch work to other clusters.
+    bypassed: why an equivalent workload failed; see `unadmitted`.
+    mirrors_gates: whether preemption gates count.
+    local_gone, queue_gone: whether the queue is missing or is being deleted.
+    gated: whether its annotation keeps it out of the queues.
+    successor: the larger slice of its elastic job that took over its quota, as stored in the API server.
     """
 
     now: int
@@ -94,14 +98,14 @@ class Lifecycle:
         return workload
 
     def _gates(self, workload: Workload) -> Workload:
-        """Every preemption gate of its spec has a position; a new one is closed."""
+        """Add a state for every preemption gate of the spec. A new gate is closed."""
         if not self.mirrors_gates or workload.gates == tuple(workload.gate_states):
             return workload
         states = {name: workload.gate_states.get(name, PreemptionGate(CLOSED, self.now)) for name in workload.gates}
         return replace(workload, gate_states=states)
 
     def _activity(self, workload: Workload) -> Workload:
-        """DeactivationTarget sets spec.active to false, which evicts it; setting it to true requeues it."""
+        """Act on spec.active, which DeactivationTarget sets to false: deactivate the workload, or requeue it."""
         if workload.active and workload.holds(DEACTIVATION_TARGET):
             return replace(workload, active=False)
         if not workload.active:
@@ -111,10 +115,10 @@ class Lifecycle:
         return reactivate(workload, self.now) if deactivated and not workload.reserved else workload
 
     def _checks(self, workload: Workload) -> Workload:
-        """Update its list of checks from the ClusterQueue, and act on their states.
+        """Update the list of checks from the ClusterQueue, and act on their states.
 
-        If the ClusterQueue is missing, the list is as it was. A workload whose checks are all Ready is then admitted.
-        One that is admitted stays so until an eviction, also if a check is new or Pending again.
+        If the ClusterQueue is missing, the list stays. A workload whose checks are all Ready is admitted. An admitted
+        workload stays admitted until an eviction, even if a check is new or Pending again.
         """
         listed = workload
         if self.queue is not None:
@@ -125,7 +129,7 @@ class Lifecycle:
         return sync_admitted(acted, self.now, self.observability)
 
     def _stop(self, workload: Workload) -> Workload:
-        """A queue that is stopped or gone takes back quota that is not admitted; with HoldAndDrain it evicts all."""
+        """Release reserved quota in a stopped or missing queue. With HoldAndDrain, evict admitted workloads, too."""
         if not workload.reserved:
             return workload
         admitting = workload.admission.cluster_queue if workload.admission is not None else ""
@@ -142,14 +146,14 @@ class Lifecycle:
         return workload
 
     def _time(self, workload: Workload) -> Workload:
-        """Maximum execution time, pods that are not ready, the end of a backoff."""
+        """Act on the time: maximum execution time, pods that are not ready, the end of a backoff."""
         ended = end_execution(workload, self.now)
         if ended == workload and self.waiting is not None:
             ended = end_wait(workload, self.waiting, self.now)
         return end_backoff(ended, self.now) if ended == workload and not _is_leaving(workload) else ended
 
     def _restart(self, workload: Workload) -> Workload:
-        """Requeue what a stopped queue evicted, once the queue resumes."""
+        """Requeue a workload that was evicted because of a stopped queue, after the queue resumes."""
         back = workload.conditions.get(REQUEUED)
         if back is None or back.status != "False" or workload.reserved or back.reason not in _STOPPED:
             return workload
@@ -163,7 +167,7 @@ class Lifecycle:
         )
 
     def _unadmitted(self, workload: Workload) -> Workload:
-        """Write why it waits, where that needs no attempt."""
+        """Write why the workload waits, if that is known without an attempt."""
         if workload.reserved:
             return workload
         if self.blocked is None and workload.active and (self.gated or waits_at_gate(workload)):
@@ -175,9 +179,9 @@ class Lifecycle:
         return unreserve(workload, *cause, self.now, self.observability)
 
     def _gate(self, workload: Workload) -> UnadmittedCause | None:
-        """The cause if gates keep it out of the queues, or no longer do.
+        """The cause if admission gates keep the workload out of the queues, or no longer do.
 
-        Granular reasons follow the remaining gates.
+        With granular reasons, the message names the remaining gates.
         """
         if not self.gated:
             return UnadmittedCause(self.observability.attempt(PENDING_EVALUATION), GATE_CLEARED)
@@ -190,7 +194,10 @@ class Lifecycle:
 
 
 def waits_at_gate(workload: Workload) -> bool:
-    """Whether its status says that an admission gate keeps it; gates of preemption have the same reason."""
+    """Whether its status names an admission gate.
+
+    The message is compared, since preemption gates have the same reason.
+    """
     found = workload.conditions.get(QUOTA_RESERVED)
     if found is None or found.status == "True":
         return False
@@ -198,7 +205,7 @@ def waits_at_gate(workload: Workload) -> bool:
 
 
 def next_moment(workload: Workload, waiting: WaitForPodsReady | None = None) -> int:
-    """The next time that is due for a step, with no other change; 0 if there is none."""
+    """The next time at which a step is due even if nothing else changes; 0 if there is none."""
     if _is_leaving(workload):
         return 0
     moments = [workload.requeue.at if workload.requeue else 0, execution_deadline(workload) or 0]
@@ -207,6 +214,5 @@ def next_moment(workload: Workload, waiting: WaitForPodsReady | None = None) -> 
 
 
 def _is_leaving(workload: Workload) -> bool:
-    """Whether its job must still stop after an eviction. A backoff ends only after that, if Requeued does not say that
-    it has begun."""
+    """Whether its job still has to stop after an eviction. Without the condition Requeued, a backoff ends only then."""
     return workload.evicted and workload.reserved and not in_backoff(workload)

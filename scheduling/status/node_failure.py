@@ -1,7 +1,7 @@
-"""What the state of a node means for the workloads with pods there: which lost it, which leave, which pods have to go.
+"""The effect of a failed node: which workloads lose it, which are evicted, and which pods have to fail.
 
-Source: Kueue v0.19, pkg/controller/tas, the node controller. Only pods of the same workload hold up a replacement. In
-0.19.2 any pod of its namespace does; 0.19.4 corrected that.
+Source: Kueue v0.19, pkg/controller/tas, the node controller. Only pods of the same workload delay a replacement. In
+0.19.2 any pod of its namespace does, which 0.19.4 corrected.
 """
 
 from __future__ import annotations
@@ -25,16 +25,19 @@ from scheduling.topology.pods import TopologyPod, carried_name
 NODE_FAILURES = "NodeFailures"
 """The reason of an eviction, as in Kueue."""
 _FIXED_TIME = 30 * times.SECOND
-"""How long a node may be not Ready where pods are not asked."""
+"""How long a node may be not Ready if the state of its pods does not count."""
 _MOST_UNHEALTHY = 8
-"""How many unhealthy nodes the status of a Workload has room for."""
+"""The most unhealthy nodes in the status of a Workload."""
 
 
 @dataclass(frozen=True, slots=True)
 class FailureGates:
-    """Kueue's gates TASReplaceNodeOnPodTermination, TASReplaceNodeDueToNotReadyOverFixedTime, -OnNodeTaints.
+    """Kueue's feature gates for failed nodes.
 
-    together: TASReplaceMultipleFailedNodes, a workload stays although it lost several nodes.
+    pod_termination: TASReplaceNodeOnPodTermination.
+    fixed_time: TASReplaceNodeDueToNotReadyOverFixedTime.
+    taints: TASReplaceNodeOnNodeTaints.
+    together: TASReplaceMultipleFailedNodes. A workload that lost several nodes is not evicted.
     """
 
     pod_termination: bool = True
@@ -48,11 +51,11 @@ DEFAULT_GATES = FailureGates()
 
 @dataclass(frozen=True, slots=True)
 class NodeFailure:
-    """What follows for one node.
+    """The effect of the state of a node.
 
-    changed: workloads with another status: with or without the node among their unhealthy ones, or evicted.
-    strays: Pods that can never run there and have to fail once the workloads are written, by `namespace/name`.
-    again: nanoseconds after which to look again; 0: not by itself.
+    changed: workloads with a new status: the node is added to or removed from the unhealthy ones, or they are evicted.
+    strays: Pods, as `namespace/name`, that can never run on the node and have to fail after the workloads are written.
+    again: after how many nanoseconds to check again; 0 if that is not needed.
     """
 
     changed: tuple[Workload, ...] = ()
@@ -67,6 +70,8 @@ class _Health(Enum):
 
 @dataclass(slots=True)
 class _Found:
+    """The changed workloads and the stray Pods that were found so far."""
+
     changed: list[Workload] = field(default_factory=list)
     strays: list[str] = field(default_factory=list)
 
@@ -80,10 +85,12 @@ def judge_node(
     now: int,
     gates: FailureGates = DEFAULT_GATES,
 ) -> NodeFailure:
-    """Judge one node by its host name; None if it does not exist.
+    """Judge a node.
 
-    workloads: all that might have pods there. pods: those that are bound to it or select it by its host name. flavors:
-    by name, for their tolerations.
+    name: its host name. node: None if it does not exist.
+    workloads: all that may have pods on it.
+    pods: those that are bound to it, or select it by its host name.
+    flavors: by name, for their tolerations.
     """
     alive = [each for each in workloads if not each.finished and not each.evicted]
     present = [each for each in alive if each.admitted and _pod_sets_on(each, name)]
@@ -120,7 +127,7 @@ def _judged(
     flavors: Mapping[str, Flavor],
     gates: FailureGates,
 ) -> tuple[_Health, bool]:
-    """Its health there, and whether its Pods that wait for the node have to fail."""
+    """The health of the workload on the node, and whether its Pods that wait for the node have to fail."""
     on_node = _pod_sets_on(workload, name)
     if not on_node:
         return _Health.HEALTHY, True
@@ -139,7 +146,7 @@ def _judged(
 
 
 def _mark(found: _Found, workloads: Iterable[Workload], name: str, now: int, gates: FailureGates) -> bool:
-    """Note the node as unhealthy. A workload that lost too many others already is evicted; False if one was."""
+    """Add the node to the unhealthy ones. A workload with too many of them is evicted. Returns False if one was."""
     stays, most = True, _MOST_UNHEALTHY if gates.together else 1
     for workload in workloads:
         before = workload.unhealthy_nodes
@@ -177,7 +184,7 @@ def _is_on(entry: PodSetAdmission, name: str) -> bool:
 
 
 def _tolerations(workload: Workload, entry: PodSetAdmission, flavors: Mapping[str, Flavor]) -> Iterator[Toleration]:
-    """All that its template, its flavors and its checks tolerate."""
+    """The tolerations of its template, its flavors and its checks."""
     pod_set = workload.pod_set(entry.name)
     written = listing(pod_set.template.spec.get("tolerations")) if pod_set is not None else []
     updates = (update for check in workload.checks for update in check.updates if update.get("name") == entry.name)

@@ -1,4 +1,4 @@
-"""Which reasons the conditions of a workload without quota show, and from when on.
+"""Which reasons the conditions of a workload without quota have, and when they are written first.
 
 Source: Kueue v0.19, gates UnadmittedWorkloadsObservability and UnadmittedWorkloadsExplicitStatus.
 """
@@ -19,22 +19,23 @@ from scheduling.objects.workload import ON_HOLD
 
 @dataclass(frozen=True, slots=True)
 class Observability:
-    """`granular`: a reason for each cause, and Admitted=False as soon as there is a condition QuotaReserved.
+    """Two of Kueue's feature gates.
 
-    `explicit`: both conditions from the first moment on. It counts with `granular` alone.
+    granular: each cause has its own reason, and Admitted=False exists once there is a condition QuotaReserved.
+    explicit: both conditions exist from the beginning. It only counts together with `granular`.
     """
 
     granular: bool = False
     explicit: bool = False
 
     def attempt(self, reason: str) -> str:
-        """The reason that is shown after the scheduler tried the workload, or its job gave the quota back."""
+        """The reason to write after the scheduler tried the workload, or its job released the quota."""
         if self.granular:
             return reason
         return WAITING if reason == WAITING_FOR_PODS_READY else PENDING
 
     def fault(self, reason: str) -> str:
-        """The reason that is shown of a workload that is in no queue."""
+        """The reason to write for a workload that is in no queue."""
         return reason if self.granular or reason in (ADMISSION_GATED, ON_HOLD) else INADMISSIBLE
 
 

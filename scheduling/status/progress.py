@@ -1,4 +1,4 @@
-"""What a job reports about its pods: some are done, or all.
+"""Writes into a workload that some pods of its job are done, or all.
 
 Source: Kueue v0.19, pkg/workload (reclaimable pods, resource requests, finish).
 """
@@ -14,12 +14,12 @@ from scheduling.status.conditions import with_condition
 
 
 def finish(workload: Workload, reason: str, message: str, now: int) -> Workload:
-    """Finish the workload; one that is finished already keeps its reason."""
+    """Finish the workload. If it is finished already, it keeps its reason."""
     return workload if workload.finished else with_condition(workload, FINISHED, "True", reason, message, now)
 
 
 def replaced(workload: Workload, successor: Workload, now: int) -> Workload:
-    """Finish a slice of an elastic job whose quota the next one holds; its pods run on."""
+    """Finish a slice of an elastic job after the next one took over its quota. Its pods keep running."""
     message = (
         f"Replaced to accommodate a workload (UID: {successor.uid}, JobUID: {successor.labels.get(JOB_UID, '')}) "
         "due to workload slice aggregation"
@@ -32,7 +32,10 @@ def with_reclaimable(workload: Workload, done: Mapping[str, int]) -> Workload:
 
 
 def limited_to_sizes(workload: Workload, done: Mapping[str, int]) -> dict[str, int]:
-    """Limit the pods that are done to the size of their set, for an elastic job that shrinks; unknown sets stay."""
+    """Limit the numbers of done pods to the sizes of their pod sets, since an elastic job may shrink.
+
+    Unknown sets stay.
+    """
     sizes = pod_set_counts(workload)
     return {name: min(count, sizes.get(name, count)) for name, count in done.items()}
 
@@ -42,7 +45,7 @@ def pod_set_counts(workload: Workload) -> dict[str, int]:
 
 
 def with_resource_requests(workload: Workload, requests: Iterable[PodSetRequests]) -> Workload:
-    """Set status.resourceRequests, which shows the requests of a workload without quota."""
+    """Set status.resourceRequests, the requests of a workload without quota."""
     found = {entry.name: dict(entry.requests) for entry in requests}
     same = list(found.items()) == [(name, dict(amounts)) for name, amounts in workload.resource_requests.items()]
     return workload if same else replace(workload, resource_requests=found)

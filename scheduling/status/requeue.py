@@ -14,18 +14,21 @@ from scheduling.status.conditions import with_condition
 
 @dataclass(frozen=True, slots=True)
 class RequeueBackoff:
-    """Waits `base` seconds, then twice that, four times that, and so on, up to `most`."""
+    """An exponential backoff: `base` seconds, then twice, four times and so on, up to `most` seconds."""
 
     base: int = 60
     most: int = 3600
 
     def wait(self, attempt: int) -> int:
-        """Nanoseconds to wait after `attempt` failures, 0 for none."""
+        """The nanoseconds to wait after `attempt` failures; 0 for no failure."""
         return min(self.most, self.base << min(attempt - 1, 62)) * SECOND if attempt > 0 else 0
 
 
 def requeue_at(workload: Workload, moment: int, *, counted: bool) -> Workload:
-    """Requeue it at `moment`, or at a later time that is set already. `counted`: increase its requeue count."""
+    """Requeue the workload at `moment`, or at a later time that is already set.
+
+    `counted`: increase its requeue count.
+    """
     before = workload.requeue or RequeueState()
     count = (before.count or 0) + 1 if counted else before.count
     after = RequeueState(count, max(before.at, moment))
@@ -33,13 +36,13 @@ def requeue_at(workload: Workload, moment: int, *, counted: bool) -> Workload:
 
 
 def back_off(workload: Workload, backoff: RequeueBackoff, now: int) -> Workload:
-    """Requeue it after a backoff that grows each time."""
+    """Requeue the workload after a backoff that grows each time."""
     attempt = ((workload.requeue.count if workload.requeue else None) or 0) + 1
     return requeue_at(workload, now + backoff.wait(attempt), counted=True)
 
 
 def backoff_over(workload: Workload, now: int) -> bool:
-    """Whether it may be in its queue: its requeue time has passed, and Requeued is not False."""
+    """Whether the workload may be in its queue: its requeue time has passed, and Requeued is not False."""
     requeued = workload.conditions.get(REQUEUED)
     if requeued is not None and requeued.status == "False":
         return False
@@ -47,15 +50,16 @@ def backoff_over(workload: Workload, now: int) -> bool:
 
 
 def in_backoff(workload: Workload) -> bool:
-    """Whether Requeued is False for a backoff."""
+    """Whether Requeued is False because of a backoff."""
     found = workload.conditions.get(REQUEUED)
     return found is not None and found.status == "False" and found.reason in (ADMISSION_CHECK, PODS_READY_TIMEOUT)
 
 
 def end_backoff(workload: Workload, now: int) -> Workload:
-    """Forget its requeue time once it has passed; in the next step set Requeued to True if it is False for a backoff.
+    """End a backoff that has passed: first remove the requeue time, then set Requeued to True.
 
-    A check in Retry may leave the time open. A workload that left a stopped queue, for example, waits for the queue.
+    Requeued is only changed if it is False because of a backoff. A workload that was evicted because of a stopped
+    queue, for example, waits for the queue. After a check in Retry there may be no requeue time.
     """
     state = workload.requeue
     if state is not None and state.at:

@@ -1,4 +1,4 @@
-"""Reserving quota, giving it back, and the condition Admitted that follows from it.
+"""Reserves quota, releases it, and sets the condition Admitted.
 
 Source: Kueue v0.19, pkg/workload (quota reservation, Admitted condition).
 """
@@ -23,9 +23,9 @@ _RESERVED_REASON = "QuotaReserved"
 
 
 def reserve(workload: Workload, admission: Admission, now: int) -> Workload:
-    """Reserve quota and end the conditions of an earlier eviction. `sync_admitted` decides if it is admitted.
+    """Reserve quota and end the conditions of an earlier eviction. `sync_admitted` decides whether it is admitted.
 
-    Its requests are in the admission from now on, and no longer in status.resourceRequests.
+    The requests are now in the admission, and are removed from status.resourceRequests.
     """
     message = f"Quota reserved in ClusterQueue {admission.cluster_queue}"
     held = with_condition(
@@ -44,7 +44,7 @@ def reserve(workload: Workload, admission: Admission, now: int) -> Workload:
 def unreserve(
     workload: Workload, reason: str, message: str, now: int, observability: Observability = LEGACY
 ) -> Workload:
-    """Give back its quota, if any, and set QuotaReserved to False; `reason` is written as it is."""
+    """Release the quota, if there is any, and set QuotaReserved to False with this reason."""
     free = with_condition(workload, QUOTA_RESERVED, "False", reason, message, now)
     if free.admission is not None:
         free = replace(free, admission=None)
@@ -54,8 +54,8 @@ def unreserve(
 def sync_admitted(workload: Workload, now: int, observability: Observability = LEGACY) -> Workload:
     """Set Admitted: True while quota is reserved, every listed check is Ready and no topology is pending.
 
-    When it ends, the whole seconds that it lasted are added to the past execution time. What was never admitted has the
-    condition with granular reasons alone, and there once it has QuotaReserved.
+    When it becomes False, its whole seconds are added to the past execution time. A workload that was never admitted
+    gets the condition only with granular reasons, once it has QuotaReserved.
     """
     if workload.finished:
         return workload
@@ -71,13 +71,13 @@ def sync_admitted(workload: Workload, now: int, observability: Observability = L
 
 
 def waits_for_topology(workload: Workload) -> bool:
-    """Whether a pod set has quota but its topology assignment is pending."""
+    """Whether a pod set with quota has a pending topology assignment."""
     assignments = workload.admission.assignments if workload.admission is not None else ()
     return any(entry.topology is None and entry.delayed == "Pending" for entry in assignments)
 
 
 def placed_elsewhere(workload: Workload) -> Workload:
-    """The workload once a worker cluster has assigned its places, which stay there."""
+    """The workload after a worker cluster has assigned its places. They are not copied."""
     admission = workload.admission
     if admission is None:
         return workload
@@ -88,7 +88,7 @@ def placed_elsewhere(workload: Workload) -> Workload:
 
 
 def _not_admitted_because(workload: Workload, observability: Observability) -> tuple[str, str]:
-    """Reason and message why it is not admitted; both empty if it should be."""
+    """The reason and message why the workload is not admitted; both empty if it is to be admitted."""
     if workload.reserved and workload.checks_ready and not waits_for_topology(workload):
         return "", ""
     if not workload.reserved and not workload.checks_ready and not observability.granular:

@@ -1,4 +1,4 @@
-"""Why a workload without quota waits, as far as no attempt is needed to know: the condition QuotaReserved.
+"""The condition QuotaReserved of a waiting workload, if the cause is known without an attempt.
 
 Source: Kueue v0.19, pkg/controller/core/workload_controller.go.
 """
@@ -32,11 +32,11 @@ _BY_ATTEMPT = (
     WAITING_FOR_PODS_READY,
     PENDING_EVALUATION,
 )
-"""What the scheduler wrote holds until it tries the workload again."""
+"""The reasons that the scheduler writes. They stay until it tries the workload again."""
 
 
 class UnadmittedCause(NamedTuple):
-    """A reason, granular, and a message."""
+    """A granular reason and a message."""
 
     reason: str
     message: str
@@ -45,9 +45,10 @@ class UnadmittedCause(NamedTuple):
 def unadmitted(
     workload: Workload, fault: UnadmittedCause | None, bypassed: UnadmittedCause | None, observability: Observability
 ) -> UnadmittedCause | None:
-    """Reason and message that the condition of a workload without quota is to have; None: as it is.
+    """The new reason and message of the condition; None if it stays as it is.
 
-    `fault`: why it is in no queue, or could never be admitted from it. `bypassed`: an equivalent workload failed.
+    fault: why the workload is in no queue, or can never be admitted from it.
+    bypassed: why an equivalent workload failed.
     """
     if observability.granular:
         return _granular(workload, fault, bypassed, observability)
@@ -59,7 +60,7 @@ def unadmitted(
 def _granular(
     workload: Workload, fault: UnadmittedCause | None, bypassed: UnadmittedCause | None, observability: Observability
 ) -> UnadmittedCause | None:
-    """The first that applies."""
+    """The first cause that applies, with a granular reason; None if none does."""
     before = workload.conditions.get(QUOTA_RESERVED)
     reason = before.reason if before is not None else ""
     if not workload.active:

@@ -1,4 +1,4 @@
-"""Write the status of a Workload as JSON. Like Kueue, it leaves out empty fields."""
+"""Writes the status of a Workload as JSON. As in Kueue, empty fields are left out."""
 
 from __future__ import annotations
 

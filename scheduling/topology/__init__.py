@@ -1,4 +1,4 @@
-"""Where the pods of a workload run: the domains of a topology, and the number of pods in each.
+"""Topology-aware scheduling: chooses the domains in which the pods of a workload run, and how many run in each.
 
-Values in, values out: no clock, no cluster. Source: Kueue v0.19, pkg/cache/scheduler and pkg/util/tas.
+Pure functions on values, without a clock or a cluster. Source: Kueue v0.19, pkg/cache/scheduler and pkg/util/tas.
 """

@@ -1,4 +1,4 @@
-"""A topology assignment: the domains that a pod set got, and how many of its pods each holds."""
+"""A topology assignment: the domains of a pod set, with the number of its pods in each."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ HOSTNAME = "kubernetes.io/hostname"
 """The level of a Topology at which a domain is one node."""
 
 DomainId: TypeAlias = tuple[str, ...]
-"""The values of a lowest domain, level by level; the host name alone where the lowest level is the host name."""
+"""The values of a lowest domain, level by level. If the lowest level is the host name, only the host name."""
 
 
 class AssignedDomain(NamedTuple):
-    """`values`: one for each level of the assignment. `pods`: how many run there."""
+    """A domain with pods. `values`: one for each level of the assignment. `pods`: how many run there."""
 
     values: DomainId
     pods: int
@@ -23,10 +23,12 @@ class AssignedDomain(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TopologyAssignment:
-    """`levels` are keys of node labels: all of the Topology, or the host name alone. `domains` are in path order.
+    """The assignment of a pod set.
 
-    nodes: the nodes below these domains that the pods were counted on. They are not stored, so only other pods of the
-    same workload are kept from them.
+    levels: keys of node labels, either all levels of the Topology or only the host name.
+    domains: in path order.
+    nodes: the nodes below these domains on which the pods were counted. They are not stored in the Workload, so only
+        other pods of the same workload take them into account.
     """
 
     levels: tuple[str, ...]
@@ -40,11 +42,11 @@ class TopologyAssignment:
 
     @property
     def pods(self) -> int:
-        """How many pods have a place."""
+        """The number of pods with a place."""
         return sum(domain.pods for domain in self.domains)
 
     def counts(self) -> dict[DomainId, int]:
-        """The pods of each domain. In a topology of hosts the host name alone is the domain."""
+        """The number of pods by domain. In a topology of hosts, the key of a domain is only the host name."""
         found: dict[DomainId, int] = {}
         for values, count in self.domains:
             key = values[-1:] if self.by_host else values
@@ -52,7 +54,7 @@ class TopologyAssignment:
         return found
 
     def first(self, pods: int) -> TopologyAssignment:
-        """The assignment of the first so many pods, by the order of its domains."""
+        """The assignment of the first `pods` pods, in the order of its domains."""
         domains, left = [], pods
         for values, count in self.domains:
             if left > 0:
@@ -68,9 +70,9 @@ class TopologyAssignment:
 def merged(
     one: TopologyAssignment, other: TopologyAssignment, paths: Mapping[DomainId, tuple[str, ...]] | None = None
 ) -> TopologyAssignment:
-    """Both together. Domains are in the order of their paths as one string, as in Kueue.
+    """Both assignments together. Domains are sorted by their paths as one string, as in Kueue.
 
-    paths: the values of all levels of a domain, where the assignment has its host name alone.
+    paths: the values of all levels of a domain, if the assignment only has its host name.
     """
     known = paths or {}
     counts: dict[DomainId, int] = {}
@@ -81,12 +83,12 @@ def merged(
 
 
 def used_hosts(assignments: Iterable[TopologyAssignment]) -> set[str]:
-    """The hosts with pods of these assignments; none where the lowest level is not the host name."""
+    """The hosts with pods of these assignments; empty if the lowest level is not the host name."""
     return {domain.values[-1] for assignment in assignments if assignment.by_host for domain in assignment.domains}
 
 
 def net_counts(new: TopologyAssignment, before: TopologyAssignment | None) -> Mapping[DomainId, int]:
-    """The pods that come on top of those that the present assignment has in the same domain."""
+    """The number of pods by domain that `new` has beyond the assignment `before`."""
     held = before.counts() if before else {}
     grown = {domain: count - held.get(domain, 0) for domain, count in new.counts().items()}
     return {domain: count for domain, count in grown.items() if count > 0}

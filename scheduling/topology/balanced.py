@@ -1,6 +1,6 @@
-"""Balanced placement: the domain that gets fewest slices gets as many as possible. Kueue's gate TASBalancedPlacement.
+"""Balanced placement: maximizes the smallest number of slices in a domain. Kueue's gate TASBalancedPlacement.
 
-It is tried for preferred levels only. Where it finds nothing, the ordinary search follows.
+It is tried only for preferred levels. If it finds nothing, the ordinary search follows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,12 @@ from scheduling.topology.domains import Domain
 
 
 class _Greedy(NamedTuple):
-    """How many domains hold all if the largest are taken first, and the last of them with and without the leader."""
+    """The result of taking the largest domains first.
+
+    used: how many domains hold all pods.
+    with_leader: the domain that gets the leader; None without a leader.
+    alone: the last domain taken without a leader; None if there is none.
+    """
 
     used: int
     with_leader: Domain | None
@@ -24,7 +29,12 @@ class _Greedy(NamedTuple):
 
 
 class _Candidates(NamedTuple):
-    """Domains of the requested level, with counts in which those below the threshold have no room."""
+    """Domains of the requested level that may be balanced.
+
+    threshold: the slices that each domain gets at least.
+    used: how many of the domains are needed.
+    search: the search with counts in which domains that hold less than the threshold have no room.
+    """
 
     threshold: int
     used: int
@@ -33,7 +43,7 @@ class _Candidates(NamedTuple):
 
 
 def balanced(search: DomainSearch, size: int) -> list[Share] | None:
-    """The pods of each of the lowest domains, for slices of `size` pods; None if none is balanced."""
+    """The balanced placement in the lowest domains, for slices of `size` pods; None if there is none."""
     if search.slices == 0:
         return None
     best = _best_candidates(search)
@@ -49,7 +59,7 @@ def balanced(search: DomainSearch, size: int) -> list[Share] | None:
 
 
 def _above_slices(search: DomainSearch) -> bool:
-    """Whether the requested level is above that of the slices: then the domains below it are balanced."""
+    """Whether the requested level is above the level of slices. Then the children of its domains are balanced."""
     return search.level < search.counts.kind.slice_level
 
 
@@ -68,7 +78,7 @@ def _best_candidates(search: DomainSearch) -> _Candidates | None:
 
 
 def _candidates(search: DomainSearch, domains: list[Domain], least: int) -> _Candidates | None:
-    """The domains with their threshold, if that is at least `least` and more than 0."""
+    """The domains with their threshold; None if it is less than `least` or 0."""
     low = [child for each in domains for child in each.children] if _above_slices(search) else domains
     greedy = _greedy(search, low)
     if greedy is None:
@@ -90,7 +100,7 @@ def _candidates(search: DomainSearch, domains: list[Domain], least: int) -> _Can
 
 
 def _greedy(search: DomainSearch, domains: Sequence[Domain]) -> _Greedy | None:
-    """Take whole domains, the largest first; None if all together do not hold the slices and the leader."""
+    """Take whole domains, the largest first. None if all together do not hold the slices and the leader."""
     counts, rest, used = search.counts, search.slices, 0
     with_leader = alone = None
     waiting = list(domains)
@@ -110,10 +120,10 @@ def _greedy(search: DomainSearch, domains: Sequence[Domain]) -> _Greedy | None:
 
 
 def _pruned(search: DomainSearch, domains: Sequence[Domain], threshold: int) -> DomainCounts:
-    """The counts without the room of domains that hold fewer slices than the threshold.
+    """The counts, with no room in domains that hold fewer slices than the threshold.
 
-    Below the level of slices no domain holds any, so a level of slices above the lowest is not balanced.
-    Kueue ignores the layers of slices here.
+    Domains below the level of slices count 0 slices, so nothing is balanced if slices are above the lowest level. Kueue
+    ignores the layers of slices here.
     """
     counts = search.counts.copy()
     for domain in domains:
@@ -140,9 +150,9 @@ def _prune(counts: DomainCounts, domain: Domain, threshold: int) -> None:
 
 
 def optimal_subset(search: DomainSearch, domains: Sequence[Domain], size: int) -> list[Domain]:
-    """Find the fewest domains that hold all, with the least room to spare; empty if all together do not hold it.
+    """The smallest set of domains that holds all pods, with the least spare room; empty if all domains are too small.
 
-    Of two subsets with the same room the one that is found first in the order of the domains wins.
+    Of two sets with equal room, the first one in the order of the domains is chosen.
     """
     greedy = _greedy(search, domains)
     if greedy is None:
@@ -165,7 +175,7 @@ def optimal_subset(search: DomainSearch, domains: Sequence[Domain], size: int) -
 
 
 def by_entropy(counts: DomainCounts, domain: Domain) -> tuple[int, int, float, tuple[str, ...]]:
-    """Domains whose pods are spread most evenly over those below come first among equal ones."""
+    """The sort key of domains: by room with the leader, then those whose room is spread most evenly over children."""
     pods = [counts.pods[child] for child in domain.children if counts.pods[child] > 0]
     total = sum(pods)
     entropy = -sum(each / total * log2(each / total) for each in pods)
@@ -173,7 +183,7 @@ def by_entropy(counts: DomainCounts, domain: Domain) -> tuple[int, int, float, t
 
 
 def distribution(search: DomainSearch, domains: Sequence[Domain], threshold: int, size: int) -> list[Share]:
-    """Give each domain of the optimal subset the threshold, and the first ones what is left; empty if it fails."""
+    """Give the threshold to each domain of the optimal subset, and the rest to the first ones. Empty if that fails."""
     chosen = search.sorted_with_leader(optimal_subset(search, domains, size))
     extra = search.slices - threshold * len(chosen)
     if not chosen or extra < 0:
@@ -188,7 +198,7 @@ def distribution(search: DomainSearch, domains: Sequence[Domain], threshold: int
 
 
 def _spread(search: DomainSearch, shares: list[Share], size: int) -> list[Share]:
-    """Down to the lowest domains; each domain's pods stay inside it."""
+    """Distribute the share of each domain among its descendants, down to the lowest domains."""
     counts = search.counts
     while shares[0].domain.level < counts.kind.slice_level:
         below: list[Share] = []

@@ -1,7 +1,7 @@
-"""Which domains take the pods: the search for domains with room, and the way down from them to the lowest.
+"""Chooses the domains for pods: finds domains with room, then distributes the pods down to the lowest level.
 
-Orders and ties are Kueue's. Every list that is sorted here is in path order first, and sorts are stable, so equal
-domains stay in path order.
+The orders are Kueue's. Lists are in path order before they are sorted, and sorts are stable, so equal domains stay in
+path order.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from scheduling.topology.domains import Domain, TopologyTree
 
 
 class Share(NamedTuple):
-    """The pods that a domain takes; `lead` is 1 if the leader is among them, beyond `pods`."""
+    """The pods that a domain takes. `lead`: 1 if it takes the leader as well, which `pods` does not count."""
 
     domain: Domain
     pods: int
@@ -23,7 +23,11 @@ class Share(NamedTuple):
 
 
 class DomainShortage(NamedTuple):
-    """No domains were found: room for `fitting` of the slices. `level`: where the search ended; None: no domains."""
+    """The domains do not suffice.
+
+    fitting: how many of the slices fit.
+    level: the level at which the search ended; None if there are no domains.
+    """
 
     fitting: int
     level: int | None
@@ -31,7 +35,13 @@ class DomainShortage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rooms:
-    """Room in one unit, slices or pods, by domain. `led` is beside the leader, `short` beside the short slice."""
+    """The room of domains, in slices or in pods.
+
+    alone: the room without a leader.
+    led: the room beside the leader.
+    lead: 1 if the domain has room for the leader.
+    short, led_short: the room beside the short slice, without and with the leader.
+    """
 
     alone: Mapping[Domain, int]
     led: Mapping[Domain, int]
@@ -52,11 +62,15 @@ class Rooms:
 
 @dataclass(frozen=True, slots=True)
 class DomainSearch:
-    """How the pods of one pod set, or of a group, are to be placed.
+    """The search for domains for a pod set, or for a group of a leader and its workers.
 
-    slices: how many whole slices there are. leaders: 1 for a group, else 0. level: the requested level.
-    least_free: the smallest domains are filled first. Otherwise the largest, and the last one as tightly as possible.
-    required: one domain of the level has to hold all. climbing: if none does, one of a higher level may.
+    slices: the number of whole slices.
+    leaders: 1 for a group, else 0.
+    level: the requested level.
+    least_free: the smallest domains are filled first. Otherwise the largest come first, but the last domain is the
+        smallest one that suffices.
+    required: one domain of the level has to hold all pods.
+    climbing: if no domain of the level holds all, one of a higher level may.
     """
 
     tree: TopologyTree
@@ -89,9 +103,10 @@ class DomainSearch:
     def best_fit(
         self, domains: Sequence[Domain], rooms: Rooms, need: int, leaders: int, *, short: bool = False
     ) -> Domain:
-        """The first of the smallest domains that hold all; of preferred nodes only those of the first one's weight.
+        """The smallest domain that holds `need` and the leaders; the first domain if none does.
 
-        short: the short slice as well. If no domain holds all, it is the first of them.
+        Only domains with the same weight of preferred nodes as the first one are considered. short: whether it also
+        has to hold the short slice.
         """
         score, room = self.counts.score, rooms.with_leader(leaders)
         beside = rooms.with_short(leaders) if short else room
@@ -114,11 +129,11 @@ class DomainSearch:
 
     @property
     def short(self) -> int:
-        """Pods in the short slice, which comes on top of the whole ones; 0 if there is none."""
+        """The number of pods in the short slice, beside the whole slices; 0 if there is none."""
         return self.counts.kind.short
 
     def select(self) -> list[Domain] | DomainShortage:
-        """The domains, all of one level, that together hold all slices and the leader."""
+        """Choose domains of one level that together hold all slices and the leader."""
         for level in range(self.level, -1, -1):
             domains = self.tree.at_level(level)
             if not domains:
@@ -127,7 +142,7 @@ class DomainSearch:
             single = self._single(ordered)
             if single is not None:
                 return [single]
-            if self.required and self.least_free:  # a Workload that also asks for any domain; Kueue counts pods
+            if self.required and self.least_free:  # the request is unconstrained, too; Kueue then counts pods
                 return DomainShortage(self.counts.pods[ordered[-1]], level)
             if self.required:
                 return self._other_score(ordered) or DomainShortage(self.counts.slices[ordered[0]], level)
@@ -136,10 +151,10 @@ class DomainSearch:
         raise AssertionError("a search ends at the highest level")
 
     def _single(self, ordered: list[Domain]) -> Domain | None:
-        """The one domain that holds all, if there is one that Kueue's order finds."""
+        """A single domain that holds all; None if Kueue's order finds none."""
         if self.least_free:
             return next(self._holding_all(ordered), None)
-        if self.short:  # domains are not in the order of their room beside the short slice, so the first may not do
+        if self.short:  # the largest domain may not be the one with most room beside the short slice
             return next(self._holding_all([self._best_for_all(ordered)]), None)
         return self._best_for_all(ordered) if next(self._holding_all(ordered[:1]), None) else None
 
@@ -153,7 +168,7 @@ class DomainSearch:
         return (domain for domain in holding if counts.lead[domain]) if self.leaders else holding
 
     def _other_score(self, ordered: list[Domain]) -> list[Domain]:
-        """A required domain among those with less preferred nodes, if the most preferred do not hold all."""
+        """A single domain among those with less preferred nodes, if the most preferred ones do not hold all."""
         first = next(self._holding_all(ordered), None) if self.counts.score else None
         if first is None:
             return []
@@ -187,14 +202,14 @@ class DomainSearch:
             return [*domains, extra] if extra else DomainShortage(self.slices, level)
         return domains
 
-    # -- the way down --------------------------------------------------------------------------------------------------
+    # -- distribution --------------------------------------------------------------------------------------------------
 
     def minimise(
         self, domains: Sequence[Domain], rooms: Rooms, need: int, leaders: int, unit: int = 1, short: int = 0
     ) -> list[Share]:
-        """Give `need` units, of `unit` pods each, and the leader to the first domains that hold them.
+        """Give `need` units of `unit` pods each, and the leaders, to the first domains that hold them.
 
-        short: pods of the short slice. It goes into a domain that gets other slices, if one of them has the room.
+        short: the number of pods in the short slice. It goes into a domain that gets other slices, if one has room.
         """
         found: list[Share] = []
         waiting = leader_first(domains, rooms, need, leaders, short=bool(short))
@@ -217,7 +232,7 @@ class DomainSearch:
         return _with_short(found, waiting, rooms, unit, short) if short else found
 
     def _last_with_short(self, waiting: Sequence[Domain], rooms: Rooms, need: int, leaders: int) -> Domain | None:
-        """The domain that takes all the rest and the short slice, if none of its size would take the rest alone."""
+        """The domain that takes the rest and the short slice; None if a smaller domain holds the rest without it."""
         first, room, beside = waiting[0], rooms.with_leader(leaders), rooms.with_short(leaders)
         if room[first] < need or rooms.hosts(first) < leaders:
             return None
@@ -229,10 +244,10 @@ class DomainSearch:
         return best if fits and room[best] <= room[whole] else None
 
     def spread(self, chosen: Sequence[Domain], size: int) -> list[Share]:
-        """From the chosen domains down to the lowest: the pods of each.
+        """Distribute the pods from the chosen domains down to the lowest.
 
-        Down to the level of slices the domains below all chosen ones are one pool: a domain may get more or less than
-        it was chosen for. From there on each keeps its share.
+        Down to the level of slices, the children of all chosen domains are one pool, so a domain may get more or fewer
+        pods than it was chosen for. Below that level, the share of each domain stays in its descendants.
         """
         rooms, short = self.slice_rooms, self.short
         shares = self.minimise(chosen, rooms, self.slices, self.leaders, size, short)
@@ -243,7 +258,10 @@ class DomainSearch:
         return self.spread_within(shares)
 
     def spread_within(self, shares: Sequence[Share]) -> list[Share]:
-        """From domains of the level of slices, or below, down to the lowest; each domain's pods stay inside it."""
+        """Distribute the share of each domain among its descendants, down to the lowest.
+
+        The domains are at the level of slices or below it.
+        """
         counts = self.counts
         while shares and shares[0].domain.children:
             below: list[Share] = []
@@ -259,9 +277,9 @@ class DomainSearch:
 def leader_first(
     domains: Sequence[Domain], rooms: Rooms, need: int, leaders: int, *, short: bool = False
 ) -> list[Domain]:
-    """Move the first domain to the front in which the leader takes so little that the rest still holds all.
+    """Move a domain for the leader to the front: the first one with which all domains together still hold `need`.
 
-    short: with the short slice, in the same domain or in another one.
+    short: whether they also have to hold the short slice, in the same domain or in another one.
     """
     found = list(domains)
     if not leaders or len(found) < 2:
@@ -284,7 +302,7 @@ def leader_first(
 
 
 def _with_short(shares: Sequence[Share], domains: Iterable[Domain], rooms: Rooms, unit: int, short: int) -> list[Share]:
-    """The shares with the short slice of so many pods: in the first with room for it, else in another domain."""
+    """Add the short slice of `short` pods to the first share with room for it, else to another domain."""
     found = list(shares)
     for at, (domain, pods, lead) in enumerate(found):
         if rooms.with_short(lead)[domain] >= pods // unit:

@@ -1,7 +1,7 @@
-"""How many pods, and how many slices of them, each domain has room for.
+"""Counts how many pods and slices each domain has room for.
 
-The counts of one kind of pods are kept between placements: only the domains whose room changed, and those above them,
-are counted again.
+The counts of a kind of pods are kept between placements. Only domains whose room changed, and their ancestors, are
+counted again.
 """
 
 from __future__ import annotations
@@ -20,39 +20,39 @@ from scheduling.topology.node_filter import NodeFilter
 
 PODS = "pods"
 UNBOUNDED = 2**31 - 1
-"""What a domain holds of pods that request nothing."""
+"""The count for pods that request nothing."""
 
 NO_ROOM = -1
-"""Instead of a number of slices: not even the short one fits."""
+"""In place of a number of slices: not even the short slice fits."""
 
 _KEPT = 16
-"""Kinds of pods whose counts are kept for one flavor. With 5 000 nodes each takes about a megabyte."""
+"""The number of kinds whose counts are kept for a flavor. With 5 000 nodes, each takes about a megabyte."""
 
 PodRequest: TypeAlias = tuple[tuple[str, int], ...]
-"""What one pod requests, by resource in the order of their names, one of `pods` included."""
+"""The requests of one pod, sorted by resource, with 1 of `pods`."""
 Counts: TypeAlias = dict[Domain, int]
 Assumed: TypeAlias = Mapping[DomainId, Mapping[str, int]]
-"""The usage that is not in the tree yet, by domain and resource."""
+"""Usage that the tree does not count yet, by domain and resource."""
 
 
 def pod_request(requests: Mapping[str, int]) -> PodRequest:
-    """The requests of one pod, which itself takes one of `pods`."""
+    """The requests of one pod, with 1 of `pods` for the pod itself."""
     return tuple(sorted({**requests, PODS: requests.get(PODS, 0) + 1}.items()))
 
 
 @dataclass(frozen=True, slots=True)
 class PodKind:
-    """All that the counts depend on, except the state of the cluster.
+    """The inputs of the counts, apart from the state of the cluster. Pods of equal kinds share their counts.
 
-    worker: one pod.
-    leader: the one pod of the smaller set of a group; None if there is none.
-    filter: which nodes may be used; None: all.
-    slice_level: the level at which a slice is whole.
-    slice_size: pods in a slice.
-    sizes: for each level, of what the pods of its domains have to be a multiple; 1: of nothing.
-    empty: as if no workload held anything in topologies.
-    short: pods in the last slice if it is smaller than the others; 0 if all are whole.
-    leader_filter: which nodes the leader may use. None: those of the workers, whatever its own template says.
+    worker: the requests of one pod.
+    leader: the requests of the single pod in the smaller set of a group; None if there is none.
+    filter: the nodes that may be used; None means all.
+    slice_level: the level at which a slice has to stay in one domain.
+    slice_size: the number of pods in a slice.
+    sizes: for each level, the number of which the pods of a domain have to be a multiple; 1 for no restriction.
+    empty: count as if no workload had places.
+    short: the number of pods in the short slice; 0 if all slices are whole.
+    leader_filter: the nodes that the leader may use. None: those of the workers, whatever its own template says.
     """
 
     worker: PodRequest
@@ -66,14 +66,16 @@ class PodKind:
     leader_filter: NodeFilter | None = None
 
     def beside_short(self, pods: int) -> int:
-        """How many whole slices are left of this room once it holds the short one; NO_ROOM if it cannot."""
+        """How many whole slices fit beside the short one in this room; NO_ROOM if the short one does not fit."""
         return (pods - self.short) // self.slice_size if pods >= self.short else NO_ROOM
 
 
 class RoomLimit(NamedTuple):
-    """The room of a domain by its own sum: the nodes below it do not know what workloads hold in it.
+    """The room of a domain by its own total. Its nodes have no counts of what workloads use in the domain.
 
-    pods: without the leader. lead: 1 if it holds the leader. led_pods: beside the leader, if it holds that.
+    pods: the room without the leader.
+    lead: 1 if the leader fits.
+    led_pods: the room beside the leader, if the leader fits.
     """
 
     pods: int
@@ -85,13 +87,13 @@ class RoomLimit(NamedTuple):
 class DomainCounts:
     """The room of each domain.
 
-    pods, slices: without the leader. Below the level of slices `slices` is 0.
-    led_pods, led_slices: beside the leader, if the domain also has to hold it. Without a leader they are the others.
-    lead: 1 where the leader has room; empty without a leader.
-    short, led_short: whole slices beside the short one, which goes where it takes least; NO_ROOM where it has no room.
-    Empty if there is none, and below the level of slices.
-    score: the weight of preferred terms; empty if they do not count.
-    limits: of the domains with nodes below them that assignments do not name.
+    pods, slices: the room without the leader. `slices` is 0 below the level of slices.
+    led_pods, led_slices: the room beside the leader. Without a leader in the group they equal the two above.
+    lead: 1 if the leader fits; empty without a leader in the group.
+    short, led_short: the whole slices that fit beside the short one, without and with the leader; NO_ROOM if the short
+        slice does not fit. Empty if there is no short slice, and below the level of slices.
+    score: the weight of matching preferred terms; empty if they do not count.
+    limits: the limits of domains whose nodes are domains that assignments do not name.
     """
 
     kind: PodKind
@@ -132,12 +134,13 @@ class DomainCounts:
         assumed: Assumed,
         within: Domain | None = None,
     ) -> None:
-        """Count domains that have no others below them, less what is `assumed` to be used there.
+        """Count the lowest domains.
 
-        `within`: those outside it have no room.
+        assumed: further usage, which is subtracted.
+        within: domains outside of this one count as full.
         """
         kind = self.kind
-        usable, excluded = _parted(domains, kind, within)
+        usable, excluded = _split(domains, kind, within)
         free = _Columns(_rooms(usable, kind, assumed))
         pods = free.fitting(kind.worker)
         self.pods.update(dict.fromkeys(excluded, 0))
@@ -173,7 +176,7 @@ class DomainCounts:
         self.led_pods.update(zip(usable, (led if host else alone for host, led, alone in both), strict=True))
 
     def _count_leader_alone(self, excluded: list[LowestDomain], assumed: Assumed) -> None:
-        """The leader may have a node that the workers may not use."""
+        """Count the leader on nodes that the workers may not use."""
         asked = self.kind.leader_filter
         if asked is None:
             return
@@ -181,10 +184,10 @@ class DomainCounts:
         rooms = _Columns(_rooms(usable, self.kind, assumed)).fitting(self.kind.leader or ())
         self.lead.update(zip(usable, (1 if room else 0 for room in rooms), strict=True))
 
-    # -- domains above others ------------------------------------------------------------------------------------------
+    # -- domains with children -----------------------------------------------------------------------------------------
 
     def count_above(self, domain: Domain, *, rounded: bool = True) -> None:
-        """Count a domain from those directly below it. rounded: by the sizes of layers."""
+        """Count a domain from its children. rounded: whether their pods are rounded down to the sizes of layers."""
         kind, below = self.kind, domain.children
         size = kind.sizes[domain.level + 1] if rounded else 1
         pods = _rounded(self.pods, below, size)
@@ -211,7 +214,7 @@ class DomainCounts:
             self.led_pods[domain] = min(max(0, self.led_pods[domain]), limit.led_pods)
 
     def _count_limits(self, domains: Iterable[Domain], assumed: Assumed) -> None:
-        """Note what these domains hold by themselves, those that have room of their own."""
+        """Store the limits of those of these domains that have room of their own."""
         named = [domain for domain in domains if isinstance(domain, RoomDomain)]
         free = _Columns(_rooms(named, self.kind, assumed))
         pods = free.fitting(self.kind.worker)
@@ -222,7 +225,7 @@ class DomainCounts:
             self.limits[domain] = RoomLimit(alone, hosts, led if hosts else alone)
 
     def _count_led(self, domain: Domain, pods: list[int], led: list[int], total: int, slices: int) -> None:
-        """Room beside the leader, which goes where it takes least."""
+        """Count the room beside the leader, which goes into the child that loses least."""
         hosts = [at for at, child in enumerate(domain.children) if self.lead[child]]
         self.lead[domain] = 1 if hosts else 0
         if not hosts:
@@ -234,15 +237,15 @@ class DomainCounts:
         self.led_slices[domain] = slices - min(lost)
 
     def _count_short_within(self, domain: Domain) -> None:
-        """A domain of the level of slices holds the short one whole."""
+        """Count the room beside the short slice at the level of slices, where the slice stays in this domain."""
         self.short[domain] = self.kind.beside_short(self.pods[domain])
         if self.kind.leader is not None:
             self.led_short[domain] = self.kind.beside_short(self.led_pods[domain])
 
     def _count_short_below(self, domain: Domain) -> None:
-        """Room beside the short slice, which goes into the domain below that loses least by it.
+        """Count the room beside the short slice, which goes into the child that loses least.
 
-        With a leader both go into one of these domains, or into two.
+        The leader goes into the same child or into another one, whichever costs less.
         """
         slices, total = self.slices, self.slices[domain]
         lost = [(slices[child] - self.short[child], child) for child in domain.children if self.short[child] >= 0]
@@ -273,7 +276,7 @@ class DomainCounts:
         changed: Iterable[RoomDomain],
         assumed: Assumed,
     ) -> None:
-        """Count these domains and those above them; forget what is not in the tree any more."""
+        """Count these domains and their ancestors. Forget those that are no longer in the tree."""
         present = []
         above: list[set[Domain]] = [set() for _ in range(tree.lowest_level)]
         for domain in changed:
@@ -304,18 +307,19 @@ class DomainCounts:
 
 
 class KeptCounts:
-    """The counts of the kinds of pods that were placed last, kept up to date with the tree."""
+    """The counts of the most recently used kinds of pods, updated with the tree."""
 
     def __init__(self, tree: TopologyTree) -> None:
         self._tree = tree
-        self._counts: OrderedDict[PodKind, DomainCounts] = OrderedDict()
-        self._changed: dict[PodKind, set[RoomDomain]] = {}
+        self._counts: OrderedDict[PodKind, DomainCounts] = OrderedDict()  # counts by kind, the most recently used last
+        self._changed: dict[PodKind, set[RoomDomain]] = {}  # by kind: domains to count again
         tree.listeners.append(self._note)
 
     def of(self, kind: PodKind, assumed: Assumed, within: Domain | None = None) -> DomainCounts:
-        """The counts of this kind. `assumed`: what is used on top, by domain. Do not change them.
+        """The counts of this kind. The caller must not change them.
 
-        `within`: only domains in this one have room; such counts are not kept.
+        assumed: further usage, by domain.
+        within: domains outside of this one count as full. Such counts are not kept.
         """
         if within is not None:
             counts = DomainCounts(kind)
@@ -356,16 +360,16 @@ def cheapest(costs: Iterable[tuple[int, Domain]]) -> list[tuple[int, Domain]]:
 
 
 def apart(one: Iterable[tuple[int, Domain]], other: Iterable[tuple[int, Domain]]) -> list[int]:
-    """What two things cost together in two different domains, the least first; empty if there is no such pair.
+    """The total costs of placing two items in two different domains, lowest first; empty if there is no such pair.
 
-    Each is given as its costs by domain. Of each the two cheapest domains are enough.
+    one, other: the costs of each item by domain. The two cheapest domains of each are enough.
     """
     theirs = cheapest(other)
     return sorted(cost + more for cost, domain in cheapest(one) for more, another in theirs if domain is not another)
 
 
 def exclusions(tree: TopologyTree, kind: PodKind, assumed: Assumed, within: Domain | None) -> Counter[str]:
-    """How many of the lowest domains have no room, by the reason in Kueue's words."""
+    """The number of lowest domains without room, by the reason in Kueue's words."""
     found: Counter[str] = Counter()
     for domain in tree.lowest():
         found[_exclusion(domain, kind, assumed, within)] += 1
@@ -384,12 +388,12 @@ def _exclusion(domain: LowestDomain, kind: PodKind, assumed: Assumed, within: Do
 
 
 def shortest(rest: Mapping[str, int], request: PodRequest) -> str:
-    """The first resource by name that does not suffice for one pod; empty if all suffice."""
+    """The first resource by name that is short for one pod; empty if none is."""
     return next((resource for resource, amount in request if amount > max(0, rest.get(resource, 0))), "")
 
 
 def room(domain: RoomDomain, kind: PodKind, assumed: Assumed) -> Mapping[str, int]:
-    """What pods of this kind find free in the domain."""
+    """The free amounts of the domain for pods of this kind."""
     rest = domain.free if kind.empty else domain.remain
     if domain.id in assumed:
         rest = dict(rest)
@@ -397,10 +401,10 @@ def room(domain: RoomDomain, kind: PodKind, assumed: Assumed) -> Mapping[str, in
     return rest
 
 
-def _parted(
+def _split(
     domains: Iterable[LowestDomain], kind: PodKind, within: Domain | None
 ) -> tuple[list[LowestDomain], list[LowestDomain]]:
-    """The domains that pods of this kind may use, and the others. Most pods may use all, so that is quick to see."""
+    """The domains that pods of this kind may use, and the others. Most pods may use all, so that case is fast."""
     usable: list[LowestDomain] = []
     excluded: list[LowestDomain] = []
     asked = kind.filter
@@ -420,19 +424,19 @@ def _rooms(domains: Sequence[RoomDomain], kind: PodKind, assumed: Assumed) -> li
 
 
 class _Columns:
-    """The room of many domains, by resource. To count by resource is several times faster than by domain."""
+    """The room of many domains by resource. Counting by resource is several times faster than by domain."""
 
     def __init__(self, rooms: list[Mapping[str, int]]) -> None:
         self._rooms = rooms
         self._columns: dict[str, list[int]] = {}
 
     def fitting(self, request: PodRequest, beside: Mapping[str, int] | None = None) -> list[int]:
-        """How many pods fit into each domain, `beside` other amounts."""
+        """The number of pods that fit into each domain, beside the amounts `beside`."""
         counts = []
         for resource, amount in request:
             if amount:
                 taken, column = beside.get(resource, 0) if beside else 0, self._column(resource)
-                fitting = {free: (free - taken) // amount for free in set(column)}  # many nodes are alike
+                fitting = {free: (free - taken) // amount for free in set(column)}  # many nodes have equal amounts
                 counts.append(list(map(fitting.__getitem__, column)))
         least = counts[0] if len(counts) == 1 else list(map(min, *counts))
         if min(least, default=0) < 0 or max(least, default=0) > UNBOUNDED:
@@ -444,7 +448,7 @@ class _Columns:
         if found is None:
             try:
                 found = list(map(itemgetter(resource), self._rooms))
-            except KeyError:  # amounts that are zero are not kept
+            except KeyError:  # zero amounts are not stored
                 found = [rest.get(resource, 0) for rest in self._rooms]
             self._columns[resource] = found
         return found

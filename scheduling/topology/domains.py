@@ -1,7 +1,7 @@
-"""The domains of one flavor's topology as a tree. A node, a pod or a workload that changes costs the depth of the tree.
+"""The domains of a flavor's topology as a tree. A change of a node, pod or workload costs the depth of the tree.
 
-The order of domains is that of their values, level by level, by code point. Lists are kept in this order, so that a
-stable sort by room leaves equal domains in it.
+Path order sorts domains by their values, level by level, by code point. Lists are kept in path order, so that a stable
+sort by room leaves equal domains in it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _VALUES = attrgetter("values")
 
 
 class Domain:
-    """One value path: `values` from the highest level down to its own, which is number `level`, 0 for the highest."""
+    """A domain. `values`: its path from the highest level down to its own. `level`: the number of its level, from 0."""
 
     __slots__ = ("children", "level", "parent", "values")
 
@@ -30,11 +30,11 @@ class Domain:
         self.children: list[Domain] = []
 
     def is_within(self, above: Domain) -> bool:
-        """Whether it is that domain or one below it."""
+        """Whether it is the domain `above` or a descendant of it."""
         return self.values[: above.level + 1] == above.values
 
     def ancestors(self) -> Iterator[Domain]:
-        """The domains above it, from its parent up."""
+        """Its ancestors, from its parent up."""
         above = self.parent
         while above is not None:
             yield above
@@ -42,10 +42,11 @@ class Domain:
 
 
 class RoomDomain(Domain):
-    """A domain with its room by resource, in base units. Assignments name those of the lowest level of the Topology.
+    """A domain with its room by resource, in base units. Assignments name those of the lowest level of a Topology.
 
-    free: what its nodes have, less pods outside topologies. remain: `free` less what workloads hold in topologies.
-    Both may be negative. `nodes` are by name.
+    nodes: its nodes, by name.
+    free: the amounts of its nodes minus pods outside of topologies. May be negative.
+    remain: `free` minus the amounts that workloads use in topologies. May be negative.
     """
 
     __slots__ = ("free", "id", "nodes", "remain")
@@ -59,7 +60,7 @@ class RoomDomain(Domain):
 
 
 class LowestDomain(RoomDomain):
-    """A domain without others below it. Where it is a single node, `node` is the one whose labels and taints count."""
+    """A domain without children. `node`: if the domain is a host, the node whose labels and taints count."""
 
     __slots__ = ("node",)
 
@@ -68,7 +69,7 @@ class LowestDomain(RoomDomain):
 
 @dataclass(slots=True)
 class Usage:
-    """Amounts by key and resource. Amounts that are zero are not kept."""
+    """Amounts by key and resource. Zero amounts are not stored."""
 
     amounts: dict[object, dict[str, int]] = field(default_factory=dict)
 
@@ -85,11 +86,15 @@ class Usage:
 class TopologyTree:
     """The domains of the nodes that have all `labels` and a label for each of `levels`, coarsest first.
 
-    In a topology of hosts two nodes with one host name are one domain. It lies where the node with the first name is.
-    each_node: in other topologies each node is a domain of its own below the lowest level. Assignments do not name it,
-    so what workloads hold counts in the domain above it only.
-    `foreign` is what pods outside topologies use, by node name. `held` is what workloads hold here, by domain. Who adds
-    to them also calls the tree. `listeners` are called with each domain whose own room, node or place changed.
+    In a topology of hosts, two nodes with the same host name are one domain, with the path of the node whose name sorts
+    first.
+
+    each_node: in a topology without hosts, each node is a further domain below the lowest level. Assignments do not
+        name it, so the usage of workloads counts only in its parent.
+    foreign: the usage of pods outside of topologies, by node name.
+    held: the usage of workloads in topologies, by domain. A caller that changes `foreign` or `held` also calls
+        `foreign_changed` or `held_changed`.
+    listeners: called with each domain whose room, node or path changed.
     """
 
     def __init__(
@@ -108,11 +113,11 @@ class TopologyTree:
         self.listeners: list[Callable[[RoomDomain], None]] = []
         self._foreign = foreign
         self.held = held
-        self._roots: list[Domain] = []
-        self._inner: dict[tuple[str, ...], Domain] = {}
-        self._lowest: dict[DomainId, LowestDomain] = {}
-        self._at: dict[str, LowestDomain] = {}
-        self._by_level: dict[int, list[Domain]] = {}
+        self._roots: list[Domain] = []  # domains of the highest level
+        self._inner: dict[tuple[str, ...], Domain] = {}  # domains with children, by path
+        self._lowest: dict[DomainId, LowestDomain] = {}  # lowest domains by the key that assignments use
+        self._at: dict[str, LowestDomain] = {}  # the lowest domain of each node
+        self._by_level: dict[int, list[Domain]] = {}  # domains of each level in path order
 
     # -- questions -----------------------------------------------------------------------------------------------------
 
@@ -122,7 +127,7 @@ class TopologyTree:
 
     @property
     def by_node(self) -> bool:
-        """Whether each lowest domain is a node."""
+        """Whether each lowest domain is a single node."""
         return self.by_host or self.nodes_below
 
     @property
@@ -131,15 +136,15 @@ class TopologyTree:
 
     @property
     def size(self) -> int:
-        """How many lowest domains there are."""
+        """The number of lowest domains."""
         return len(self._lowest)
 
     def has_node(self, name: str) -> bool:
-        """Whether the node is of this flavor."""
+        """Whether the node belongs to this flavor."""
         return name in self._at
 
     def at_level(self, level: int) -> list[Domain]:
-        """The domains of this level in path order. Do not change the list."""
+        """The domains of this level in path order. The caller must not change the list."""
         found = self._by_level.get(level)
         if found is None:
             above = self.at_level(level - 1) if level else ()
@@ -148,11 +153,11 @@ class TopologyTree:
         return found
 
     def lowest(self) -> Iterable[LowestDomain]:
-        """All lowest domains, in no special order."""
+        """All lowest domains, not sorted."""
         return self._lowest.values()
 
     def find(self, key: DomainId) -> RoomDomain | None:
-        """The domain that an assignment names; None if there is none now."""
+        """The domain that an assignment names; None if it does not exist now."""
         found = self._inner.get(key) if self.nodes_below else self._lowest.get(key)
         return found if isinstance(found, RoomDomain) else None
 
@@ -161,18 +166,18 @@ class TopologyTree:
         return self.find(key) or self._lowest.get(key)
 
     def paths(self, domains: Iterable[AssignedDomain]) -> dict[DomainId, tuple[str, ...]]:
-        """The values of all levels of these domains, those that are there."""
+        """The paths of those of these domains that exist."""
         found = {domain.values: self.find(domain.values) for domain in domains}
         return {key: lowest.values for key, lowest in found.items() if lowest is not None}
 
     def holds(self, domain: Domain) -> bool:
-        """Whether the domain is in the tree now."""
+        """Whether the domain is in the tree."""
         if isinstance(domain, LowestDomain):
             return self._lowest.get(domain.id) is domain
         return self._inner.get(domain.values) is domain
 
     def above(self, domain: Domain, level: int) -> Domain:
-        """The domain of this level that the other one lies in."""
+        """The ancestor of the domain at this level, or the domain itself."""
         return next((each for each in domain.ancestors() if each.level == level), domain)
 
     # -- events --------------------------------------------------------------------------------------------------------
@@ -196,7 +201,7 @@ class TopologyTree:
         self._settle(domain)
 
     def drop(self, name: str) -> None:
-        """Remove a node that is gone, or takes no pods."""
+        """Remove a node that was deleted, or takes no pods."""
         domain = self._at.pop(name, None)
         if domain is not None:
             self._count(domain, name, -1)
@@ -205,7 +210,7 @@ class TopologyTree:
             self._settle(domain)
 
     def foreign_changed(self, node: str, amounts: Mapping[str, int], times: int) -> None:
-        """Pods outside topologies use that much more of the node: `times` the amounts."""
+        """Add `times` the amounts to the usage of pods outside of topologies on the node."""
         domain = self._at.get(node)
         if domain is not None:
             for each in _rooms_of(domain):
@@ -214,7 +219,7 @@ class TopologyTree:
             self._report(domain)
 
     def held_changed(self, key: DomainId, amounts: Mapping[str, int], times: int) -> None:
-        """Workloads hold that much more in the domain: `times` the amounts."""
+        """Add `times` the amounts to the usage of workloads in the domain."""
         domain = self.find(key)
         if domain is not None:
             add_to(domain.remain, amounts, -times)
@@ -223,7 +228,7 @@ class TopologyTree:
     # -- inside --------------------------------------------------------------------------------------------------------
 
     def _path(self, node: TopologyNode) -> tuple[str, ...] | None:
-        """The values of the node's domain; None if the node is not of this flavor."""
+        """The path of the node's domain; None if the node does not belong to this flavor."""
         labels = node.labels
         if any(labels.get(key) != value for key, value in self.labels.items()):
             return None
@@ -232,14 +237,16 @@ class TopologyTree:
         return (*(labels[key] for key in self.levels), *((node.name,) if self.nodes_below else ()))
 
     def _count(self, domain: LowestDomain, name: str, times: int) -> None:
-        """Add the node to the room of the domain, or take it out."""
+        """Add the node to the room of the domain; with `times` -1, remove it."""
         for each in _rooms_of(domain):
             for total in (each.free, each.remain):
                 add_to(total, domain.nodes[name].allocatable, times)
                 add_to(total, self._foreign.get(name), -times)
 
     def _settle(self, domain: LowestDomain) -> None:
-        """After a change of its nodes: the domain goes with the last, and lies where the first is."""
+        """Update a domain after a change of its nodes: remove it if it is empty, else move it to the path of the
+        first.
+        """
         if not domain.nodes:
             self._detach(domain)
         elif self.by_node:
@@ -258,7 +265,7 @@ class TopologyTree:
         return moved
 
     def _attach(self, key: DomainId, path: tuple[str, ...]) -> LowestDomain:
-        """A lowest domain without nodes."""
+        """Add a lowest domain without nodes, and its ancestors."""
         parent: Domain | None = None
         for depth in range(1, len(path)):
             values = path[:depth]
@@ -274,7 +281,7 @@ class TopologyTree:
         return lowest
 
     def _above(self, values: tuple[str, ...], parent: Domain | None) -> Domain:
-        """A domain above others; one that has nodes directly below it has room of its own."""
+        """Make a domain with children. It has room of its own if its children are nodes."""
         if not self.nodes_below or len(values) < len(self.levels):
             return Domain(values, parent)
         named = RoomDomain(values, values, parent)
@@ -305,7 +312,7 @@ class TopologyTree:
 
 
 def _rooms_of(domain: LowestDomain) -> Iterator[RoomDomain]:
-    """The domains in whose room a node of this one counts."""
+    """The domains in whose room a node of the domain counts."""
     yield domain
     if isinstance(domain.parent, RoomDomain):
         yield domain.parent

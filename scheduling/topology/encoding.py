@@ -1,6 +1,6 @@
-"""A topologyAssignment as the API stores it: slices of domains, with what their values have in common written once.
+"""The stored form of a topologyAssignment: slices of domains, in which common parts of values are written once.
 
-Every legal form is read. What is written is what Kueue writes. Source: Kueue v0.19, pkg/util/tas, apis/kueue/v1beta2.
+Every valid form is read. The form that is written is Kueue's. Source: Kueue v0.19, pkg/util/tas, apis/kueue/v1beta2.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from policies.dialects.reading import listing
 from scheduling.topology.assignment import AssignedDomain, TopologyAssignment
 
 _MOST_SLICES = 1_000
-"""What the API server stores of one assignment."""
+"""The most slices of one assignment that the API server accepts."""
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
 def read_topology_assignment(value: Mapping[str, Any]) -> TopologyAssignment:
-    """The assignment as stored; without domains if its slices contradict themselves, which the schema lets pass."""
+    """Read an assignment. It has no domains if its slices are inconsistent, which the schema allows."""
     levels = tuple(map(str, listing(value.get("levels"))))
     domains = expanded(value.get("slices")) or []
     return TopologyAssignment(
@@ -40,9 +40,11 @@ def read_topology_assignment(value: Mapping[str, Any]) -> TopologyAssignment:
 
 
 def written_topology_assignment(assignment: TopologyAssignment, *, by_prefix: bool = True) -> dict[str, Any]:
-    """The assignment as Kueue stores it. by_prefix: hosts whose names begin alike may form a slice of their own.
+    """The stored form of the assignment.
 
-    Without domains the key `slices` is missing, which the API server refuses.
+    Without domains, the key `slices` is missing and the API server refuses it.
+
+    by_prefix: whether hosts with a common prefix may form a slice of their own.
     """
     levels, domains = list(assignment.levels), assignment.domains
     if not domains:
@@ -60,7 +62,7 @@ def _slice(domains: Sequence[AssignedDomain]) -> dict[str, Any]:
 
 
 def _runs(domains: Sequence[AssignedDomain]) -> list[Sequence[AssignedDomain]]:
-    """The domains in runs of hosts with one prefix, by the longest prefixes that do not make too many slices."""
+    """Divide the domains into runs of hosts with a common prefix, as long as possible without too many slices."""
     candidates = [_prefixes(domain.values[-1]) for domain in domains]
     shared = Counter(prefix for prefixes in candidates for prefix in prefixes)
     for depth in range(max(map(len, candidates)), 0, -1):
@@ -76,10 +78,10 @@ def _runs(domains: Sequence[AssignedDomain]) -> list[Sequence[AssignedDomain]]:
 
 
 def _prefixes(host: str) -> list[str]:
-    """The beginnings of a host name that end with a dash, the shortest first."""
+    """The prefixes of a host name that end with a dash, shortest first."""
     return [host[: at + 1] for at, letter in enumerate(host[:-1]) if letter == "-"]
 
 
 def _longest(prefixes: Sequence[str], shared: Mapping[str, int]) -> str:
-    """The longest of these that at least two hosts have."""
+    """The longest of these prefixes that at least two hosts share."""
     return next((prefix for prefix in reversed(prefixes) if shared[prefix] > 1), "")

@@ -1,4 +1,4 @@
-"""All nodes with what runs on them, and the topologies of the flavors over them. Events keep it up to date."""
+"""All nodes with the pods on them, and the topologies of flavors over these nodes, updated by events."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from scheduling.topology.node_filter import TopologyNode
 from scheduling.topology.placing import DEFAULT_GATES, FlavorTopology, TopologyGates
 
 _HOSTS = ""
-"""The usage that all topologies of hosts share: no flavor has this name."""
+"""The key of the usage that all topologies of hosts share. No flavor has this name."""
 
 
 class HeldPlaces(NamedTuple):
-    """What pods of a workload hold in a flavor. `requests` are those of one pod, in base units, without the pod."""
+    """Places of a workload in a flavor. `requests`: of one pod, in base units, without the pod itself."""
 
     flavor: str
     assignment: TopologyAssignment
@@ -28,8 +28,8 @@ class HeldPlaces(NamedTuple):
 class Fleet:
     """The nodes that can take pods, and the topologies of flavors by the flavor's name.
 
-    A pod outside topologies counts on its node; `put_pod` and `drop_pod` are for those only. What a workload holds in a
-    topology of hosts counts in every flavor with such a topology, since they may have the same nodes.
+    Pods outside of topologies count on their node, by `put_pod` and `drop_pod`. Places in a topology of hosts count in
+    every flavor with such a topology, since these flavors may share nodes.
     """
 
     def __init__(self, gates: TopologyGates = DEFAULT_GATES) -> None:
@@ -37,15 +37,15 @@ class Fleet:
         self.nodes: dict[str, TopologyNode] = {}
         self.foreign = Usage()
         self.gates = gates
-        self._pods: dict[str, tuple[str, Mapping[str, int]]] = {}
-        self._held: dict[str, Usage] = {}
-        self._log: list[tuple[HeldPlaces, int]] = []
+        self._pods: dict[str, tuple[str, Mapping[str, int]]] = {}  # node and requests of each pod outside of topologies
+        self._held: dict[str, Usage] = {}  # usage of workloads by flavor; topologies of hosts share one
+        self._log: list[tuple[HeldPlaces, int]] = []  # the undo log of the current simulation
         self._simulations = 0
 
     def put_flavor(self, flavor: Flavor, levels: tuple[str, ...]) -> None:
         """Add or replace a flavor whose Topology has these levels, coarsest first.
 
-        What workloads held there before still counts.
+        Places of workloads in the flavor still count.
         """
         ledger = _HOSTS if levels[-1] == HOSTNAME and self.gates.overlapping else flavor.name
         held = self._held.setdefault(ledger, Usage())
@@ -64,7 +64,7 @@ class Fleet:
             flavor.tree.put(node)
 
     def drop_node(self, name: str) -> None:
-        """Remove a node that is gone, is not Ready, or is cordoned."""
+        """Remove a node that was deleted, is not Ready, or is cordoned."""
         if self.nodes.pop(name, None) is not None:
             for flavor in self.flavors.values():
                 flavor.tree.drop(name)
@@ -88,13 +88,13 @@ class Fleet:
         return self._held.get(self._ledger(places)) is tree.held
 
     def put_pod(self, key: str, node: str, requests: Mapping[str, int]) -> None:
-        """Add or update a pod outside topologies that has this node."""
+        """Add or update a pod outside of topologies that runs on this node."""
         self.drop_pod(key)
         self._pods[key] = (node, requests)
         self._count_pod(node, requests, 1)
 
     def drop_pod(self, key: str) -> str:
-        """Remove a pod that is gone or has ended; its node, empty for one that was never counted."""
+        """Remove a pod that was deleted or has ended. Returns its node; empty if the pod was not counted."""
         found = self._pods.pop(key, None)
         if found is None:
             return ""
@@ -108,9 +108,9 @@ class Fleet:
             flavor.tree.foreign_changed(node, amounts, times)
 
     def hold(self, flavor: str, assignment: TopologyAssignment, requests: Mapping[str, int], times: int = 1) -> None:
-        """Pods with these requests each hold the places of the assignment in this flavor; `times` -1: not any more.
+        """Count the places of the assignment in this flavor; with `times` -1, release them.
 
-        A flavor or a domain that is not there keeps what it holds until it is.
+        requests: of each pod. Usage of a flavor or a domain that does not exist is kept until it does.
         """
         ledger = self._ledger(HeldPlaces(flavor, assignment, requests))
         single = dict(pod_request(requests))
@@ -124,17 +124,17 @@ class Fleet:
             self._log.append((HeldPlaces(flavor, assignment, requests), times))
 
     def _ledger(self, places: HeldPlaces) -> str:
-        """The name of the usage that these places count in."""
+        """The key of the usage in which these places count."""
         return _HOSTS if places.assignment.by_host and self.gates.overlapping else places.flavor
 
     def count(self, places: Iterable[HeldPlaces], times: int = 1) -> None:
-        """Hold all these places, or with `times` -1 release them."""
+        """Count all these places; with `times` -1, release them."""
         for each in places:
             self.hold(each.flavor, each.assignment, each.requests, times)
 
     @contextmanager
     def simulation(self) -> Iterator[None]:
-        """Undo at the end what is held and released within. Simulations nest; nodes and flavors must not change."""
+        """A context at whose end all changes of places are undone. Contexts nest. Nodes and flavors must not change."""
         restore_point = len(self._log)
         self._simulations += 1
         try:

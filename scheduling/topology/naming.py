@@ -1,4 +1,4 @@
-"""Domains of a topology in words for people: "rack r2 of block b1"."""
+"""Readable names of topology domains, such as "rack r2 of block b1"."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ def level_word(level: str) -> str:
 
 
 def domain_name(levels: Sequence[str], values: Sequence[str], *, whole: bool = True) -> str:
-    """The name of the domain with these values, coarsest first. `whole`: with the domains that it lies in.
+    """The name of the domain with these values, coarsest first.
 
-    The name of a host is enough to find it.
+    whole: whether the name has the ancestors of the domain. A host is named without them, since its name is unique.
     """
     words = [f"{level_word(level)} {value}" for level, value in zip(levels, values, strict=False)]
     if not whole or levels[len(words) - 1] == HOSTNAME:

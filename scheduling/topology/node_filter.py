@@ -1,4 +1,4 @@
-"""Which nodes the pods of a template may run on, by taints, node selector and affinity."""
+"""The nodes on which the pods of a template may run, by taints, node selector and affinity."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _AVOIDED = "unhealthy"
 
 @dataclass(frozen=True, slots=True)
 class TopologyNode:
-    """A Node that can take pods. `allocatable` is by resource, in base units (milli-CPU, bytes, whole devices)."""
+    """A Node that can take pods. `allocatable`: by resource, in base units (milli-CPU, bytes, whole devices)."""
 
     name: str
     labels: Mapping[str, str]
@@ -29,7 +29,7 @@ class TopologyNode:
 
 
 def topology_node(read: NodeReading) -> TopologyNode | None:
-    """The node as topologies count it; None if it takes no pods: it is not Ready, or is cordoned."""
+    """The node as topologies count it; None if it takes no pods because it is not Ready or is cordoned."""
     if not read.ready or read.unschedulable:
         return None
     return TopologyNode(read.name, read.labels, read.taints, amounts.counted(read.allocatable))
@@ -37,9 +37,11 @@ def topology_node(read: NodeReading) -> TopologyNode | None:
 
 @dataclass(frozen=True, slots=True)
 class NodeFilter:
-    """What pods ask of a node. `terms`: one of them must hold; None: any node will do. `preferred` is by weight.
+    """The requirements of pods on a node.
 
-    avoided: host names of nodes that take none of these pods, whatever else holds.
+    terms: the required node affinity. One of the terms must match; None means any node.
+    preferred: the preferred terms with their weights.
+    avoided: the host names of nodes that are excluded in any case.
     """
 
     selector: tuple[tuple[str, str], ...] = ()
@@ -50,11 +52,11 @@ class NodeFilter:
 
     @property
     def selective(self) -> bool:
-        """Whether it excludes nodes without taints."""
+        """Whether it may exclude a node without taints."""
         return bool(self.selector or self.avoided) or self.terms is not None
 
     def obstacle(self, node: TopologyNode) -> str:
-        """Why the pods may not run there, in Kueue's words; empty if they may. Taints come first, then the selector."""
+        """Why the pods may not run on the node, in Kueue's words; empty if they may. Taints come first."""
         if self.avoided and node.labels.get(HOSTNAME) in self.avoided:
             return _AVOIDED
         for taint in node.taints:
@@ -69,16 +71,19 @@ class NodeFilter:
         return ""
 
     def score(self, node: TopologyNode) -> int:
-        """The sum of the weights of the preferred terms that hold there."""
+        """The sum of the weights of the preferred terms that match the node."""
         return sum(weight for weight, term in self.preferred if _holds(term, node))
 
 
 ANY_NODE = NodeFilter()
-"""The filter of pods that ask nothing of a node and tolerate no taint."""
+"""The filter of pods without requirements and tolerations."""
 
 
 def node_filter(spec: Mapping[str, Any], tolerated: Iterable[Toleration] = (), *, scored: bool = False) -> NodeFilter:
-    """The filter of pods with this spec. `tolerated`: by the flavor. Preferred terms count only if `scored`."""
+    """The filter of pods with this spec.
+
+    `tolerated`: the flavor's tolerations. `scored`: whether preferred terms count.
+    """
     return NodeFilter(
         selector=tuple(sorted(texts(spec.get("nodeSelector")).items())),
         terms=required_terms(spec),

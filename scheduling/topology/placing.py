@@ -1,6 +1,6 @@
 """Places the pod sets of a workload in the topology of one flavor.
 
-The result depends on nothing but the tree, the usage and the pod sets: equal domains are taken in path order.
+The result depends only on the tree, the usage and the pod sets. Equal domains are taken in path order.
 """
 
 from __future__ import annotations
@@ -28,8 +28,11 @@ from scheduling.topology.shortage import ShortDomain, short_domain
 class TopologyGates:
     """Kueue's feature gates that change a placement.
 
-    mixed: TASProfileMixed. balanced: TASBalancedPlacement. preferred: TASRespectNodeAffinityPreferred. overlapping:
-    TASHandleOverlappingFlavors. short_slices: TASPartialSlices, of Kueue 0.20.
+    mixed: TASProfileMixed.
+    balanced: TASBalancedPlacement.
+    preferred: TASRespectNodeAffinityPreferred.
+    overlapping: TASHandleOverlappingFlavors.
+    short_slices: TASPartialSlices, of Kueue 0.20.
     leader_filter: TASLeaderPodSetFeasibility, of Kueue 0.20.
     each_node: TASNodeFeasibilityForAllLevels, of Kueue 0.20.
     """
@@ -48,11 +51,12 @@ DEFAULT_GATES = TopologyGates()
 
 @dataclass(frozen=True, slots=True)
 class PlacedPods:
-    """A pod set that is to be placed. `requests` are those of one pod, in base units, without the pod itself.
+    """A pod set to place.
 
-    filter: which nodes its template allows, with the tolerations of the flavor. conflict: what its Ready checks add and
-    its template contradicts, empty for most. previous: the places of the slice of an
-    elastic job that it takes over from, None for most.
+    requests: of one pod, in base units, without the pod itself.
+    filter: the nodes that its template allows, with the tolerations of the flavor.
+    previous: for a slice of an elastic job, the places of the slice from which it takes over; else None.
+    conflict: why an update of its Ready checks contradicts its template; empty if none does.
     """
 
     name: str
@@ -66,14 +70,14 @@ class PlacedPods:
 
 @dataclass(slots=True)
 class Placements:
-    """The result by pod set. `refused` has the reason of each that has no place; those after it were not tried."""
+    """The result by pod set. `refused`: why a pod set has no place. The pod sets after it were not tried."""
 
     assigned: dict[str, TopologyAssignment] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
 
 
 class FlavorTopology:
-    """The topology of one flavor. `name` is that of the Topology, for messages. `tolerations` are the flavor's own."""
+    """The topology of a flavor. `name`: of the Topology, for messages. `tolerations`: of the flavor."""
 
     def __init__(
         self,
@@ -101,11 +105,11 @@ class FlavorTopology:
         empty: bool = False,
         previous_counts: bool = False,
     ) -> Placements:
-        """Places the pod sets in their order, members of a group together.
+        """Place the pod sets in their order, members of a group together.
 
-        used: what this workload takes in other flavors, by domain; what it takes here is added. empty: as if no
-        workload held anything in topologies. previous_counts: the tree counts the previous places. Kueue 0.19 counts
-        them twice.
+        used: the usage of this workload in other flavors, by domain. Its usage in this flavor is added.
+        empty: place as if no workload had places.
+        previous_counts: whether the tree already counts the previous places. Kueue 0.19 counts them twice.
         """
         placements = Placements()
         for group in groups(pod_sets):
@@ -126,7 +130,7 @@ class FlavorTopology:
     def _follow(
         self, group: Sequence[PlacedPods], used: Assumed, *, empty: bool, previous_counts: bool
     ) -> list[TopologyAssignment] | str:
-        """Places for a slice that takes over from another: existing places stay, and only new pods are placed."""
+        """Place a slice that takes over from another one: existing places stay, and only new pods are placed."""
         workers, _ = _roles(group)
         present = [member.previous for member in group if member.previous is not None]
         if any(stale_domain(self.tree, each) for each in present):
@@ -160,9 +164,9 @@ class FlavorTopology:
         empty: bool = False,
         within: Domain | None = None,
     ) -> list[TopologyAssignment] | str:
-        """Places one pod set, or a leader with its workers; an assignment for each member, or why there is none.
+        """Place one pod set, or a leader with its workers.
 
-        within: only domains below this one may be used.
+        Returns an assignment for each member, or why there is none. within: only descendants of this domain are used.
         """
         workers, leader = _roles(group)
         fault = self._fault(group)
@@ -196,7 +200,7 @@ class FlavorTopology:
     # -- inside --------------------------------------------------------------------------------------------------------
 
     def _fault(self, group: Sequence[PlacedPods]) -> str:
-        """Why the group has no place whatever room there is; empty if it may have one."""
+        """Why the group can have no place, even in empty domains; empty if it may have one."""
         workers, leader = _roles(group)
         asked = [workers, leader] if leader and self.gates.leader_filter else [workers]
         faults = chain(
@@ -225,7 +229,7 @@ class FlavorTopology:
         )
 
     def _filter(self, pods: PlacedPods) -> NodeFilter | None:
-        """Kueue filters nodes only where a domain is a single one."""
+        """The filter; None if domains are not single nodes, since Kueue then does not filter nodes."""
         if not self.tree.by_node:
             return None
         return pods.filter if self.gates.preferred else replace(pods.filter, preferred=())
@@ -277,7 +281,7 @@ class FlavorTopology:
 
 
 def groups(pod_sets: Sequence[PlacedPods]) -> list[list[PlacedPods]]:
-    """The pod sets in their order; members of a group together, where the first of them is."""
+    """The pod sets in their order, as lists. Members of a group are together, at the position of the first one."""
     found: dict[str, list[PlacedPods]] = {}
     for position, pod_set in enumerate(pod_sets):
         name = pod_set.request.group
@@ -288,14 +292,14 @@ def groups(pod_sets: Sequence[PlacedPods]) -> list[list[PlacedPods]]:
 def use(
     used: dict[DomainId, dict[str, int]], pod_set: PlacedPods, assignment: TopologyAssignment, times: int = 1
 ) -> None:
-    """Add what the pods of the assignment take to `used`, or with `times` -1 take it away."""
+    """Add the usage of the assigned pods to `used`; with `times` -1, subtract it."""
     single = dict(pod_request(pod_set.requests))
     for domain, pods in (*assignment.counts().items(), *assignment.nodes):
         add_to(used.setdefault(domain, {}), single, pods * times)
 
 
 def stale_domain(tree: TopologyTree, assignment: TopologyAssignment) -> str:
-    """The first value of the first domain of the assignment that is not there any more; empty if all are."""
+    """The first value of the first assigned domain that no longer exists; empty if all exist."""
     for values, _ in assignment.domains:
         if tree.find(values[-1:] if tree.by_host else values) is None:
             return values[0]
@@ -303,7 +307,7 @@ def stale_domain(tree: TopologyTree, assignment: TopologyAssignment) -> str:
 
 
 def _roles(group: Sequence[PlacedPods]) -> tuple[PlacedPods, PlacedPods | None]:
-    """The workers, and the leader if there is one. Of two sets of one size the first are the workers."""
+    """The workers, and the leader if there is one. Of two pod sets with equal size, the first one has the workers."""
     if len(group) == 1:
         return group[0], None
     first, second = group[:2]

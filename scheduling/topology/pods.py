@@ -1,6 +1,7 @@
-"""Pods as topologies see them: those inside go to the places of their workload, those outside take room on their node.
+"""Pods as topologies see them.
 
-Pods inside are never counted, only what their workloads hold. Source: Kueue v0.19, pkg/util/tas.
+Pods of a workload with a topology go to its places, and only these places are counted. All other Pods count on their
+node. Source: Kueue v0.19, pkg/util/tas.
 """
 
 from __future__ import annotations
@@ -35,18 +36,18 @@ _OF_TOPOLOGIES = tuple(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopologyPod(PodLife):
-    """A Pod that was started for a workload, as far as its place depends on it.
+    """A Pod of a workload: the fields that its place depends on.
 
     key: `namespace/name`.
-    workload: `namespace/name` of its Workload; of an elastic job the first slice.
-    pod_set: the pod set that it belongs to.
+    workload: `namespace/name` of its Workload, or of the first slice of an elastic job.
+    pod_set: the name of its pod set.
     created: its creationTimestamp as written.
-    node: the node that it is bound to; empty for none.
+    node: its node; empty if it has none.
     selector: its node selector.
-    numbers: its labels whose value is a number; one of them may be its rank.
-    offset: its annotation pod-index-offset as written; empty without one.
-    in_topology: it says that it belongs to a workload in a topology.
-    conditions: those of a Pod that has passed its gate and has no node, as written; for other Pods empty.
+    numbers: its labels whose value is a number. One of them may be its rank.
+    offset: its annotation pod-index-offset as written; empty if it has none.
+    in_topology: its annotations say that its workload has a topology.
+    conditions: as written, if it has passed its gate and has no node; else empty.
     """
 
     key: str
@@ -90,24 +91,24 @@ def topology_pod(pod: PodReading) -> TopologyPod:
 
 
 def carried_name(workload: Workload) -> str:
-    """The Workload that its Pods name, as `namespace/name`: in an elastic job the first slice."""
+    """The Workload that its Pods name, as `namespace/name`. In an elastic job it is the first slice."""
     return f"{workload.namespace}/{workload.annotations.get(SLICE_CHAIN) or workload.name}"
 
 
 class ForeignPod(NamedTuple):
-    """A pod outside topologies. `requests` are in base units, without the pod itself."""
+    """A pod outside of topologies. `requests`: in base units, without the pod itself."""
 
     node: str
     requests: Mapping[str, int]
 
 
 def is_of_topology(annotations: Mapping[str, str]) -> bool:
-    """Whether a pod with these annotations belongs to a workload in a topology."""
+    """Whether a pod with these annotations belongs to a workload with a topology."""
     return any(key in annotations for key in _OF_TOPOLOGIES)
 
 
 def foreign_pod(pod: PodReading) -> ForeignPod | None:
-    """What the pod takes of its node outside topologies; None if it takes nothing."""
+    """The usage of the pod on its node; None if it has no node, has ended, or belongs to a topology."""
     if not pod.bound or pod.ended or is_of_topology(pod.annotations):
         return None
     return ForeignPod(pod.node, amounts.counted(pod_requests(pod.spec)))

@@ -22,7 +22,7 @@ _NO_LABEL_VALUE = (
 
 
 def group_fault(counts: Sequence[int]) -> str:
-    """What is wrong with a group of pod sets of these sizes; empty if nothing is.
+    """The fault of a group of pod sets with these sizes; empty if there is none.
 
     Kueue's webhooks for jobs refuse such groups. A Workload that is created directly can have one.
     """
@@ -35,7 +35,7 @@ def group_fault(counts: Sequence[int]) -> str:
 
 
 def request_fault(request: TopologyRequest, levels: Sequence[str]) -> str:
-    """What is wrong with the request in a topology of these levels, coarsest first; empty if nothing is."""
+    """The fault of the request in a topology with these levels, coarsest first; empty if there is none."""
     level, layers = request.level(levels), request.layers
     if layers and layers[0].size <= 0:
         return "slice topology requested, but slice size not provided"
@@ -64,15 +64,15 @@ def _layer_fault(before: SliceLayer, layer: SliceLayer, levels: Sequence[str]) -
 
 
 def update_conflict(pod_set: str, field: str, key: str, before: str, added: str) -> str:
-    """A check adds a label, an annotation or a node selector that the template has with another value."""
+    """The message for an admission check that adds a key which the template has with another value."""
     conflict = f"conflict for {field}: conflict for key={key}, value1={before}, value2={added}"
     return f"invalid podSetUpdate for PodSet {pod_set}, error: invalid admission check PodSetUpdate: {conflict}"
 
 
 def selector_fault(asked: NodeFilter) -> str:
-    """The first value of a node selector, by key, that no label can have; empty if there is none.
+    """The message for the first value of a node selector, by key, that no label can have; empty if there is none.
 
-    The API server takes it in a Workload, which is not a Pod. Kueue names one of several values at random.
+    The API server accepts such a value in a Workload. Of several, Kueue names one at random.
     """
     wrong = next(((key, value) for key, value in asked.selector if not is_label_value(value)), None)
     if wrong is None:
@@ -88,7 +88,7 @@ def _bad_label(key: str, value: str) -> str:
 
 
 def fits_only(name: str, fitting: int, wanted: int, unit: str, nodes: int, excluded: Mapping[str, int]) -> str:
-    """`fitting` of the `wanted` units would have room. With a leader, Kueue counts the room without it."""
+    """The message that only `fitting` of the `wanted` units fit. Kueue counts the room without the leader."""
     if fitting == 0:
         text = f'topology "{name}" doesn\'t allow to fit any of {wanted} {unit}(s)'
     else:
@@ -105,7 +105,7 @@ def layers_fit_only(
     layers: Sequence[SliceLayer],
     excluded: Mapping[str, int],
 ) -> str:
-    """How many slices of each layer would fit into the best domain of the level."""
+    """The message with the number of slices of each layer that fit into the best domain of the level."""
     best = min(tree.at_level(level), key=lambda domain: (-counts.slices[domain], _id(tree, domain)))
     layer_texts = []
     for layer in layers:

@@ -1,7 +1,7 @@
-"""New places for the pods of a node that failed; the other pods of the workload stay where they are.
+"""Finds new places for the pods of a failed node. The other pods of the workload keep their places.
 
-Kueue does not exclude the failed node itself. A node that is still Ready, with a taint that the pods tolerate, may get
-them again. Where several broken slices could be repaired, Kueue takes any; here it is the first in path order.
+Kueue does not exclude the failed node: if it is still Ready and the pods tolerate its taint, it may get them again. If
+the pods fit several broken slices, Kueue chooses any of them. Here it is the first in path order.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ def replaced(
     *,
     movable: bool = True,
 ) -> TopologyAssignment | str:
-    """The whole assignment with the pods of `host` elsewhere, or why there is none.
+    """The whole assignment with other places for the pods of `host`, or why there is none.
 
-    used: what other pod sets of the workload take anew, by domain; what these pods take anew is added. movable: False
-    for a Pod by itself, which cannot start again elsewhere; it keeps its place.
+    used: the new usage of other pod sets of the workload, by domain. The new usage of these pods is added.
+    movable: False for a single Pod without a job, which cannot be recreated elsewhere and keeps its place.
     """
     if not movable:
         return present
@@ -57,7 +57,7 @@ def no_replacement(*hosts: str) -> str:
 
 
 def stale_places(domain: str) -> str:
-    """Why the others cannot be replaced while this domain of the workload is not there."""
+    """The message that no node can be replaced while the workload has a place in this missing domain."""
     return (
         "Cannot replace the node, because the existing topologyAssignment is invalid, "
         f"as it contains the stale domain {domain}"
@@ -67,7 +67,7 @@ def stale_places(domain: str) -> str:
 def _required_domain(
     flavor: FlavorTopology, request: TopologyRequest, rest: TopologyAssignment, lost: int
 ) -> tuple[Domain | None, bool]:
-    """The domain that the pods have to stay in, and whether they are part of a slice there. None: anywhere."""
+    """The domain in which the pods have to stay, None for any, and whether they belong to a broken slice there."""
     tree = flavor.tree
     if not rest.domains:
         return None, False
@@ -83,15 +83,15 @@ def _required_domain(
 
 
 def _broken_layer(request: TopologyRequest, lost: int) -> SliceLayer | None:
-    """The innermost layer that lost a partial slice; None if only whole slices were lost."""
+    """The innermost layer with a slice that lost only some of its pods; None if only whole slices were lost."""
     broken = [layer for layer in request.layers if layer.size > 0 and lost % layer.size]
     return broken[-1] if broken else None
 
 
 def _broken_slice(flavor: FlavorTopology, layer: SliceLayer, rest: TopologyAssignment, lost: int) -> Domain | None:
-    """The domain in which the lost pods make up whole slices again, except the short one; the first one if several do.
+    """The first domain in path order in which the lost pods complete the slices, apart from the short one.
 
-    None if the short slice itself was lost: it may go to another domain.
+    None if there is none, or if the short slice itself was lost: it may go to another domain.
     """
     present = slice_domains(flavor.tree, layer, rest)
     short = (rest.pods + lost) % layer.size if flavor.gates.short_slices else 0
@@ -108,7 +108,7 @@ def _broken_slice(flavor: FlavorTopology, layer: SliceLayer, rest: TopologyAssig
 
 
 def _recut(request: TopologyRequest, lost: int) -> TopologyRequest:
-    """The request for the lost pods alone. If slices are broken, the innermost layer that divides the pods counts."""
+    """The request for only the lost pods. If a slice is broken, it has only the innermost layer that divides them."""
     if _broken_layer(request, lost) is None:
         return request
     whole = [layer for layer in request.layers if layer.size > 0 and lost % layer.size == 0]

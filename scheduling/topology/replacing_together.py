@@ -1,8 +1,8 @@
-"""New places for the pods of several nodes that failed: for all of them at once, or for none.
+"""Finds new places for the pods of several failed nodes: for all pods, or for none.
 
-Kueue replaces one node after the other. A slice that lost pods on two nodes may then end in two domains. Here the pods
-that remain say how many pods each domain lacks for whole slices. These go there first. What is then left are whole
-slices, and they go wherever the request allows.
+Kueue replaces one node after the other, so a slice that lost pods on two nodes may end in two domains. Here the
+remaining pods show how many pods each domain lacks for whole slices. These are placed there first. The rest are whole
+slices, which are placed wherever the request allows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _Used: TypeAlias = dict[DomainId, dict[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class LostPods:
-    """A pod set that lost pods. `rest`: the places that remain. `count`: how many pods lost theirs."""
+    """A pod set that lost pods. `rest`: the remaining places. `count`: the number of lost pods."""
 
     pods: PlacedPods
     rest: TopologyAssignment
@@ -31,7 +31,7 @@ class LostPods:
 
 
 class UncertainPlaces(ValueError):
-    """A node of the workload is neither unhealthy nor usable, and where its pods are matters. The message names it."""
+    """A place of the remaining pods does not exist now, although its node is not unhealthy. The message names it."""
 
 
 def replaced_together(
@@ -41,30 +41,30 @@ def replaced_together(
     hosts: Collection[str],
     used: _Used,
 ) -> list[TopologyAssignment] | str:
-    """The whole assignment of each member, with no pod on `hosts`, or why there is none.
+    """The whole assignment of each member, without pods on `hosts`, or why there is none. Raises UncertainPlaces.
 
-    group: one pod set, or the members of a group that lost pods. beside: the places of its members that lost none.
-    used: what other pod sets of the workload take anew, by domain; what these pods take anew is added. Raises
-    UncertainPlaces.
+    group: one pod set, or the members of a group that lost pods.
+    beside: the places of the members of the group that lost none.
+    used: the new usage of other pod sets of the workload, by domain. The new usage of these pods is added.
     """
     unhealthy = frozenset(hosts)
     members = [replace(each, pods=_avoiding(each.pods, unhealthy)) for each in group]
     rests = [*beside, *(each.rest for each in members)]
     if any(rest.domains for rest in rests):
         within = _required_domain(flavor.tree, members[0].pods.request, rests)
-        found = [_completed(flavor, each, within, used) for each in members]
+        found = [_place_lost_pods(flavor, each, within, used) for each in members]
     else:
-        found = _placed_anew(flavor, members, used)
+        found = _place_together(flavor, members, used)
     placed = [each for each in found if isinstance(each, TopologyAssignment)]
     if len(placed) == len(group):
         return placed
     return next((each for each in found if isinstance(each, str)), no_replacement(*hosts))
 
 
-def _placed_anew(
+def _place_together(
     flavor: FlavorTopology, members: Sequence[LostPods], used: _Used
 ) -> list[TopologyAssignment | str | None]:
-    """The assignments of pod sets without remaining pods: they may go to any domain, together."""
+    """Place pod sets that lost all pods, together in any domain."""
     placed = flavor.place_group([replace(each.pods, count=each.count) for each in members], used)
     if isinstance(placed, str):
         return [placed]
@@ -80,7 +80,7 @@ def _avoiding(pods: PlacedPods, hosts: frozenset[str]) -> PlacedPods:
 def _required_domain(
     tree: TopologyTree, request: TopologyRequest, rests: Sequence[TopologyAssignment]
 ) -> Domain | None:
-    """The domain of the required level with the pods that remain; None where no level is required."""
+    """The domain of the required level that has the remaining pods; None if no level is required."""
     if request.required not in tree.levels:
         return None
     places = [domain.values for rest in rests for domain in rest.domains]
@@ -92,17 +92,20 @@ def _required_domain(
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Pods that are placed at once: so many, in slices of these layers, `within` a domain; None: anywhere."""
+    """`count` pods that are placed together, in slices of these layers. `within`: the domain for them; None for any."""
 
     within: Domain | None
     layers: tuple[SliceLayer, ...]
     count: int
 
 
-def _completed(
+def _place_lost_pods(
     flavor: FlavorTopology, lost: LostPods, within: Domain | None, used: _Used
 ) -> TopologyAssignment | str | None:
-    """The assignment with a new place for each lost pod, why one has none, or None where the slices do not add up."""
+    """The assignment with a new place for each lost pod, or why a pod has none.
+
+    None if the lost pods do not make whole slices, or if a placement leaves pods out.
+    """
     pieces = _pieces(flavor.tree, lost, within)
     if pieces is None:
         return None
@@ -120,7 +123,7 @@ def _completed(
 
 
 def _pieces(tree: TopologyTree, lost: LostPods, within: Domain | None) -> list[_Piece] | None:
-    """The lost pods by where they have to go, the smallest slices first; None if they do not make whole slices."""
+    """The lost pods in pieces by their domain, the smallest slices first. None if they do not make whole slices."""
     layers = lost.pods.request.layers
     if not all(layer.topology in tree.levels and layer.size > 0 for layer in layers):
         return [_Piece(within, layers, lost.count)]
@@ -141,7 +144,7 @@ def _pieces(tree: TopologyTree, lost: LostPods, within: Domain | None) -> list[_
 
 
 def _present(tree: TopologyTree, rest: TopologyAssignment) -> Counter[Domain]:
-    """The pods that remain, by lowest domain. Raises UncertainPlaces."""
+    """The number of remaining pods by lowest domain. Raises UncertainPlaces."""
     stale = stale_domain(tree, rest)
     if stale:
         raise UncertainPlaces(stale_places(stale))
@@ -154,7 +157,7 @@ def _present(tree: TopologyTree, rest: TopologyAssignment) -> Counter[Domain]:
 
 
 def _summed(tree: TopologyTree, present: Counter[Domain], level: int) -> Counter[Domain]:
-    """The same pods by domain of this level."""
+    """The same numbers by domain of this level."""
     found = Counter[Domain]()
     for domain, count in present.items():
         found[tree.above(domain, level)] += count
@@ -162,6 +165,6 @@ def _summed(tree: TopologyTree, present: Counter[Domain], level: int) -> Counter
 
 
 def _cut(request: TopologyRequest, layers: tuple[SliceLayer, ...]) -> TopologyRequest:
-    """The request for pods in slices of these layers. Slices alone name no level, and single pods of them need none."""
+    """The request with only these layers. Without layers and without a level, it is unconstrained."""
     anywhere = request.anywhere or not (request.required or request.preferred or layers)
     return replace(request, layers=layers, anywhere=anywhere)

@@ -1,4 +1,4 @@
-"""Which domains a pod set asks for: its topologyRequest, and the levels of a Topology that it means."""
+"""The topologyRequest of a pod set, and the levels of a Topology to which it refers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from policies.dialects.reading import integer, listing, mapping, text
 
 
 class SliceLayer(NamedTuple):
-    """Pods in groups of `size`, each group whole in one domain of the level `topology`. `size` 0: none is given."""
+    """Slices of `size` pods, each of which stays in one domain of the level `topology`. `size` 0: not set."""
 
     topology: str
     size: int
@@ -18,12 +18,12 @@ class SliceLayer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TopologyRequest:
-    """What a pod set asks for.
+    """The topology request of a pod set.
 
-    required, preferred: a level, empty if none.
-    anywhere: `unconstrained: true`, or implied because its ClusterQueue has flavors with topologies only.
-    layers: slices, the largest first.
-    group: the name of its pod set group, empty if none.
+    required, preferred: a level; empty if not set.
+    anywhere: `unconstrained: true`, or implied because all flavors of its ClusterQueue have topologies.
+    layers: the slices, the largest first.
+    group: the name of its pod set group; empty if it has none.
     """
 
     required: str = ""
@@ -34,13 +34,13 @@ class TopologyRequest:
 
     @property
     def unconstrained(self) -> bool:
-        """Whether no domain has to hold all pods; slices without a level are such a request too."""
+        """Whether the pods may be in any domains. Slices without a level are such a request, too."""
         return self.anywhere or bool(self.layers and not self.required and not self.preferred)
 
     def level(self, levels: Sequence[str]) -> str:
-        """The level that it means of these, coarsest first; empty where it means none.
+        """The requested one of these levels, coarsest first; empty if it requests none.
 
-        `unconstrained: false` alone means none.
+        A request with only `unconstrained: false` requests none.
         """
         if self.required or self.preferred:
             return self.required or self.preferred
@@ -51,17 +51,17 @@ class TopologyRequest:
         return levels[-1] if self.anywhere else ""
 
     def has_levels(self, levels: Sequence[str]) -> bool:
-        """Whether each level that it names is one of these."""
+        """Whether all levels that it names are among these."""
         named = (self.level(levels), *(layer.topology for layer in self.layers))
         return all(name in levels for name in named)
 
 
 IMPLIED = TopologyRequest(anywhere=True)
-"""The request of a pod set that asks for nothing, in a ClusterQueue with topologies only."""
+"""The request of a pod set without one, in a ClusterQueue whose flavors all have topologies."""
 
 
 def read_topology_request(request: Mapping[str, Any]) -> TopologyRequest:
-    """The topologyRequest of a Workload's pod set. Layers win over the two fields for a single one."""
+    """Read the topologyRequest of a pod set. The list of layers takes precedence over the fields for a single layer."""
     return TopologyRequest(
         required=text(request.get("required")) or "",
         preferred=text(request.get("preferred")) or "",

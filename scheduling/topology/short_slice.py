@@ -1,7 +1,7 @@
-"""The short slice: the last pods of a pod set whose size is not a multiple of the size of its slices.
+"""The short slice: the last pods of a pod set whose size is not a multiple of the slice size.
 
-Pods get their places by rank, in the order of the domains. So the pods of the short slice are together only if its
-domain is the last one. Source: the release notes of Kueue v0.20, gate TASPartialSlices.
+Pods get their places by rank, in the order of the domains. So the short slice is together only if its domain is the
+last one. Source: the release notes of Kueue v0.20, gate TASPartialSlices.
 """
 
 from __future__ import annotations
@@ -14,13 +14,16 @@ from scheduling.topology.request import SliceLayer, TopologyRequest
 
 
 def short_slice(request: TopologyRequest, pods: int) -> int:
-    """How many pods are in the short slice; 0 if there is none. Slices in slices are whole or have no place."""
+    """The number of pods in the short slice; 0 if there is none. Requests with several layers have no short slice."""
     size = request.layers[0].size if len(request.layers) == 1 else 0
     return pods % size if size > 0 else 0
 
 
 def slice_domains(tree: TopologyTree, layer: SliceLayer, assignment: TopologyAssignment) -> dict[Domain, int]:
-    """The pods of each domain of the level of slices, in the order of the assignment. All its domains are there."""
+    """The number of pods by domain of the level of slices, in the order of the assignment.
+
+    All its domains must exist.
+    """
     level = tree.levels.index(layer.topology)
     found: dict[Domain, int] = {}
     for values, count in assignment.domains:
@@ -30,7 +33,7 @@ def slice_domains(tree: TopologyTree, layer: SliceLayer, assignment: TopologyAss
 
 
 def short_last(tree: TopologyTree, request: TopologyRequest, assignment: TopologyAssignment) -> TopologyAssignment:
-    """The assignment with the domain of the short slice at its end; as it is without a short slice."""
+    """The assignment with the domain of the short slice at the end; unchanged without a short slice."""
     short = short_slice(request, assignment.pods)
     if not short:
         return assignment
@@ -43,7 +46,7 @@ def short_last(tree: TopologyTree, request: TopologyRequest, assignment: Topolog
 
 
 def slices_whole(tree: TopologyTree, request: TopologyRequest, assignment: TopologyAssignment) -> bool:
-    """Whether each domain has whole slices, except the last, which may have the short one on top."""
+    """Whether each domain has only whole slices, except that the last one may have the short slice, too."""
     if not request.layers or not assignment.domains:
         return True
     layer = request.layers[0]

@@ -1,4 +1,4 @@
-"""The domain that is short: the one with the most room of those that could hold the pods, and what it lacks."""
+"""The domain that is short: of those that could hold the pods, the one with the most room."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from scheduling.topology.domains import Domain, TopologyTree
 class ShortDomain(NamedTuple):
     """A domain that has `room` for fewer units than `needed`.
 
-    values: its labels, one for each level down to its own; empty if the pods may use all domains together.
-    unit: pod or slice. of_slice: the units are the pods of one slice, else those of the pod set.
+    values: its path; empty if the pods may use all domains together.
+    unit: "pod" or "slice".
+    of_slice: whether `needed` counts the pods of one slice, not those of the pod set.
     """
 
     values: tuple[str, ...]
@@ -26,9 +27,9 @@ class ShortDomain(NamedTuple):
 def short_domain(
     tree: TopologyTree, counts: DomainCounts, pods: int, level: int, *, required: bool
 ) -> ShortDomain | None:
-    """The domain that is short for so many pods; None if something else is short, such as the place of the leader.
+    """The domain that is short for `pods` pods; None if something else is short, such as room for the leader.
 
-    level: the requested level. required: one of its domains has to hold all.
+    level: the requested level. required: whether one of its domains has to hold all pods.
     """
     kind, domains = counts.kind, tree.at_level(level)
     size, by_slice = kind.slice_size, tree.at_level(kind.slice_level)
@@ -48,17 +49,17 @@ def short_domain(
 
 
 def _with_short_slice(counts: DomainCounts, domains: Sequence[Domain]) -> Counts:
-    """How many slices a domain holds if one of them is the short one."""
+    """The number of slices that each domain holds, if one of them is the short one."""
     return {domain: counts.led_short[domain] + 1 for domain in domains}
 
 
 def _room_together(counts: DomainCounts, domains: Sequence[Domain]) -> int:
-    """How many slices all domains hold. The short slice adds one if a domain holds it beside all its whole ones."""
+    """The number of slices that all domains hold. The short slice counts if it fits without displacing a whole one."""
     rooms = counts.led_slices
     free = any(counts.led_short[each] == rooms[each] for each in domains) if counts.kind.short else False
     return sum(map(rooms.__getitem__, domains)) + (1 if free else 0)
 
 
 def _largest(domains: Sequence[Domain], rooms: Counts) -> Domain:
-    """The first domain with the most room, in path order."""
+    """The domain with the most room, the first in path order."""
     return max(domains, key=rooms.__getitem__)

@@ -1,4 +1,4 @@
-"""Which node, or domain, each gated Pod of an admitted workload goes to: by rank where all have one, else in order.
+"""Assigns domains to the gated Pods of an admitted workload: by rank if all Pods have one, else in their order.
 
 Source: Kueue v0.19, pkg/controller/tas, the topology ungater.
 """
@@ -24,7 +24,13 @@ class BadPodIndexOffset(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Ranks:
-    """How the Pods of a pod set are numbered. `offset` is the index of the first; `size` is how many there are."""
+    """How the Pods of a pod set are numbered.
+
+    label: the label with the index of a Pod.
+    sub_group, sub_groups: the label with the index of its replicated job, and the number of these jobs.
+    offset: the index of the first Pod.
+    size: the number of Pods.
+    """
 
     label: str
     sub_group: str
@@ -33,7 +39,7 @@ class _Ranks:
     size: int
 
     def of(self, labels: Mapping[str, str]) -> int | None:
-        """The rank of a Pod with these labels, from 0; None if they give none."""
+        """The rank of a Pod with these labels, from 0; None if it has none."""
         index = _below(labels.get(self.label), self.size + self.offset)
         if index is None:
             return None
@@ -50,8 +56,9 @@ class _Ranks:
 def ungated(workload: Workload, pods: Sequence[TopologyPod]) -> dict[str, dict[str, str]]:
     """The node selector of each Pod that passes its gate now, by `namespace/name`.
 
-    pods: in the order in which they fill up the domains; Pods of other workloads are ignored. A workload that is
-    evicted lets no more Pods pass. Raises BadPodIndexOffset.
+    Pods of an evicted workload do not pass. Raises BadPodIndexOffset.
+
+    pods: in the order in which they fill the domains. Pods of other workloads are ignored.
     """
     passing: dict[str, dict[str, str]] = {}
     for pod_set, assignment, own in _placed(workload, pods):
@@ -64,10 +71,10 @@ def ungated(workload: Workload, pods: Sequence[TopologyPod]) -> dict[str, dict[s
 
 
 def misplaced(workload: Workload, pods: Sequence[TopologyPod]) -> list[TopologyPod]:
-    """The Pods without a gate that no place is assigned to, and those beyond the number of a domain.
+    """The Pods without a gate that are outside of the assigned domains, or exceed the number of a domain.
 
-    pods: as in `ungated`; of too many in a domain the last are misplaced. Pods that are being deleted count, and are
-    never misplaced.
+    pods: as in `ungated`. Of too many Pods in a domain, the last ones are misplaced. Pods that are being deleted count,
+        but are never misplaced.
     """
     found = []
     for _, assignment, own in _placed(workload, pods):
@@ -85,7 +92,7 @@ def misplaced(workload: Workload, pods: Sequence[TopologyPod]) -> list[TopologyP
 def _placed(
     workload: Workload, pods: Sequence[TopologyPod]
 ) -> Iterator[tuple[PodSet, TopologyAssignment, list[TopologyPod]]]:
-    """Its pod sets with places, and the Pods of each that have not ended."""
+    """Yield the pod sets with places, each with its Pods that have not ended."""
     if not workload.admitted or workload.evicted or workload.finished or workload.admission is None:
         return
     name = carried_name(workload)
@@ -100,7 +107,7 @@ def _placed(
 def _by_rank(
     assignment: TopologyAssignment, pods: Sequence[TopologyPod], ranks: _Ranks
 ) -> list[tuple[TopologyPod, AssignedDomain]] | None:
-    """The gated Pods with their domains; None if one of the Pods has no rank, or is not where its rank is."""
+    """The gated Pods with the domains of their ranks. None if a Pod has no rank, or runs in another domain."""
     places = list(chain.from_iterable(repeat(domain, domain.pods) for domain in assignment.domains))
     taken: dict[int, TopologyPod] = {}
     for pod in pods:
@@ -114,7 +121,7 @@ def _by_rank(
 
 
 def _in_order(assignment: TopologyAssignment, pods: Sequence[TopologyPod]) -> list[tuple[TopologyPod, AssignedDomain]]:
-    """The gated Pods fill up what the others leave of each domain."""
+    """The gated Pods with domains, in which they fill the room that running Pods leave."""
     waiting = [pod for pod in pods if pod.gated]
     placed = [pod for pod in pods if not pod.gated]
     free = (
@@ -133,7 +140,7 @@ def _is_at(pod: TopologyPod, assignment: TopologyAssignment, domain: AssignedDom
 
 
 def _ranks(workload: Workload, pod_set: PodSet, pods: Sequence[TopologyPod]) -> _Ranks | None:
-    """None for a pod set whose Pods are not numbered, or that has none."""
+    """How the Pods are numbered; None if they are not, or if there are none."""
     request: Mapping[str, Any] = pod_set.topology or {}
     label = text(request.get("podIndexLabel"))
     if not label or not pods:
@@ -152,7 +159,7 @@ def _ranks(workload: Workload, pod_set: PodSet, pods: Sequence[TopologyPod]) -> 
 
 
 def _after_leader(workload: Workload, pod_set: PodSet) -> int:
-    """The size of the smaller set of its group, whose Pods are numbered before these."""
+    """The size of the smaller pod set of its group, whose Pods are numbered before these."""
     name = mapping(pod_set.topology).get("podSetGroupName")
     others = [each for each in workload.pod_sets if each is not pod_set and name and _group(each) == name]
     return min((each.count for each in others if each.count < pod_set.count), default=0)

@@ -1,6 +1,7 @@
-"""Where the pods of one workload run: which of its pod sets need a place, in which flavors, and whether it still fits.
+"""Finds places for the pods of a workload, and checks whether they still fit.
 
-Quota gives the flavors first; here nothing is known of quota. Source: Kueue v0.19, pkg/scheduler/flavorassigner.
+The flavors are chosen by quota before. This module does not look at quota.
+Source: Kueue v0.19, pkg/scheduler/flavorassigner.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ _NO_TOPOLOGY = "workload requires Topology, but there is no TAS cache informatio
 
 
 class UnplaceablePods(ValueError):
-    """The pod set has no place whatever room there is. The message is Kueue's."""
+    """The pod set cannot have a place, even in empty domains. The message is Kueue's."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlavoredPods:
-    """What quota gives a pod set: `count` pods, and a flavor by resource. `assignment`: the places that it has."""
+    """A pod set with the flavors that quota gives it. `count`: its pods. `assignment`: its current places, if any."""
 
     name: str
     count: int
@@ -42,7 +43,7 @@ class FlavoredPods:
 
 
 class TopologyUsage(NamedTuple):
-    """`pods` pods in one domain of a flavor, with the requests of each in base units, without the pod itself."""
+    """The usage of `pods` pods in a domain of a flavor. `requests`: of each, in base units, without the pod itself."""
 
     flavor: str
     domain: DomainId
@@ -54,9 +55,10 @@ class TopologyUsage(NamedTuple):
 class WorkloadPlaces:
     """The result by pod set.
 
-    assigned: the places. refused: why there is none, in Kueue's words. faults: what is wrong with the flavors or the
-    workload, which other nodes would not cure. waits: what is refused waits for other nodes of the workload to be well
-    again, or to be known as unhealthy.
+    assigned: the places.
+    refused: why there is no room, in Kueue's words.
+    faults: why it can have no place even with other nodes, because of its flavors or its requests.
+    waits: a refusal may end when other nodes of the workload become usable again, or are reported as unhealthy.
     """
 
     assigned: dict[str, TopologyAssignment] = field(default_factory=dict)
@@ -71,12 +73,13 @@ class WorkloadPlaces:
 
 
 class TopologyQuestion(NamedTuple):
-    """A workload that is to be placed.
+    """A workload to place.
 
-    with_topology: the flavors of its ClusterQueue that have a topology. only: its ClusterQueue has no others, so every
-    pod set gets a place. all_pods: places for fewer pods than there are count as none. Kueue leaves out the pods beyond
-    whole slices, and they wait at their gate indefinitely. previous: by pod set, the places of the slice of an elastic
-    job that it takes over from.
+    with_topology: the flavors of its ClusterQueue that have a topology.
+    only: whether all flavors of its ClusterQueue have one, so that every pod set gets a place.
+    all_pods: refuse places that do not suffice for all pods. Kueue leaves out the pods beyond whole slices, and they
+        wait at their gate indefinitely.
+    previous: by pod set, the places of the slice from which a slice of an elastic job takes over.
     """
 
     workload: Workload
@@ -89,10 +92,10 @@ class TopologyQuestion(NamedTuple):
 def find_places(
     fleet: Fleet, question: TopologyQuestion, pods: Iterable[FlavoredPods], *, empty: bool = False
 ) -> WorkloadPlaces:
-    """Places for all pod sets that need one, flavor by flavor in the order of their names.
+    """Find places for all pod sets that need one, flavor by flavor in the order of their names.
 
-    A pod set without room ends its flavor; the others are tried all the same. empty: as if no workload held anything in
-    topologies.
+    After a pod set without room, the rest of its flavor is not tried, but other flavors are. empty: place as if no
+    workload had places.
     """
     places, by_flavor = WorkloadPlaces(), dict[str, list[PlacedPods]]()
     for flavor, member in pods_by_flavor(fleet, question, pods, places):
@@ -114,9 +117,11 @@ def find_places(
 
 
 class TopologyShortage(NamedTuple):
-    """Why a pod set has no places in a flavor. `levels` are those of its topology.
+    """Why a pod set has no places in a flavor.
 
-    ever: it would have them if no workload held anything in topologies.
+    levels: of the flavor's topology.
+    domain: the domain that is short.
+    ever: whether it would fit if no workload had places.
     """
 
     pod_set: str
@@ -155,7 +160,7 @@ def find_shortages(
 def pods_by_flavor(
     fleet: Fleet, question: TopologyQuestion, pods: Iterable[FlavoredPods], places: WorkloadPlaces
 ) -> Iterator[tuple[str, PlacedPods]]:
-    """The pod sets that need a place, with their flavor; what none can have is noted."""
+    """Yield the pod sets that need a place, with their flavor. Faults of the others are added to `places`."""
     for entry in pods:
         pod_set = question.workload.pod_set(entry.name)
         if pod_set is None or entry.count == 0 or not (pod_set.asks_for_topology or question.only):
@@ -168,12 +173,15 @@ def pods_by_flavor(
 
 
 def request_of(pod_set: PodSet) -> TopologyRequest:
-    """What the pod set asks for, or what is implied if it asks for nothing."""
+    """The topology request of the pod set, or the implied one if it has none."""
     return read_topology_request(mapping(pod_set.topology)) if pod_set.asks_for_topology else IMPLIED
 
 
 def topology_flavor(flavors: Mapping[str, str], with_topology: Collection[str]) -> str:
-    """The one flavor with a topology among those of a pod set, by resource. Raises UnplaceablePods."""
+    """The only flavor with a topology among the flavors of a pod set.
+
+    Raises UnplaceablePods if there is not exactly one.
+    """
     found = sorted({flavor for flavor in flavors.values() if flavor in with_topology})
     if not found:
         raise UnplaceablePods("no TAS flavor assigned")
@@ -203,9 +211,9 @@ def _placed_pods(flavor: FlavorTopology, question: TopologyQuestion, pod_set: Po
 
 
 def _updated(workload: Workload, pod_set: PodSet) -> tuple[Mapping[str, Any], str]:
-    """The spec of its pods with what its Ready checks add; and what contradicts it or another check, empty for nothing.
+    """The pod spec with the additions of Ready checks, and the contradiction of one with it or another; empty if none.
 
-    A template's own labels and annotations are not known here.
+    Labels and annotations of the template are not known here.
     """
     spec = pod_set.template.spec
     updates = [
@@ -230,7 +238,7 @@ def _updated(workload: Workload, pod_set: PodSet) -> tuple[Mapping[str, Any], st
 def admitted_places(
     workload: Workload, with_topology: Collection[str], counting: Counting = DEFAULT
 ) -> tuple[HeldPlaces, ...]:
-    """What its admission holds in topologies: nothing for a pod set whose pods are all done."""
+    """The places of its admission in topologies. A pod set whose pods are all done has none."""
     found, left = [], counts_after_reclaim(workload, counting)
     for entry in workload.admission.assignments if workload.admission else ():
         pod_set = workload.pod_set(entry.name)
@@ -245,7 +253,7 @@ def admitted_places(
 
 
 def net_usage(question: TopologyQuestion, pods: Iterable[FlavoredPods]) -> list[TopologyUsage]:
-    """What the assignments take beyond what the workload's admission already holds in the same domain."""
+    """The usage of the assignments beyond that of the workload's admission in the same domain."""
     admission = question.workload.admission
     held = {entry.name: entry.topology for entry in admission.assignments} if admission else {}
     found: list[TopologyUsage] = []
@@ -263,9 +271,9 @@ def net_usage(question: TopologyQuestion, pods: Iterable[FlavoredPods]) -> list[
 
 
 def fits(fleet: Fleet, usage: Iterable[TopologyUsage]) -> bool:
-    """Whether there is room for each of these by itself now, as Kueue asks before it admits.
+    """Whether there is room now for each of these, considered alone, as Kueue checks before it admits.
 
-    The number of pods is not asked for, and pods that request nothing never fit.
+    The resource `pods` is not checked, and pods that request nothing never fit.
     """
     return all(_fits(fleet.flavors[each.flavor].tree, each) for each in usage if each.flavor in fleet.flavors)
 
@@ -280,6 +288,6 @@ def _fits(tree: TopologyTree, usage: TopologyUsage) -> bool:
 
 
 def _fitting(requests: Mapping[str, int], rest: Mapping[str, int]) -> int:
-    """How many pods fit, whatever number of them is allowed."""
+    """How many pods fit, without a check of the resource `pods`."""
     counts = (max(0, rest.get(resource, 0)) // amount for resource, amount in requests.items() if amount)
     return min(counts, default=UNBOUNDED)

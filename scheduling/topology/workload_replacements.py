@@ -1,7 +1,7 @@
-"""New places for the pods of a workload whose nodes failed; its other pods keep theirs.
+"""Finds new places for the pods of a workload whose nodes failed. Its other pods keep their places.
 
-Source of the replacement of one node: Kueue v0.19, pkg/scheduler/flavorassigner. Several at once are Quotree's own way
-(docs/adr/2026-11-27-failed-nodes-are-replaced-together.md).
+Kueue only replaces one node at a time; to replace several is specific to Quotree
+(docs/adr/2026-11-27-failed-nodes-are-replaced-together.md). Source: Kueue v0.19, pkg/scheduler/flavorassigner.
 """
 
 from __future__ import annotations
@@ -28,15 +28,17 @@ _Used: TypeAlias = dict[DomainId, dict[str, int]]
 def find_replacement(
     fleet: Fleet, question: TopologyQuestion, pods: Sequence[FlavoredPods], host: str
 ) -> WorkloadPlaces:
-    """New places for the pods on this host; the other pod sets keep theirs.
+    """Find new places for the pods on this host. The other pod sets keep theirs.
 
-    Each `assignment` is the present one. Members of a group are placed one by one, flavor by flavor in the order of
-    their names. Each sees the room that those before it took.
+    Members of a group are placed one by one, flavor by flavor in the order of their names. Each placement counts the
+    new places before it.
+
+    pods: the pod sets with their current assignments.
     """
-    places, affected = _parted(pods, [host])
+    places, affected = _split(pods, [host])
     present = {entry.name: entry.assignment for entry in affected}
     movable = not question.workload.of_one_pod
-    used = _UsedAnew()
+    used = _NewUsage()
     for name, member in _by_name(fleet, question, affected, places):
         assignment, flavor = present[member.name], fleet.flavors[name]
         assert assignment is not None
@@ -53,12 +55,12 @@ def find_replacement(
 def find_replacements(
     fleet: Fleet, question: TopologyQuestion, pods: Sequence[FlavoredPods], hosts: Sequence[str]
 ) -> WorkloadPlaces:
-    """New places for all pods on these hosts, on none of them; the other pods keep theirs.
+    """Find new places for all pods on these hosts, outside of all of them. The other pods keep theirs.
 
-    As `find_replacement`, but members of a group stay together where they require a level. A Pod by itself cannot start
-    again elsewhere, and keeps its place.
+    It works as `find_replacement`, but members of a group stay together if they require a level. A single Pod without a
+    job cannot be recreated elsewhere, and keeps its place.
     """
-    places, affected = _parted(pods, hosts)
+    places, affected = _split(pods, hosts)
     present = {entry.name: entry.assignment for entry in pods if entry.assignment is not None}
     if question.workload.of_one_pod:
         places.assigned.update(present)
@@ -66,7 +68,7 @@ def find_replacements(
     by_flavor: dict[str, list[PlacedPods]] = {}
     for name, member in _by_name(fleet, question, affected, places):
         by_flavor.setdefault(name, []).append(member)
-    used = _UsedAnew()
+    used = _NewUsage()
     for name, members in by_flavor.items():
         flavor = fleet.flavors[name]
         for group in groups(members):
@@ -83,8 +85,8 @@ def find_replacements(
     return places
 
 
-class _UsedAnew:
-    """What pod sets of the workload take anew: in all flavors together where their nodes may be the same."""
+class _NewUsage:
+    """The new usage of pod sets of the workload. Flavors whose nodes may be the same share it."""
 
     def __init__(self) -> None:
         self._of_hosts: _Used = {}
@@ -94,8 +96,8 @@ class _UsedAnew:
         return self._of_hosts if flavor.gates.overlapping else self._by_flavor.setdefault(name, {})
 
 
-def _parted(pods: Sequence[FlavoredPods], hosts: Sequence[str]) -> tuple[WorkloadPlaces, list[FlavoredPods]]:
-    """The places of the pod sets without pods there, and the other pod sets."""
+def _split(pods: Sequence[FlavoredPods], hosts: Sequence[str]) -> tuple[WorkloadPlaces, list[FlavoredPods]]:
+    """The places of the pod sets without pods on these hosts, and the other pod sets."""
     places, affected = WorkloadPlaces(), []
     for entry in pods:
         if entry.assignment is None:
@@ -110,7 +112,7 @@ def _parted(pods: Sequence[FlavoredPods], hosts: Sequence[str]) -> tuple[Workloa
 def _by_name(
     fleet: Fleet, question: TopologyQuestion, pods: Sequence[FlavoredPods], places: WorkloadPlaces
 ) -> list[tuple[str, PlacedPods]]:
-    """The pod sets that need a place, with their flavor, in the order of the names of flavors."""
+    """The pod sets that need a place, with their flavor, sorted by flavor."""
     return sorted(pods_by_flavor(fleet, question, pods, places), key=lambda asked: asked[0])
 
 
@@ -120,7 +122,7 @@ def _lost(member: PlacedPods, present: TopologyAssignment, hosts: Sequence[str])
 
 
 def _beside(question: TopologyQuestion, group: Sequence[PlacedPods]) -> list[str]:
-    """The other pod sets of the group that these belong to."""
+    """The other members of the group to which these pod sets belong."""
     name, own = group[0].request.group, {member.name for member in group}
     others = (each for each in question.workload.pod_sets if each.name not in own)
     return [each.name for each in others if name and request_of(each).group == name]

@@ -1,6 +1,6 @@
-"""Waiting and running workloads as JSON, the same for a simulation, a live cluster and the reconciler's own API.
+"""Waiting and running workloads as JSON, for simulations, live clusters and the reconciler's API.
 
-What a caller may not read is left out, see `AccessScope`: an explanation must not reveal other people's work.
+An explanation must not reveal other users' work, so objects that the caller may not read are left out (`AccessScope`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,11 @@ JobReference: TypeAlias = Callable[[str], Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class AccessScope:
-    """What a caller may read: workloads of one namespace, or of all if "", and with `queues` other queues' names."""
+    """The objects that a caller may read.
+
+    namespace: the namespace whose workloads it may read; empty for all.
+    queues: whether it may read the names of all queues.
+    """
 
     namespace: str = ""
     queues: bool = True
@@ -38,12 +42,12 @@ class AccessScope:
 
 
 def job_of(workload: Workload) -> dict[str, str]:
-    """Its job: the only owner, or the pod group if many Pods own it."""
+    """The job of the workload: its only owner, or the pod group if many Pods own it."""
     return owners_job([(owner.kind, owner.name) for owner in workload.owners], workload.namespace, workload.name)
 
 
 def owners_job(owners: Sequence[tuple[str, str]], namespace: str, workload: str) -> dict[str, str]:
-    """The job of a Workload, from kind and name of each owner."""
+    """The job of a Workload, from the kind and name of each owner."""
     if len(owners) == 1:
         kind, name = owners[0]
     else:
@@ -68,7 +72,13 @@ def waiting_json(
     moment: Callable[[int], Any],
     scope: AccessScope | None = None,
 ) -> dict[str, Any]:
-    """`sentence` is that of `scheduling.visibility.sentence`; `moment` formats a time for the reader."""
+    """A waiting workload.
+
+    sentence: why it waits, from `scheduling.visibility.sentence`.
+    named: describes the jobs of workloads.
+    moment: formats a time for the reader.
+    scope: the objects that the caller may read; None for all.
+    """
     scope, found = scope or AccessScope(), each.explanation
     content: dict[str, Any] = {"job": dict(named(each.workload)), "sentence": sentence}
     content |= {"reason": each.reason, "message": each.message}
@@ -86,7 +96,7 @@ def waiting_json(
 
 
 def _remedy(queue: str, found: SoleRaise) -> dict[str, Any]:
-    """The quota of its own queue: who may read the workload may read that, too."""
+    """The quota to raise. It is of the workload's own queue, which a caller who may read the workload may read, too."""
     now, needed = (written(found.pair.resource, each) for each in (found.place.now, found.place.needed))
     more = written(found.pair.resource, minus(found.place.needed, found.place.now))
     return {"clusterQueue": queue, **pair_json(found.pair), "from": now, "to": needed, "more": more}
@@ -174,7 +184,7 @@ def _lack(lack: FlavorLack, queue: str, scope: AccessScope) -> dict[str, Any]:
 
 
 def _raises(places: Sequence[Raise], queue: str, amount: Callable[[int], str], scope: AccessScope) -> dict[str, Any]:
-    """Where a limit could be raised; only the number of places if the caller may not read them."""
+    """The limits that could be raised. Of limits that the caller may not read, there is only the number."""
     readable = [each for each in places if scope.queues or (each.is_queue and each.node == queue)]
     named = [
         {
@@ -191,7 +201,7 @@ def _raises(places: Sequence[Raise], queue: str, amount: Callable[[int], str], s
 
 
 def _kept(kept: Iterable[KeptBack], amount: Callable[[int], str], scope: AccessScope) -> dict[str, Any]:
-    """What other nodes withhold; only the total if the caller may not read their names."""
+    """The amounts that other nodes withhold. If the caller may not read their names, there is only the total."""
     if scope.queues:
         named = [{"kind": _kind(each.is_queue), "name": each.node, "amount": amount(each.amount)} for each in kept]
         return {"kept": named}
@@ -200,7 +210,7 @@ def _kept(kept: Iterable[KeptBack], amount: Callable[[int], str], scope: AccessS
 
 
 def _holders(found: QuotaHolders, queue: str, amount: Callable[[int], str], scope: AccessScope) -> dict[str, Any]:
-    """Name the holders and sum up the rest. A caller who may not read other queues learns no number of them."""
+    """The queues that use the quota, and the sums of the rest. The number of unreadable queues is left out."""
     readable = [each for each in found.first if scope.queues or each.queue == queue]
     named = [
         {"clusterQueue": each.queue, "used": amount(each.used), "borrowed": amount(each.borrowed)} for each in readable

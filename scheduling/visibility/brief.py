@@ -1,6 +1,6 @@
-"""Why a workload waits in a few words, for the rows of lists: the cause, without holders and ways out.
+"""Why a workload waits in a few words, for the rows of lists: only the cause.
 
-It names no queue but the workload's own, and Cohorts above it: a caller who may read the workload may read that.
+It names only the workload's own queue and the Cohorts above it, which a caller who may read the workload may read.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from scheduling.world.world import World
 
 
 def brief(world: World, found: WaitingWorkload, moment: Callable[[int], object]) -> str:
-    """The cause, in small letters and without a full stop. `moment` formats a time for the reader.
+    """The cause, without a capital letter and a full stop. `moment` formats a time for the reader.
 
-    Costs the depth of the tree, and for a topology what its domains cost.
+    It costs the depth of the tree, and for a topology a pass over its domains.
     """
     workload, why = world.workloads[found.workload], found.explanation
     if why is None:

@@ -1,4 +1,4 @@
-"""What a workload waits for, and the ways out, for its owner; `scheduling.visibility.sentence` puts them together."""
+"""Why a workload waits, and what its owner can do. `scheduling.visibility.sentence` makes a sentence of them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from scheduling.world.readiness import CANNOT_ADMIT, CYCLE, IS_STOPPED
 from scheduling.world.world import World
 
 _MOST = 3
-"""Flavors and reasons that are named."""
+"""How many flavors and reasons are named."""
 _STUCK = (EXCEEDS_MAX_QUOTA, MISCONFIGURED, NO_MATCHING_FLAVOR)
 _BY_ITSELF = "it is retried automatically"
 _PLAIN = {
@@ -43,8 +43,8 @@ _PLAIN = {
     PREEMPTION_GATED: "it would preempt others, and its preemption gate is closed; it continues once the gate is open",
     PODS_NOT_READY: "admitted workloads have pods that are not ready; it starts once they are ready (waitForPodsReady)",
 }
-"""Texts that replace messages of Kueue without the name of an object."""
-_MENDED = {
+"""The texts that replace those messages of Kueue that name no object."""
+_FIXES = {
     "Stopped": "have it resumed (quotree resume clusterqueue {queue})",
     "FlavorNotFound": "have the ResourceFlavor created",
     "TopologyNotFound": "have the Topology created",
@@ -57,9 +57,12 @@ _MENDED = {
 
 
 class WaitingCause(NamedTuple):
-    """Why a workload waits. `clauses`: the sentence; the first clause names the cause, the others its consequences.
+    """Why a workload waits.
 
-    `gist`: equal for equal causes. `owner`, `administrator`: what each can do. `stuck`: another LocalQueue may help.
+    clauses: the parts of the sentence. The first one names the cause, the others its consequences.
+    gist: a key that is equal for equal causes.
+    owner, administrator: what each of them can do.
+    stuck: waiting does not help, but another LocalQueue may.
     """
 
     clauses: tuple[str, ...]
@@ -76,15 +79,17 @@ def remark(message: str) -> str:
 def cause_at_local_queue(world: World, workload: Workload, why: Explanation) -> WaitingCause:
     """The cause of a workload that is in no ClusterQueue, although its LocalQueue exists."""
     local = world.queues.local_queues[workload.local_queue]
-    door = f"LocalQueue {workload.local_queue}"
+    local_queue = f"LocalQueue {workload.local_queue}"
     if why.reason == ADMISSION_GATED:
         step = f"it is queued once the gate is removed from its annotation {GATED_BY}"
-        return WaitingCause((f"Waiting at {door}: {why.message}", step), (why.message,))
+        return WaitingCause((f"Waiting at {local_queue}: {why.message}", step), (why.message,))
     if local.stopped:
         resumed = f"have it resumed (quotree resume localqueue {local.name} -n {local.namespace})"
-        return WaitingCause((f"{door} is stopped and admits nothing",), (local.stopped,), administrator=(resumed,))
-    text = f"{door} leads to ClusterQueue {local.cluster_queue}, which does not exist"
-    created = f"have ClusterQueue {local.cluster_queue} created, or another one named in {door}"
+        return WaitingCause(
+            (f"{local_queue} is stopped and admits nothing",), (local.stopped,), administrator=(resumed,)
+        )
+    text = f"{local_queue} leads to ClusterQueue {local.cluster_queue}, which does not exist"
+    created = f"have ClusterQueue {local.cluster_queue} created, or another one named in {local_queue}"
     return WaitingCause((text,), (text,), administrator=(created,), stuck=True)
 
 
@@ -131,9 +136,9 @@ def _suspended(world: World, why: Explanation) -> WaitingCause:
     ready = world.can_admit(why.queue)
     faults = ready.message.removeprefix(CANNOT_ADMIT).lstrip(":; ").removesuffix(".")
     halted = "is stopped and admits nothing" if faults == IS_STOPPED else f"admits nothing: {faults}"
-    mended = _MENDED.get(ready.reason, "have its AdmissionChecks changed").format(queue=why.queue)
+    fix = _FIXES.get(ready.reason, "have its AdmissionChecks changed").format(queue=why.queue)
     text = f"ClusterQueue {why.queue} {halted}"
-    return WaitingCause((text,), (text,), administrator=(mended,))
+    return WaitingCause((text,), (text,), administrator=(fix,))
 
 
 def _misconfigured(world: World, workload: Workload, why: Explanation) -> WaitingCause:
@@ -194,7 +199,7 @@ def _short(world: World, workload: Workload, why: Explanation) -> WaitingCause:
 
 
 def shortage_text(short: TopologyShortage) -> str:
-    """Which domain is short, and by how much."""
+    """The domain that is short and its room, in words."""
     domain = short.domain
     ever = "" if short.ever else "even without other work, "
     units = f"{domain.needed} {domain.unit}s" if domain.needed > 1 else domain.unit
@@ -216,7 +221,7 @@ def _less(short: TopologyShortage) -> str:
 
 
 def _limits(why: Explanation) -> Iterator[str]:
-    """Which borrowingLimits are in the way, of nodes that the owner may know."""
+    """The borrowingLimits that block the workload, in words that name only nodes which the owner may know."""
     found = [lack.obstacle for lack in why.lacks if lack.obstacle is not None]
     limits = [each for each in found if each.limit == BORROWING_LIMIT]
     if any(each.is_queue for each in limits):
@@ -226,7 +231,7 @@ def _limits(why: Explanation) -> Iterator[str]:
 
 
 def _largest_possible(never: Iterable[FlavorLack]) -> Iterator[str]:
-    """What it could have of each resource, in the flavor that has most of it."""
+    """The most that the workload could get of each resource, over all flavors, in words."""
     most: dict[str, int] = {}
     for lack in never:
         most[lack.pair.resource] = max(most.get(lack.pair.resource, 0), lack.free)
@@ -235,8 +240,10 @@ def _largest_possible(never: Iterable[FlavorLack]) -> Iterator[str]:
 
 
 def _needs(groups: Iterable[FlavorGroup], lacks: Iterable[FlavorLack]) -> str:
-    """Flavors of one resource group are alternatives; each group must have room. What a pair lacks counts once, since
-    each pod set is tried on top of those before it."""
+    """The missing amounts, in words. Flavors of one resource group are alternatives, but each group must have room.
+
+    The lack of a pair counts once, since each pod set is tried in addition to those before it.
+    """
     most = {lack.pair: lack for lack in lacks}
     found = []
     for group in groups:

@@ -1,4 +1,4 @@
-"""The domains of a flavor's topology for people: how much room each has, and who runs there."""
+"""The domains of a flavor's topology for displays: the room of each, and the workloads in it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scheduling.topology.fleet import Fleet
 
 
 class PodsOfWorkload(NamedTuple):
-    """How many pods of a workload (`namespace/name`) have places in a domain."""
+    """A workload (`namespace/name`) with the number of its pods in a domain."""
 
     key: str
     queue: str
@@ -22,10 +22,13 @@ class PodsOfWorkload(NamedTuple):
 
 @dataclass(slots=True)
 class DomainUsage:
-    """One domain, in base units by resource.
+    """The usage of a domain, in base units by resource.
 
-    values: one for each level down to its own.
-    capacity: what its nodes have. outside: what pods outside topologies use. held: what workloads hold here.
+    values: its path.
+    nodes: the number of its nodes.
+    capacity: the amounts of its nodes.
+    outside: the usage of pods outside of topologies.
+    held: the usage of workloads in topologies.
     """
 
     values: tuple[str, ...]
@@ -41,7 +44,7 @@ class DomainUsage:
 
 
 class TopologySummary(NamedTuple):
-    """A flavor with a topology. levels: coarsest first. usage: of all its Nodes together, which can take pods."""
+    """A flavor with a topology. levels: coarsest first. usage: of all its Nodes that can take pods."""
 
     flavor: str
     topology: str
@@ -50,7 +53,7 @@ class TopologySummary(NamedTuple):
 
 
 def topologies(fleet: Fleet | None) -> list[TopologySummary]:
-    """The flavors with a topology, by name. Costs their Nodes."""
+    """The flavors with a topology, by name. It costs a pass over their Nodes."""
     found = []
     for name, each in sorted(fleet.flavors.items() if fleet is not None else ()):
         usage = DomainUsage(())
@@ -62,10 +65,10 @@ def topologies(fleet: Fleet | None) -> list[TopologySummary]:
 
 
 def domains_below(state: QuotaState, flavor: str, within: Sequence[str]) -> list[DomainUsage]:
-    """The domains directly below the one with these values, by name; without values those of the highest level.
+    """The children of the domain with the path `within`, by name; the domains of the highest level if it is empty.
 
-    Costs the nodes below it, and the workloads that hold quota. Raises KeyError if the flavor has no topology, or the
-    topology no such domain.
+    It costs a pass over the nodes in the domain and over the workloads with quota. Raises KeyError if the flavor has no
+    topology, or the domain does not exist.
     """
     fleet = state.fleet
     if fleet is None:
@@ -99,7 +102,7 @@ def _below(tree: TopologyTree, within: tuple[str, ...]) -> Iterable[Domain]:
 
 
 def _lowest(domain: Domain) -> Iterator[RoomDomain]:
-    """The lowest domains in it that assignments name, or the domain itself."""
+    """Yield the lowest domains in this one that assignments name, or the domain itself."""
     if isinstance(domain, RoomDomain):
         yield domain
         return
@@ -127,7 +130,7 @@ def _sum(total: dict[str, int], amounts: Mapping[str, int]) -> None:
 def _held(
     state: QuotaState, fleet: Fleet, tree: TopologyTree
 ) -> Iterator[tuple[str, str, list[tuple[RoomDomain, int]]]]:
-    """(workload, ClusterQueue, its pods by domain) of each workload with places in the tree."""
+    """Yield each workload with places in the tree, its ClusterQueue, and its pods by domain."""
     for queue in state.queues.values():
         for reservation in queue.reservations.values():
             counts = [

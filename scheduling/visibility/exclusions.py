@@ -1,4 +1,4 @@
-"""Why flavors do not serve a job, whatever quota they have: in words for its owner, with what helps.
+"""Why flavors cannot serve a job, apart from quota, and what helps, in words for its owner.
 
 `scheduling.flavors.messages` has Kueue's words for the same.
 """
@@ -30,15 +30,15 @@ from scheduling.quota.state import QuotaState
 from scheduling.world.world import World
 
 _MOST = 3
-"""Resources, flavors and labels that are named in one list: an Event has room for 1024 characters."""
+"""How many resources, flavors or labels are named in a list, since an Event has at most 1024 characters."""
 
 
 class Exclusion(NamedTuple):
     """Why a workload cannot use a flavor.
 
-    `text`: the reason.
-    `owner`: what the owner of the job can do; empty for nothing.
-    `administrator`: what other users can do; empty for nothing.
+    text: the reason.
+    owner: what the owner of the job can do; empty if nothing.
+    administrator: what an administrator can do; empty if nothing.
     """
 
     text: str
@@ -49,7 +49,7 @@ class Exclusion(NamedTuple):
 def exclusions(
     world: World, settings: ClusterQueueSettings, workload: Workload, reasons: Iterable[Reason]
 ) -> list[Exclusion]:
-    """The exclusions in the ClusterQueue with these settings, each once."""
+    """The exclusions of flavors in the ClusterQueue with these settings, without repetition."""
     once = tuple(dict.fromkeys(reasons))
     others = [reason for reason in once if not isinstance(reason, Undeclared)]
     found = [_undeclared(settings, _uncovered(world, settings, workload))] if len(others) < len(once) else []
@@ -57,7 +57,7 @@ def exclusions(
 
 
 def _uncovered(world: World, settings: ClusterQueueSettings, workload: Workload) -> list[str]:
-    """All of them; an attempt ends at the first."""
+    """All requested resources without quota. An attempt ends at the first one, so its reasons have only that."""
     requests = total_requests(world.entry(workload).workload, world.counting)
     asked = {resource for each in requests for resource, amount in each.requests.items() if amount}
     return sorted(resource for resource in asked if settings.group_of(resource) is None)
@@ -130,7 +130,7 @@ def _levels(state: QuotaState, flavor: str) -> tuple[str, ...]:
 
 
 def _unselected(state: QuotaState, workload: Workload, name: str) -> Exclusion:
-    """The exclusion by node labels, with the labels that differ if they are in the nodeSelector."""
+    """The exclusion by node labels. It names the labels that differ, if they are in the nodeSelector."""
     flavor = state.flavors.get(name)
     labels = flavor.labels if flavor is not None else {}
     selected = {pair for pod_set in workload.pod_sets for pair in node_affinity(pod_set.template.spec).selector}

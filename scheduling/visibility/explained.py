@@ -1,4 +1,4 @@
-"""One workload as JSON: why it waits, or what it holds; the same in a cluster, in files and by the reconciler's API."""
+"""A workload as JSON: why it waits, or its quota. The same for a cluster, for files and in the reconciler's API."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scheduling.visibility.workloads import WaitingWorkload, holding, waits
 from scheduling.world.world import World
 
 _AHEAD = 10
-"""How many of the workloads ahead are looked up for their names; the others are only counted."""
+"""How many of the workloads ahead are named at most. The others are only counted."""
 
 
 def explained(
@@ -28,7 +28,9 @@ def explained(
 ) -> dict[str, Any]:
     """The workload `namespace/name` as JSON: `state` is waiting, running, finished or beingAdmitted. Raises KeyError.
 
-    `moment` formats a time for the reader, and `words` one within a sentence, if that is different.
+    named: describes the jobs of workloads.
+    moment: formats a time for the reader. words: formats a time within a sentence, if that is different.
+    scope: the objects that the caller may read; None for all.
     """
     workload, scope = world.workloads[key], scope or AccessScope()
     found = waits(world, key, now, consider=try_alone)
@@ -47,10 +49,9 @@ def explained(
 
 
 def _ahead(world: World, found: WaitingWorkload, named: JobReference, scope: AccessScope) -> dict[str, Any]:
-    """The workloads ahead of it in its ClusterQueue: some of the nearest that the caller may read, and a count of the
-    others.
+    """The workloads ahead in the ClusterQueue: the nearest ones that the caller may read, and the number of all others.
 
-    Nothing for the head, and for work that is in no ClusterQueue.
+    Empty for the head, and for a workload that is in no ClusterQueue.
     """
     why = found.explanation
     before = (why.position or 1) - 1 if why is not None and why.queue else 0

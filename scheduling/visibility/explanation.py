@@ -1,7 +1,7 @@
-"""Why a workload waits, as data: from the last cycle that tried it, not from a second calculation.
+"""Why a workload waits, as data. It comes from the last cycle that tried the workload, not from a second calculation.
 
-For each flavor that was tried and each resource that it is short of: the node of the tree that blocks the request, its
-limit, the missing amount, and the workloads that use it. `scheduling.flavors.messages` says the same in Kueue's words.
+For each tried flavor and each resource that was short, it has the node of the tree that blocks the request, the limit,
+the missing amount, and the queues that use the quota. `scheduling.flavors.messages` has Kueue's words for the same.
 """
 
 from __future__ import annotations
@@ -33,18 +33,19 @@ from scheduling.world.decisions import Wait
 from scheduling.world.world import World
 
 Consider: TypeAlias = Callable[[World, str, PendingEntry | None], Wait | None]
-"""An attempt at an entry of the ClusterQueue with that name; see `try_alone`."""
+"""A function that tries a workload of the named ClusterQueue; see `try_alone`."""
 _MOST_HOLDERS = 5
 _USUAL_DEPTH = 32
-"""Levels of a tree. Nodes on the workload's own path withhold nothing from it, so that many more are collected."""
+"""The usual number of levels of a tree. That many more nodes are collected, since those on the path are left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """The node that blocks a request of one pair; `lacking` more is needed at its `limit`.
+    """The node that blocks a request for a pair.
 
-    NOMINAL_QUOTA: the whole tree has no more free; it takes more quota somewhere in it, or workloads that leave.
-    BORROWING_LIMIT: the tree has more, but the node's own limit blocks its subtree.
+    lacking: the missing amount.
+    limit: NOMINAL_QUOTA if the whole tree has too little free quota. Then it needs more quota, or workloads have to
+        end. BORROWING_LIMIT if the tree has enough, but the limit of the node blocks its subtree.
     """
 
     node: str
@@ -55,7 +56,7 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A ClusterQueue that uses a pair that the tree is short of, and how much of that it borrows."""
+    """A ClusterQueue that uses a pair which is short. `borrowed`: the part of `used` beyond its own quota."""
 
     queue: str
     used: int
@@ -64,7 +65,11 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class QuotaHolders:
-    """The queues that use a pair: a handful, those that borrow most `first`; how many `others`, with their sums."""
+    """The queues that use a pair.
+
+    first: a few of them, the largest borrowers first.
+    others, used, borrowed: the number of the other queues, and their sums.
+    """
 
     first: tuple[Holder, ...] = ()
     others: int = 0
@@ -83,10 +88,14 @@ class KeptBack:
 
 @dataclass(frozen=True, slots=True)
 class FlavorLack:
-    """What one flavor is short of. `ever` False: it would not fit even if nothing were in use.
+    """A pair of which a flavor has too little.
 
-    `kept` is what lendingLimits withhold if the whole tree is short: a handful of nodes, the largest amounts first.
-    `raises`: where a limit could be raised so that it fits.
+    wanted: the requested amount. free: the free amount.
+    ever: whether the request would fit if nothing were in use.
+    obstacle: the node that blocks it.
+    holders: the queues that use the pair.
+    kept: a few nodes whose lendingLimits withhold quota, the largest amounts first, if the whole tree is short.
+    raises: the limits of which one could be raised so that the request fits.
     """
 
     pod_set: str
@@ -102,9 +111,16 @@ class FlavorLack:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """`reason` and `message` are those of the condition QuotaReserved. `position` counts from 1, None if it is in no
-    ClusterQueue. `inadmissible`: it is not tried until something changes. `others`: reasons not related to quota.
-    `shortages`: the domains of topologies that are short. `remedy`: the one quota that would be enough.
+    """Why a workload waits.
+
+    reason, message: of its condition QuotaReserved.
+    position: its position in the ClusterQueue, from 1; None if it is in no ClusterQueue.
+    inadmissible: it is not tried until something changes.
+    victims: the workloads that are preempted for it.
+    lacks: the pairs that are short.
+    others: reasons other than quota.
+    shortages: the topology domains that are short.
+    remedy: a single quota that would suffice if it were raised.
     """
 
     workload: str
@@ -121,10 +137,10 @@ class Explanation:
 
 
 class TreeCache:
-    """Results about whole trees, shared by explanations between which nothing changes."""
+    """Caches results about whole trees, for several explanations while nothing changes."""
 
     raised = True
-    """Whether explanations have the limits that could be raised."""
+    """Whether explanations list the limits that could be raised."""
 
     def __init__(self) -> None:
         self._holders: dict[tuple[QuotaNode, FlavorResource], QuotaHolders] = {}
@@ -142,13 +158,13 @@ class TreeCache:
         return raises(node, pair, wanted, self._lenders, ever=ever) if self.raised else ()
 
     def shortages(self, world: World, workload: Workload, wait: Wait) -> tuple[TopologyShortage, ...]:
-        """The domains that are short. Workloads that ask for the same share their Wait."""
+        """The domains that are short. They are cached by Wait, which workloads with equal requests share."""
         if id(wait) not in self._short:
             self._short[id(wait)] = wait, shortages(world, workload, wait)
         return self._short[id(wait)][1]
 
     def kept(self, node: QuotaNode, pair: FlavorResource, *, ever: bool = False) -> tuple[KeptBack, ...]:
-        """The nodes that withhold quota from this one; `ever`: as if nothing were in use."""
+        """The nodes that withhold quota from this one. `ever`: computed as if nothing were in use."""
         path = set(node.path())
         most = _MOST_HOLDERS + max(len(path), _USUAL_DEPTH)
         at = (node.root, pair, ever, most)
@@ -168,8 +184,9 @@ def explain(
 ) -> Explanation | None:
     """Why the workload waits; None if it holds quota, is finished, or is unknown.
 
-    `position`: its position in the ClusterQueue, if known; else it is looked up. `trees` serves several explanations
-    while nothing changes. `consider`: tries it now if no cycle has; that is how a world without cycles explains.
+    position: its position in the ClusterQueue, if the caller knows it.
+    trees: a cache for several explanations while nothing changes.
+    consider: tries the workload now if no cycle has tried it, for a world without cycles.
     """
     workload = world.workloads.get(key)
     if workload is None or key in world.state.reservations or not workload.queueable:
@@ -198,7 +215,7 @@ def explain(
 
 
 def shortages(world: World, workload: Workload, wait: Wait) -> tuple[TopologyShortage, ...]:
-    """The domains of topologies that are short now, if the workload waits for places and nobody leaves for it."""
+    """The topology domains that are short now, if the workload waits for places and has no victims."""
     assignment = wait.assignment
     if world.state.fleet is None or assignment is None or wait.victims or workload.elastic:
         return ()
@@ -211,7 +228,7 @@ def shortages(world: World, workload: Workload, wait: Wait) -> tuple[TopologySho
 
 
 def inactive_message(queue: ClusterQueueState) -> str:
-    """Why the ClusterQueue tries no workload; empty if it does."""
+    """Why the ClusterQueue tries no workloads; empty if it is active."""
     return f"ClusterQueue {queue.name} is inactive: {queue.inactive}" if queue.inactive else ""
 
 
@@ -243,7 +260,7 @@ def _of_wait(
 def _lack(node: QuotaNode, pod_set: str, reason: Reason, trees: TreeCache) -> FlavorLack | None:
     if isinstance(reason, Short):
         found = obstacle(node, reason.pair, reason.wanted)
-        holders = _seen_from(node, reason.pair, trees.holders(node, reason.pair))
+        holders = _with_own_queue(node, reason.pair, trees.holders(node, reason.pair))
         kept = trees.kept(node, reason.pair) if found is not None and found.limit == NOMINAL_QUOTA else ()
         places = trees.raises(node, reason.pair, reason.wanted)
         return FlavorLack(pod_set, reason.pair, reason.wanted, reason.free, True, found, holders, kept, places)
@@ -278,7 +295,7 @@ def _room_above(path: list[QuotaNode], at: int, pair: FlavorResource) -> int:
 
 
 def limit_of(node: QuotaNode, pair: FlavorResource, wanted: int) -> Obstacle | None:
-    """The node whose limits keep `wanted` from ever fitting, even if nothing were in use."""
+    """The node whose limit blocks `wanted` of the pair even if nothing were in use; None if no node does."""
     path = node.path()
     rest = wanted
     for each in path[:-1]:
@@ -303,8 +320,8 @@ def holders_of(node: QuotaNode, pair: FlavorResource) -> QuotaHolders:
     return QuotaHolders(first, len(every) - len(first), used, borrowed)
 
 
-def _seen_from(node: QuotaNode, pair: FlavorResource, found: QuotaHolders) -> QuotaHolders:
-    """The same with the queue itself among the first, if it holds any: its users may read no other."""
+def _with_own_queue(node: QuotaNode, pair: FlavorResource, found: QuotaHolders) -> QuotaHolders:
+    """The same holders, with the queue itself among the first ones, since its users may read only that one."""
     used = node.usage.get(pair, 0)
     if used <= 0 or not found.others or any(each.queue == node.name for each in found.first):
         return found
@@ -314,7 +331,7 @@ def _seen_from(node: QuotaNode, pair: FlavorResource, found: QuotaHolders) -> Qu
 
 
 def _holders(root: QuotaNode, pair: FlavorResource) -> Iterator[tuple[int, int, str]]:
-    """Sort keys, the largest borrowers first. There may be ten thousand queues, so plain tuples are enough."""
+    """Yield sort keys that put the largest borrowers first. They are plain tuples, since there may be 10 000 queues."""
     stack = [root]
     while stack:
         here = stack.pop()

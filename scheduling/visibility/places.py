@@ -1,4 +1,4 @@
-"""Where the pods of a workload run in topologies, for people."""
+"""The places of a workload in topologies, with readable names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scheduling.topology.workload_places import request_of
 
 
 class PodsInDomain(NamedTuple):
-    """`values`: one for each level down to that of the domain. `name` is short where it is unique."""
+    """A domain with pods. `values`: its path. `name`: a readable name, without ancestors if it is unique."""
 
     name: str
     values: tuple[str, ...]
@@ -26,10 +26,12 @@ class PodsInDomain(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PodSetPlaces:
-    """Where the pods of one pod set run.
+    """The places of a pod set.
 
-    levels: all of the Topology, coarsest first. level: the one that the pod set asks for, that of its slices if it has
-    any. domains: those of `level`. lowest: those of the lowest level.
+    levels: all levels of the Topology, coarsest first.
+    level: the requested level, or the level of slices if it has slices.
+    domains: the domains of `level`.
+    lowest: the domains of the lowest level.
     """
 
     levels: tuple[str, ...]
@@ -39,7 +41,7 @@ class PodSetPlaces:
 
 
 def places_by_pod_set(workload: Workload, fleet: Fleet | None) -> dict[str, PodSetPlaces]:
-    """The places that its admission has, without those of flavors that have no topology now."""
+    """The places of its admission, by pod set. Places in flavors without a topology are left out."""
     entries = workload.admission.assignments if workload.admission and fleet is not None else ()
     found = {}
     for entry in entries:
@@ -72,7 +74,7 @@ def _named(tree: TopologyTree, domains: Sequence[tuple[tuple[str, ...], int]]) -
 
 
 def _name(tree: TopologyTree, values: tuple[str, ...]) -> str:
-    """The name of the domain; that of a host that is gone has no others above it."""
+    """The name of the domain. For a host that no longer exists, the ancestors are not known."""
     if tree.by_host and len(values) == 1 < len(tree.levels) and values not in {each.values for each in tree.roots}:
         return domain_name((HOSTNAME,), values)
     alike = [each for each in tree.at_level(len(values) - 1) if each.values[-1] == values[-1]]

@@ -1,4 +1,4 @@
-"""The quota of a workload by pod set, for people."""
+"""The quota of a workload by pod set, for displays."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from scheduling.visibility.places import PodSetPlaces, places_by_pod_set
 
 @dataclass(frozen=True, slots=True)
 class AdmittedPodSet:
-    """One pod set with its flavors by resource and the usage of its `count` pods; it requested `requested` pods.
+    """An admitted pod set.
 
-    `places` are those in a topology; None if it has none.
+    count, requested: the admitted and the requested number of pods.
+    flavors: by resource.
+    usage: of all admitted pods, by resource.
+    places: its places in a topology; None if it has none.
     """
 
     name: str
@@ -26,7 +29,7 @@ class AdmittedPodSet:
 
 
 def admitted_pod_sets(workload: Workload, fleet: Fleet | None) -> tuple[AdmittedPodSet, ...]:
-    """The pod sets of a workload's admission; empty without one. `fleet` has the domains of its places."""
+    """The pod sets of a workload's admission; empty without an admission. `fleet`: has the domains of its places."""
     places = places_by_pod_set(workload, fleet)
     requested = {pod_set.name: pod_set.count for pod_set in workload.pod_sets}
     entries = workload.admission.assignments if workload.admission else ()

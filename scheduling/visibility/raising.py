@@ -1,8 +1,8 @@
-"""Where a limit could be raised so that a request fits: at the ClusterQueue, above it, and at those that lend to it.
+"""Finds limits to raise so that a request fits: of the ClusterQueue, its ancestors, and nodes that lend to it.
 
-Each place by itself is enough. Kueue's sums decide that: a higher nominalQuota gives a node as much more as it is
-raised by, however its lendingLimit stands, and passes up as long as no lendingLimit is on the way. What arrives at a
-node comes down to the ClusterQueue as far as the borrowingLimits on the way let it.
+Raising any one of them is enough. Kueue's rules decide that. If a nominalQuota is raised by some amount, the node gets
+the same amount more, and so do its ancestors up to the first lendingLimit. From an ancestor, the amount is available to
+the ClusterQueue as far as the borrowingLimits on the path allow.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ from scheduling.quota.node import QuotaNode
 NOMINAL_QUOTA, BORROWING_LIMIT = "nominalQuota", "borrowingLimit"
 MOST_PLACES = 3
 _USUAL_DEPTH = 32
-"""Levels of a tree. Nodes on the workload's own path are listed by themselves, so that many more lenders are kept."""
+"""The usual number of levels of a tree.
+
+That many more lenders are kept, since those on the workload's path are left out.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Raise:
-    """A limit of a node, as it is and as it has to be."""
+    """A limit to raise. `now`: its current amount. `needed`: the amount with which the request fits."""
 
     node: str
     is_queue: bool
@@ -34,13 +37,13 @@ class Raise:
 
 
 class Lenders:
-    """The nodes of a subtree with most quota of a pair that reaches its top; kept while nothing changes."""
+    """The nodes of a subtree with the most quota of a pair that they lend to the top. Results are cached."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[QuotaNode, FlavorResource, int], list[QuotaNode]] = {}
 
     def of(self, top: QuotaNode, pair: FlavorResource, depth: int) -> list[QuotaNode]:
-        """Largest first, and at least `MOST_PLACES` more of them than `depth` where there are."""
+        """The largest lenders first: `MOST_PLACES` more than `depth`, if there are as many."""
         at = (top, pair, MOST_PLACES + max(depth, _USUAL_DEPTH))
         if at not in self._found:
             self._found[at] = nsmallest(at[2], _lenders(top, pair), key=lambda each: (-each.nominal(pair), each.name))
@@ -50,12 +53,15 @@ class Lenders:
 def raises(
     node: QuotaNode, pair: FlavorResource, wanted: int, lenders: Lenders | None = None, *, ever: bool = False
 ) -> tuple[Raise, ...]:
-    """The places for a request of `wanted`, nearest first; without `lenders` only those on the way up.
+    """The limits that could be raised for a request of `wanted`, nearest node first.
 
-    `ever`: as if nothing were in use. Costs the depth of the tree, and with `lenders` a walk through it.
+    It costs the depth of the tree, and with `lenders` a pass over the tree.
+
+    lenders: finds other nodes. Without it, only nodes on the path to the root are considered.
+    ever: computed as if nothing were in use.
     """
     path = node.path()
-    way = _Way.of(path, pair, ever)
+    way = _Path.of(path, pair, ever)
     lacking = minus(wanted, way.reach())
     if lacking <= 0:
         return ()
@@ -72,11 +78,11 @@ def raises(
     return tuple(found[:MOST_PLACES])
 
 
-class _Way(NamedTuple):
+class _Path(NamedTuple):
     """A path from a node to its root, in amounts of one pair.
 
-    local: for each node below the root, what it has for itself.
-    room: for each of these nodes, what it may take from above.
+    local: for each node below the root, its free local quota.
+    room: for each of these nodes, how much it may take from its parent.
     top: the free quota of the root.
     """
 
@@ -85,7 +91,7 @@ class _Way(NamedTuple):
     top: int
 
     @classmethod
-    def of(cls, path: Sequence[QuotaNode], pair: FlavorResource, ever: bool) -> _Way:
+    def of(cls, path: Sequence[QuotaNode], pair: FlavorResource, ever: bool) -> _Path:
         *below, root = path
         if ever:
             local = (each.local.get(pair, 0) for each in below)
@@ -96,7 +102,7 @@ class _Way(NamedTuple):
         return cls(tuple(local), tuple(room), minus(root.quota(pair), root.used(pair)))
 
     def reach(self, at: int = -1, more: int = 0) -> int:
-        """What the first node can use if the one at `at` could use `more`."""
+        """The amount that the first node can use, if node `at` had `more` quota."""
         free = self.top
         for here in reversed(range(len(self.local) + 1)):
             if here < len(self.local):
@@ -105,7 +111,7 @@ class _Way(NamedTuple):
                 free = plus(free, more)
         return free
 
-    def wider(self, at: int, more: int) -> _Way:
+    def wider(self, at: int, more: int) -> _Path:
         """The same path with the borrowingLimit of node `at` raised by `more`."""
         return self._replace(room=(*self.room[:at], plus(self.room[at], more), *self.room[at + 1 :]))
 
@@ -115,8 +121,8 @@ def _nominal(node: QuotaNode, pair: FlavorResource, more: int) -> Raise:
     return Raise(node.name, node.is_queue, NOMINAL_QUOTA, now, plus(now, more))
 
 
-def _borrowing(path: list[QuotaNode], pair: FlavorResource, way: _Way, wanted: int, more: int) -> Iterator[Raise]:
-    """The borrowingLimit that has to be raised; none if raising it alone does not help."""
+def _borrowing(path: list[QuotaNode], pair: FlavorResource, way: _Path, wanted: int, more: int) -> Iterator[Raise]:
+    """Yield the borrowingLimits of which raising one alone is enough."""
     for at, node in enumerate(path[:-1]):
         limit = node.terms.get(pair, NO_TERMS).borrowing
         if limit is not None and way.wider(at, more).reach() >= wanted:
@@ -124,7 +130,7 @@ def _borrowing(path: list[QuotaNode], pair: FlavorResource, way: _Way, wanted: i
 
 
 def _lenders(top: QuotaNode, pair: FlavorResource) -> Iterator[QuotaNode]:
-    """The nodes below that have their own quota and no lendingLimit that keeps a part of it."""
+    """Yield the descendants with quota of their own that no lendingLimit up to `top` withholds."""
     stack = [top]
     while stack:
         here = stack.pop()

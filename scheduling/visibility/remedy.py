@@ -1,5 +1,7 @@
-"""The one quota of a ClusterQueue that would be enough for a workload, as its last attempt tells; none where it would
-take several changes, or other than quota."""
+"""Finds a single quota of the ClusterQueue that would admit a workload if it were raised, by the last attempt.
+
+There is none if several changes are needed, or if something other than quota is missing.
+"""
 
 from __future__ import annotations
 
@@ -18,23 +20,23 @@ _Attempts: TypeAlias = Sequence[FlavorAttempt]
 
 
 class SoleRaise(NamedTuple):
-    """A quota of the workload's ClusterQueue, as it is and as it has to be."""
+    """A quota to raise for the workload. `place`: the limit, with its current and its needed amount."""
 
     pair: FlavorResource
     place: Raise
 
 
 def sole_raise(state: QuotaState, queue: ClusterQueueState, wait: Wait) -> SoleRaise | None:
-    """The quota that lets the workload in now if it alone is raised, in the first flavor of the queue's order.
+    """The only quota that has to be raised to admit the workload now, in the first flavor of the queue's order.
 
-    None as well where a flavor has a topology: whether the nodes have room is not known before quota is there.
+    Flavors with a topology are left out: whether their nodes have room is not known before there is quota.
     """
     assignment = wait.assignment
     if assignment is None or wait.victims or len(assignment.pod_sets) < len(wait.workload.pod_sets):
         return None
     if not all(_all_tried(queue, each) for each in assignment.pod_sets):
         return None
-    tried: list[_Attempts] = []  # once for pod sets that share their flavors
+    tried: list[_Attempts] = []  # pod sets that share their flavors have equal attempts
     for pod_set in assignment.pod_sets:
         if pod_set.attempts not in tried:
             tried.append(pod_set.attempts)
@@ -51,7 +53,7 @@ def sole_raise(state: QuotaState, queue: ClusterQueueState, wait: Wait) -> SoleR
 
 
 def _all_tried(queue: ClusterQueueState, pod_set: PodSetAssignment) -> bool:
-    """Whether each resource group that it needs was tried, and nothing else is in its way."""
+    """Whether each resource group that it needs was tried, and only the attempts have reasons against it."""
     known = {reason for each in pod_set.attempts for reason in each.reasons}
     groups = {each.group for each in pod_set.attempts}
     needed = {
@@ -72,7 +74,7 @@ def _fits(attempts: _Attempts) -> bool:
 
 
 def _lack(attempt: FlavorAttempt) -> tuple[FlavorResource, int] | None:
-    """The pair that alone is short in this flavor, and how much of it is wanted in all."""
+    """The only pair that is short in this flavor, with the total requested amount; None if there is not exactly one."""
     match attempt.reasons:
         case (Short(pair, wanted, _),):
             return pair, wanted
@@ -82,7 +84,7 @@ def _lack(attempt: FlavorAttempt) -> tuple[FlavorResource, int] | None:
 
 
 def _is_free_of(pair: FlavorResource, attempts: _Attempts) -> bool:
-    """Whether these pod sets lack none of the pair: with more of it they would take it themselves."""
+    """Whether no attempt lacks the pair. Otherwise these pod sets would take the added quota themselves."""
     return all(
         not isinstance(reason, Short | BeyondMaximum) or reason.pair != pair
         for each in attempts

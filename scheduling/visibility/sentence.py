@@ -1,8 +1,8 @@
-"""Why a workload waits, in one plain sentence for its owner: which queue, what is short and by how much, what helps.
+"""Why a workload waits, in one sentence for its owner: which queue, what is short and by how much, and what helps.
 
-It names the workload's own queues and flavors, other LocalQueues of its namespace, and of the work of others no more
-than a number: everybody who may read Events of the namespace reads it. `scheduling.flavors.messages` has Kueue's words
-for the same.
+Everyone who may read Events of the namespace can read it. So it names the workload's own queues and flavors and other
+LocalQueues of the namespace, but only the number of workloads of others. `scheduling.flavors.messages` has Kueue's
+words for the same.
 """
 
 from __future__ import annotations
@@ -29,13 +29,16 @@ from scheduling.visibility.workloads import WaitingWorkload, waits
 from scheduling.world.world import World
 
 _MOST = 3
-"""LocalQueues that are named."""
+"""How many LocalQueues are named."""
 
 
 class Sentence(NamedTuple):
-    """`gist` differs where it is news: amounts, the number of those ahead and what helps are not in it. `stuck`: time
-    alone does not help, somebody has to change the job or a queue. `make` gives the text, and looks for other
-    LocalQueues where it is stuck."""
+    """The sentence for a workload.
+
+    make: makes the text. For a stuck workload it also looks for other LocalQueues.
+    gist: a key that changes if the cause does, but not with amounts, the number of workloads ahead, or what helps.
+    stuck: waiting does not help; the job or a queue has to be changed.
+    """
 
     make: Callable[[], str]
     gist: Hashable
@@ -50,9 +53,11 @@ class Sentence(NamedTuple):
         return self.make()
 
 
-class Nobody(TreeCache):
-    """Does without the holders of a tree, which are of no concern here and take a walk through all of its queues, and
-    without limits to raise."""
+class CauseOnlyCache(TreeCache):
+    """Leaves out the users of a tree, which cost a pass over its queues, and limits to raise.
+
+    Sentences need neither.
+    """
 
     raised = False
 
@@ -64,13 +69,13 @@ class Nobody(TreeCache):
 
 
 def why_it_waits(world: World, key: str, now: int) -> Sentence | None:
-    """Why the workload `namespace/name` waits; None if it is unknown, is about to stop or start, runs, or has ended."""
+    """Why the workload `namespace/name` waits; None if it is unknown, or does not wait."""
     workload = world.workloads.get(key)
     if workload is None or workload.finished or workload.deleting:
         return None
     if workload.counts:
         return waits_for_checks(world, workload) if not (workload.admitted or workload.evicted) else None
-    found = waits(world, key, now, trees=Nobody())
+    found = waits(world, key, now, trees=CauseOnlyCache())
     if found is None or (found.explanation is None and workload.active):
         return None
     return sentence(world, found, times.written)
@@ -83,15 +88,15 @@ def sentence(world: World, found: WaitingWorkload, moment: Callable[[int], objec
         return _deactivated(workload)
     if missing := missing_queue(world, workload):
         return Sentence.plain(missing[0].upper() + missing[1:], missing, stuck=True)
-    why, door = found.explanation, f"LocalQueue {workload.local_queue}"
+    why, local_queue = found.explanation, f"LocalQueue {workload.local_queue}"
     cause = (
         cause_at_cluster_queue(world, workload, found, why, moment)
         if why.queue
         else cause_at_local_queue(world, workload, why)
     )
-    where = f"Waiting in ClusterQueue {why.queue} ({door}): " if why.queue else ""
+    where = f"Waiting in ClusterQueue {why.queue} ({local_queue}): " if why.queue else ""
     return Sentence(
-        lambda: f"{where}{_text(world, workload, cause)}", (why.queue, door, *cause.gist), stuck=cause.stuck
+        lambda: f"{where}{_text(world, workload, cause)}", (why.queue, local_queue, *cause.gist), stuck=cause.stuck
     )
 
 
@@ -108,7 +113,7 @@ def _either(ways: list[str]) -> str:
 
 
 def missing_queue(world: World, workload: Workload) -> str:
-    """What is wrong with the workload's queue name if that LocalQueue does not exist; else empty."""
+    """Why the workload's LocalQueue does not exist, in words; empty if it does."""
     if workload.local_queue in world.queues.local_queues:
         return ""
     if not workload.queue:
@@ -136,7 +141,7 @@ def _deactivated(workload: Workload) -> Sentence:
 
 
 def waits_for_checks(world: World, workload: Workload) -> Sentence | None:
-    """The sentence for a workload with quota; None if it waits for no admission check."""
+    """The sentence for a workload with quota that waits for admission checks; None if it waits for none."""
     open_ = [each for each in workload.checks if each.state != READY]
     if not open_ or workload.admission is None:
         return None
@@ -152,9 +157,9 @@ _MOST_TRIED = 10
 
 
 def alternatives(world: World, workload: Workload, most: int) -> list[str]:
-    """Other LocalQueues of its namespace in which the workload could run, `most` names at most.
+    """At most `most` other LocalQueues of its namespace in which the workload could run.
 
-    Their ClusterQueues have flavors for it, and their quota could suffice.
+    Their ClusterQueues have flavors for it and enough quota, if that were free.
     """
     return list(islice(_alternatives(world, workload), most))
 

@@ -1,4 +1,4 @@
-"""Which workloads run, which wait, and why."""
+"""The running and the waiting workloads, and why the latter wait."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scheduling.world.world import World
 
 @dataclass(frozen=True, slots=True)
 class RunningWorkload:
-    """A workload that holds quota. `checks`: the admission checks that it still waits for."""
+    """A workload with quota. `checks`: the admission checks for which it still waits."""
 
     workload: str
     queue: str
@@ -25,9 +25,11 @@ class RunningWorkload:
 
 @dataclass(frozen=True, slots=True)
 class WaitingWorkload:
-    """`not_before` is the end of its backoff, 0 without one. `explanation` is None for a deactivated workload.
+    """A workload that waits.
 
-    `behind` is the head of a StrictFIFO queue, which nobody may overtake; empty for other queues.
+    explanation: None for a deactivated workload.
+    not_before: the end of its backoff; 0 without one.
+    behind: the head of its StrictFIFO queue, which no workload may overtake; empty in other queues.
     """
 
     workload: str
@@ -39,13 +41,13 @@ class WaitingWorkload:
 
 
 def running(world: World) -> list[RunningWorkload]:
-    """All workloads that hold quota, by name."""
+    """All workloads with quota, by name."""
     found = [workload for workload in world.workloads.values() if workload.counts]
     return [holding(world, workload) for workload in sorted(found, key=lambda workload: workload.key)]
 
 
 def holding(world: World, workload: Workload) -> RunningWorkload:
-    """A workload that holds quota."""
+    """The workload, which has quota, as a RunningWorkload."""
     return RunningWorkload(
         workload.key,
         workload.admission.cluster_queue if workload.admission else "",
@@ -56,9 +58,9 @@ def holding(world: World, workload: Workload) -> RunningWorkload:
 
 
 def waiting(world: World, now: int) -> list[WaitingWorkload]:
-    """All waiting workloads by ClusterQueue in queue order.
+    """All waiting workloads by ClusterQueue, in queue order.
 
-    Those in no ClusterQueue come first, deactivated ones last.
+    Workloads without a ClusterQueue come first, deactivated ones last.
     """
     idle = [each for each in world.workloads.values() if not each.counts and not each.finished]
     waits = [each for each in idle if each.queueable]
@@ -80,7 +82,7 @@ def waits(
     consider: Consider | None = None,
     trees: TreeCache | None = None,
 ) -> WaitingWorkload | None:
-    """Why this workload waits; None if it does not. `position`, `consider` and `trees`: see `explain`."""
+    """The workload with the reason why it waits; None if it does not. For the other parameters see `explain`."""
     workload = world.workloads[key]
     if workload.counts or workload.finished or key in world.assumed:
         return None

@@ -22,16 +22,16 @@ Refused = Callable[[str, Task], QueueRefusal | None]
 
 
 def run(session: SchedulingSession, actions: Sequence[str]) -> SessionOutcome:
-    """What the actions decide, in their order. Raises KeyError for an action that is not known."""
+    """Run the actions in their order, and return what they decided. Raises KeyError for an unknown action."""
     for action in actions:
         if action == "allocate" and "enqueue" not in actions:
-            _let_in(session)
+            _enqueue_all(session)
         ACTIONS[action](session)
     return _outcome(session)
 
 
 def enqueue(session: SchedulingSession) -> None:
-    """PodGroups that fit enter their queues. One that names no minimum enters without a question."""
+    """Let PodGroups that fit enter their queues. A PodGroup without minResources always enters."""
     lines = _by_queue(session, (job for job in session.awake if job.group.phase == "Pending"))
     queues = PriorityQueue(of_queues(session), lines)
     while queues:
@@ -48,10 +48,10 @@ def enqueue(session: SchedulingSession) -> None:
 
 
 def allocate(session: SchedulingSession) -> None:
-    """Pods of PodGroups in the queue get nodes, queue by queue, one PodGroup at a time.
+    """Give nodes to pods of PodGroups that are in their queue, queue by queue, one PodGroup at a time.
 
-    With settled reclaim those come first that others were evicted for: else the evicted would come back into their own
-    room.
+    With settled reclaim, PodGroups for which pods were evicted come first. Otherwise the evicted pods would take the
+    freed room again.
     """
     valid = [*_valid(session, session.awake)]
     if session.settled:
@@ -77,7 +77,7 @@ def _allocate_to(session: SchedulingSession, jobs: Iterable[GangJob]) -> None:
 
 
 def reclaim(session: SchedulingSession) -> None:
-    """PodGroups that starve win back pods of other queues."""
+    """Evict pods of other queues for PodGroups that have fewer pods than they need."""
     lines = _by_queue(session, (job for job in _valid(session, session.contenders()) if session.starves(job)))
     queues = PriorityQueue(of_queues(session), lines)
     while queues:
@@ -89,7 +89,7 @@ def reclaim(session: SchedulingSession) -> None:
 
 
 def preempt(session: SchedulingSession) -> None:
-    """PodGroups that starve take pods of less important ones in their own queue, then pods of their own."""
+    """Evict pods for PodGroups that starve: of less important PodGroups in the queue, then of the PodGroup itself."""
     lines = _by_queue(session, (job for job in _valid(session, session.contenders()) if session.starves(job)))
     queues = PriorityQueue(of_queues(session), lines)
     while queues:
@@ -108,11 +108,11 @@ ACTIONS: dict[str, Callable[[SchedulingSession], None]] = {
 }
 
 
-# --- who takes part
+# --- the PodGroups that an action looks at
 
 
 def _by_queue(session: SchedulingSession, jobs: Iterable[GangJob]) -> dict[str, PriorityQueue[GangJob]]:
-    """The jobs in order, by queue; a job whose queue does not exist takes no part."""
+    """The jobs in order, by queue. A job whose queue does not exist is refused."""
     lines: dict[str, PriorityQueue[GangJob]] = {}
     for job in jobs:
         if session.queues.get(job.group.queue) is None:
@@ -132,8 +132,8 @@ def _valid(session: SchedulingSession, jobs: Iterable[GangJob]) -> Iterator[Gang
             yield job
 
 
-def _let_in(session: SchedulingSession) -> None:
-    """Where nothing enqueues, every PodGroup is in its queue."""
+def _enqueue_all(session: SchedulingSession) -> None:
+    """Move every Pending PodGroup into its queue, for a configuration without the action enqueue."""
     for job in session.awake:
         if job.group.phase == "Pending":
             session.moved_to(job, "Inqueue")
@@ -143,7 +143,10 @@ def _let_in(session: SchedulingSession) -> None:
 
 
 def _allocate_job(session: SchedulingSession, queue: str, job: GangJob, waiting: PriorityQueue[Task]) -> bool:
-    """Give nodes to pods until the job is ready; all or nothing until then. True: there is more to give."""
+    """Give nodes to pods until the job is ready. If it does not get ready, take all of them back.
+
+    Returns whether the job can get more nodes in a later turn.
+    """
     steps: list[Task] = []
     while waiting:
         task = waiting.pop()
@@ -163,14 +166,14 @@ def _allocate_job(session: SchedulingSession, queue: str, job: GangJob, waiting:
         session.undo(steps)
         for task in steps:
             session.refuse(
-                task.name, QueueRefusal(f"its PodGroup needs {job.group.members} pods at once, and others do not fit")
+                task.name, QueueRefusal(f"its PodGroup needs {job.group.members} pods at once, and not all of them fit")
             )
         return False
     return bool(steps) and bool(waiting)
 
 
-def _starving(session: SchedulingSession, job: GangJob) -> Iterator[Task]:
-    """The pods that may take the room of others, in their order, as long as the PodGroup needs more."""
+def _preemptor_pods(session: SchedulingSession, job: GangJob) -> Iterator[Task]:
+    """The pods that may preempt others, in their order, as long as the PodGroup starves."""
     waiting = PriorityQueue(of_tasks(session), session.pending(job))
     while waiting and session.starves(job):
         task = waiting.pop()
@@ -182,7 +185,7 @@ def _starving(session: SchedulingSession, job: GangJob) -> Iterator[Task]:
 
 def _reclaim_for(session: SchedulingSession, queue: str, job: GangJob) -> None:
     steps: list[Task] = []
-    for task in _starving(session, job):
+    for task in _preemptor_pods(session, job):
         refusal = session.preemptive(queue, task)
         if refusal is not None:
             session.refuse(task.name, replace(refusal, reason=f"it may not reclaim: {refusal}"))
@@ -201,13 +204,13 @@ def _reclaimable_from(session: SchedulingSession, queue: str, task: Task) -> boo
 
 
 def _preempt_for(session: SchedulingSession, queue: str, job: GangJob, *, own: bool) -> None:
-    """Take pods of other PodGroups in the queue, or the own ones."""
+    """Evict pods of other PodGroups in the queue, or with `own` those of the job itself."""
 
     def within(candidate: Task) -> bool:
         return session.queue_of(candidate) == queue and (candidate.group == job.name) == own
 
     steps: list[Task] = []
-    for task in _starving(session, job):
+    for task in _preemptor_pods(session, job):
         steps += _make_room(session, task, "preemptable", within, queue, session.allocatable, everywhere=True)
     if not session.pipelined(job):
         session.undo(steps)
@@ -222,11 +225,14 @@ def _make_room(
     refused: Refused,
     everywhere: bool,
 ) -> list[Task]:
-    """Evict what is needed on the first node where that is enough, and let the pod wait for it.
+    """Evict pods on the first node where that makes enough room, and let the pod wait for that node.
 
-    Returns what the pods were before. `refused` says what else stands in the way of the pod, such as limits. A gang
-    needs room for all its pods: some of them may find it without an eviction, on a node with a candidate, or
-    `everywhere`.
+    Returns the changed pods as they were before, for `undo`.
+
+    question: "reclaimable" or "preemptable", the question that plugins answer about the victims.
+    candidate: whether a pod may be a victim.
+    refused: any other obstacle for the pod, such as a limit.
+    everywhere: whether nodes without a candidate are tried too. Some pods of a gang may fit there without an eviction.
     """
 
     def enough(room: Room) -> bool:
@@ -246,12 +252,12 @@ def _make_room(
             return steps
         session.undo(steps)
     session.memory.was_in_vain(queue, task)
-    session.refuse(task.name, QueueRefusal("no pods may be taken that would make room for it"))
+    session.refuse(task.name, QueueRefusal("no pods may be evicted that would make room for it"))
     return []
 
 
 def _candidates_on(session: SchedulingSession, room: Room, candidate: Candidate) -> list[Task]:
-    """The pods on the node that the plugins are asked about."""
+    """The running, preemptable pods on the node that may be victims."""
     running = (
         t for t in room.tasks.values() if t.status is Status.RUNNING and t.preemptable and t.group in session.jobs
     )
@@ -259,13 +265,13 @@ def _candidates_on(session: SchedulingSession, room: Room, candidate: Candidate)
 
 
 def _victims(session: SchedulingSession, task: Task, candidates: Iterable[Task], question: str) -> list[Task]:
-    """The candidates that may be taken for the pod, in the order in which they go."""
+    """The candidates that the plugins let be evicted for the pod, in the order of eviction."""
     key = of_victims(session, task)
     return sorted(session.victims(question, task, sorted(candidates, key=key)), key=key)
 
 
 def _evict(session: SchedulingSession, victims: Iterable[Task], enough: Callable[[], bool]) -> list[Task]:
-    """Evict victims until it is enough; what they were before."""
+    """Evict victims until there is enough room. Returns the victims as they were before."""
     steps: list[Task] = []
     for victim in victims:
         if enough():
@@ -276,7 +282,7 @@ def _evict(session: SchedulingSession, victims: Iterable[Task], enough: Callable
 
 
 def _best_room(session: SchedulingSession, task: Task) -> Room | None:
-    """A node that is free now, else one that will be; of several the nominated one, or the preferred one."""
+    """A node that has room now, else one that will have it. The nominated node comes first, then the preferred one."""
     nominated = session.rooms.get(task.nominated)
     for free in (True, False):
 
@@ -306,7 +312,10 @@ def _outcome(session: SchedulingSession) -> SessionOutcome:
 
 
 def _phase(session: SchedulingSession, job: GangJob) -> str:
-    """The phase of the PodGroup after the session. What was placed just now does not count before it has started."""
+    """The phase of the PodGroup after the session.
+
+    Pods that this session placed do not count: they have not started.
+    """
     started = [t for t in job.tasks.values() if t.status is not Status.PENDING and session.before(t).node]
     if job.count(Status.RUNNING) and not session.ready(job):
         return "Unknown"

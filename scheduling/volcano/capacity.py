@@ -1,6 +1,6 @@
-"""The plugin `capacity`: limits on every level, what a queue deserves, and who is served first.
+"""The plugin `capacity`: limits on every level, deserved amounts, and the order of queues.
 
-A limit is checked from the leaf up; the first queue that says no decides. Source: Volcano v1.16, plugins/capacity.
+Limits are checked from the leaf up, and the first queue that refuses decides. Source: Volcano v1.16, plugins/capacity.
 """
 
 from __future__ import annotations
@@ -23,8 +23,12 @@ from scheduling.volcano.world import SessionWorld
 
 @dataclass(frozen=True, slots=True)
 class CapacitySettings:
-    """Arguments of the plugin. `ancestor_reclaim_level`: up to how many levels above the leaf reclaim looks at what is
-    deserved; 0: at the leaf only. `settled`: nothing is reclaimed that could be reclaimed back, which Volcano allows.
+    """Arguments of the plugin.
+
+    ancestor_reclaim_level: how many levels above the leaf reclaim compares with deserved amounts; 0: only the leaf.
+    settled: nothing is reclaimed that could be reclaimed back. Volcano has no such restriction.
+    devices: whether devices of ResourceClaims are counted.
+    device_capacities: whether capacities of devices are limited, beside their count.
     """
 
     ancestor_reclaim_level: int = 0
@@ -37,7 +41,7 @@ DEFAULTS = CapacitySettings()
 
 
 class Capacity(QueuePlugin):
-    """Decisions from the queues as they are. The share of a queue with children is that of the session's beginning."""
+    """Decides by the current usage of queues, but by the share of a parent queue at the beginning of the session."""
 
     lasting = True
     answers = frozenset(
@@ -62,7 +66,7 @@ class Capacity(QueuePlugin):
         self._order = QueueOrder(queues)
 
     def open(self, world: SessionWorld) -> None:
-        """A PodGroup in a queue with children halts all decisions, as a broken tree does."""
+        """Begin a session. A broken tree, or a PodGroup in a queue with children, halts all decisions."""
         self._order = QueueOrder(self.queues)
         self.halted = self.queues.broken()
         if self.halted is None and (job := world.misplaced()) is not None:
@@ -74,12 +78,12 @@ class Capacity(QueuePlugin):
                 if task.status.holds_quota:
                     self.devices.add(self._levels(node), task)
 
-    # --- may it?
+    # --- permission
 
     def job_enqueueable(self, job: GangJob) -> QueueRefusal | None:
-        """Whether the PodGroup may reserve its minimum in its queue and in all above."""
+        """Whether the PodGroup may reserve its minimum in its queue and in all ancestors."""
         node = self._node(job)
-        refusal = self._shut(node)
+        refusal = self._closed_reason(node)
         if refusal is not None or job.group.minimum is None:
             return refusal
         least = job.least_devices() if self.settings.devices else {}
@@ -101,9 +105,9 @@ class Capacity(QueuePlugin):
             self.devices.reserve(self._levels(node), job.least_devices())
 
     def allocatable(self, queue: str, task: Task) -> QueueRefusal | None:
-        """Whether the pod fits into its queue and into all above."""
+        """Whether the pod fits into its queue and into all ancestors."""
         node = self.queues.get(queue)
-        refusal = self._shut(node)
+        refusal = self._closed_reason(node)
         if node is None or refusal is not None:
             return refusal
         for here in self._levels(node):
@@ -116,11 +120,14 @@ class Capacity(QueuePlugin):
         return None
 
     def preemptive(self, queue: str, task: Task) -> QueueRefusal | None:
-        """Whether the queue may take pods from others for this one: it would stay within its limit, and within what it
-        deserves of one resource at least. Only its own limit counts here, not those above."""
+        """Whether the queue may preempt for the pod.
+
+        With the pod, the queue must stay within its own limit, and within its deserved amount of at least one
+        resource. Limits of ancestors do not count here.
+        """
         node = self.queues.get(queue)
         if self.halted is not None or node is None or not node.settings.is_open:
-            return self._shut(node)
+            return self._closed_reason(node)
         used = node.amounts(ALLOCATED)
         short = tuple(shortages(node.name, used, task.request, self.queues.limit(node)))
         if short:
@@ -129,7 +136,11 @@ class Capacity(QueuePlugin):
         if entitled(self.queues, node, level, lambda here: here.amounts(ALLOCATED), task.request):
             return None
         short = tuple(shortages(node.name, used, task.request, self.queues.deserved(node)))
-        return beyond("deserved amount", short) if short else QueueRefusal("the pod asks for nothing that is deserved")
+        return (
+            beyond("deserved amount", short)
+            if short
+            else QueueRefusal("the pod requests no resource that the queue deserves")
+        )
 
     def reclaimable(self, task: Task, candidates: Sequence[Task]) -> list[Task]:
         """The candidates that the pod may reclaim, in their order."""
@@ -139,23 +150,26 @@ class Capacity(QueuePlugin):
         return reclaim.victims(task, candidates)
 
     def fits_afterwards(self, queue: str, task: Task) -> QueueRefusal | None:
-        """Whether the pod that reclaims fits on every level, once others are evicted for it."""
+        """Whether the reclaiming pod fits on every level after the evictions."""
         return self.allocatable(queue, task) if self.settings.settled else None
 
-    # --- in what order?
+    # --- order
 
     def queue_order(self, a: str, b: str) -> int:
         return self._order.compare(a, b)
 
     def victim_queue_order(self, a: str, b: str, preemptor: str) -> int:
-        """Below 0: pods of `a` go first; a queue with a deeper common ancestor with the preemptor comes first."""
+        """Below 0: pods of `a` are evicted first.
+
+        The queue with the deeper common ancestor with `preemptor` comes first.
+        """
         if not self.queues.hierarchy:
             return 0
         nodes, above = self.queues.tree.nodes, self._order.above
         mine = above(nodes[preemptor])
         return common_depth(above(nodes[b]), mine) - common_depth(above(nodes[a]), mine)
 
-    # --- what happens in a session
+    # --- changes during a session
 
     def counts(self, node: Node, task: Task, times: int) -> None:
         self._order.counts(node)
@@ -167,8 +181,8 @@ class Capacity(QueuePlugin):
     def _levels(self, node: Node | None) -> list[Node]:
         return [] if node is None else [*node.up()]
 
-    def _shut(self, node: Node | None) -> QueueRefusal | None:
-        """Why nothing may enter the queue, whatever it asks for."""
+    def _closed_reason(self, node: Node | None) -> QueueRefusal | None:
+        """Why nothing may enter the queue, whatever it requests."""
         if self.halted is not None:
             return QueueRefusal(f"no queue is served: {self.halted}")
         if node is None:

@@ -1,4 +1,4 @@
-"""Devices by class: what pods claim, per queue, and the capability that limits it.
+"""Devices by class: the claims of pods in each queue, and the capability that limits them.
 
 A claim that several pods share counts once in each queue. A class that a queue's capability does not name is unlimited
 there, and nothing is inherited. Source: Volcano v1.16, pkg/scheduler/plugins/capacity, draQuotaAttr.
@@ -22,14 +22,14 @@ _CAPACITY = ".deviceclass/"
 class DeviceUse:
     """The devices that pods claim and that jobs reserve, by queue.
 
-    `capacities`: whether limits on parts of devices count as well.
+    capacities: whether limits on capacities of devices count, such as `memory.deviceclass/gpu`.
     """
 
     def __init__(self, *, capacities: bool = False) -> None:
         self._capacities = capacities
-        self._used: dict[str, dict[str, int]] = {}
-        self._reserved: dict[str, dict[str, int]] = {}
-        self._claims: dict[str, Counter[str]] = {}
+        self._used: dict[str, dict[str, int]] = {}  # claimed amounts by queue
+        self._reserved: dict[str, dict[str, int]] = {}  # reserved amounts by queue
+        self._claims: dict[str, Counter[str]] = {}  # by queue: how many pods have each claim
 
     def add(self, path: Iterable[Node], task: Task) -> None:
         for node in path if task.claims else ():
@@ -53,7 +53,10 @@ class DeviceUse:
             add_to(self._reserved.setdefault(node.name, {}), devices)
 
     def short_for_task(self, node: Node, task: Task) -> tuple[Shortage, ...]:
-        """The devices that the queue lacks for the pod. A claim that another pod of the queue has as well is free."""
+        """The devices that the queue lacks for the pod.
+
+        A claim that another pod of the queue shares is already counted.
+        """
         claims = self._claims.get(node.name, Counter())
         new = total(*(devices for name, devices in task.claims.items() if not claims[name]))
         return tuple(self._short(node, self._used.get(node.name, {}), new))

@@ -1,4 +1,4 @@
-"""Session after session over one world: each costs what has changed since the last one."""
+"""Runs consecutive sessions over one world. The cost of a session depends on the changes since the last one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scheduling.volcano.world import SessionWorld
 
 
 class PluginEngine:
-    """The world, and the plugins that are asked about it."""
+    """The world, and the plugins that decide about it, by tier."""
 
     def __init__(self, world: SessionWorld, tiers: Tiers) -> None:
         self.world = world
@@ -27,41 +27,41 @@ class PluginEngine:
         return SchedulingSession(self.world, self._tiers)
 
     def decide(self, actions: Sequence[str]) -> SessionOutcome:
-        """What the actions decide now. Raises KeyError for an action that is not known.
+        """Run the actions, and store the nodes and phases that they chose in the world.
 
-        Nodes and phases that PodGroups get count from here on; a caller that cannot carry that out puts the pod or the
-        PodGroup back into the world as it is. Evictions count once the pods are put as leaving. The outcome has phases
-        and refusals of the PodGroups that were looked at.
+        A caller that cannot carry out a decision puts the pod or the PodGroup back into the world. Evictions count
+        only when the caller puts the pods with the status RELEASING. The outcome has phases and refusals only of
+        PodGroups that were not parked. Raises KeyError for an unknown action.
         """
         if self._actions != (*actions,):
             self._actions = (*actions,)
-            self.world.parked.nobody = True
-        session, outcome = self._held(actions)
-        self._let_rest(session, outcome)
+            self.world.parked.none_parked = True
+        session, outcome = self._run_session(actions)
+        self._park_refused(session, outcome)
         self._carry_out(outcome)
         return outcome
 
     def consider(self, actions: Sequence[str]) -> SessionOutcome:
-        """What the actions would decide about everybody now. The world stays as it is."""
-        self.world.parked.nobody = True
-        _, outcome = self._held(actions)
-        self.world.parked.nobody = True
+        """What the actions would decide about all PodGroups, parked ones included. The world does not change."""
+        self.world.parked.none_parked = True
+        _, outcome = self._run_session(actions)
+        self.world.parked.none_parked = True
         return outcome
 
-    def _held(self, actions: Sequence[str]) -> tuple[SchedulingSession, SessionOutcome]:
+    def _run_session(self, actions: Sequence[str]) -> tuple[SchedulingSession, SessionOutcome]:
         session = self.session()
         try:
             return session, run(session, actions)
         finally:
             session.close()
 
-    def _let_rest(self, session: SchedulingSession, outcome: SessionOutcome) -> None:
+    def _park_refused(self, session: SchedulingSession, outcome: SessionOutcome) -> None:
         parked, lasting = self.world.parked, all(plugin.lasting for plugin in session.plugins())
         in_flux = bool(outcome.evicted or outcome.pipelined)
         self.world.moved = in_flux
         if in_flux or not lasting or not _reserves_first(self._actions):
             return
-        parked.nobody = False
+        parked.none_parked = False
         for job in session.awake:
             if job.claiming:
                 parked.wake(job.name)
@@ -83,5 +83,8 @@ def _refusals(job: GangJob, outcome: SessionOutcome) -> Iterator[QueueRefusal]:
 
 
 def _reserves_first(actions: Sequence[str]) -> bool:
-    """Whether nothing is refused for what is counted twice: as reserved, and as allocated in the same session."""
+    """Whether `enqueue` runs before `allocate`, if both run.
+
+    In the other order, a refusal may come from amounts that count twice: as allocated, then as reserved.
+    """
     return "enqueue" not in actions or "allocate" not in actions or actions.index("enqueue") < actions.index("allocate")

@@ -1,4 +1,4 @@
-"""A PodGroup with its pods: allocated, waiting, and what it counts for in its queue."""
+"""A PodGroup with its pods, by status, and the amounts that count in its queue."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from scheduling.volcano.resources import is_nothing
 class GangJob:
     """A PodGroup and its pods by name. Totals over all pods are updated with each change.
 
-    `placeable`: the pending pods without a gate, by name. `claiming`: how many pods claim devices.
+    placeable: the pending pods without a scheduling gate, by name.
+    claiming: how many pods claim devices.
     """
 
     def __init__(self, group: PodGroup, tasks: Iterable[Task] = ()) -> None:
@@ -24,9 +25,9 @@ class GangJob:
         self.placeable: dict[str, Task] = {}
         self.allocated: dict[str, int] = {}
         self.claiming = 0
-        self._statuses: Counter[Status] = Counter()
-        self._roles: Counter[tuple[str, Status]] = Counter()
-        self._gated: dict[str, int] = {}
+        self._statuses: Counter[Status] = Counter()  # pods by status
+        self._roles: Counter[tuple[str, Status]] = Counter()  # pods by role and status
+        self._gated: dict[str, int] = {}  # the sum of requests of gated pods
         self._effortless = 0
         for task in tasks:
             self.put(task)
@@ -62,7 +63,7 @@ class GangJob:
                 add_to(self._gated, task.request, times)
 
     def with_status(self, name: str, status: Status, node: str) -> Task:
-        """The pod with another status, as it now is in this job."""
+        """Give the pod another status and node. Returns the changed pod."""
         task = replace(self.tasks[name], status=status, node=node)
         self.put(task)
         return task
@@ -71,17 +72,17 @@ class GangJob:
         return sum(self._statuses[status] for status in statuses)
 
     def staying(self, role: str | None = None) -> int:
-        """Pods that are not leaving, of this role or of all."""
+        """The number of pods that are not leaving, of this role or of all."""
         if role is None:
             return len(self.tasks) - self._statuses[Status.RELEASING]
         return sum(self._roles[role, status] for status in Status if status is not Status.RELEASING)
 
     def ready(self) -> int:
-        """Pods that have a node or are done. A pending pod that requests nothing needs no room and counts as well."""
+        """The number of pods that have a node or are done. A pending pod that requests nothing counts, too."""
         return self.count(Status.ALLOCATED, Status.RUNNING, Status.FINISHED) + self._effortless
 
     def waiting(self) -> int:
-        """Pods that wait for a node to become free."""
+        """The number of pods that wait for a node to become free."""
         return self.count(Status.PIPELINED)
 
     def starves(self) -> bool:

@@ -1,4 +1,4 @@
-"""Nodes with what is free on them now, and once all that is leaving has left.
+"""Nodes with their free amounts: now, and after leaving pods have left.
 
 Source: Volcano v1.16, pkg/scheduler/api/node_info.go, plugins/predicates.
 """
@@ -14,27 +14,27 @@ _NAME = "metadata.name"
 
 
 class Room:
-    """A node and its pods. `idle` is free now; a pod that is leaving still holds its part."""
+    """A node and its pods. `idle` is free now: a pod that is leaving still uses its part."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.idle = dict(machine.allocatable)
         self.tasks: dict[str, Task] = {}
-        self._leaving: dict[str, int] = {}
-        self._awaited: dict[str, int] = {}
+        self._leaving: dict[str, int] = {}  # amounts of leaving pods
+        self._awaited: dict[str, int] = {}  # amounts of pods that wait for room
 
     @property
     def name(self) -> str:
         return self.machine.name
 
     def future_idle(self) -> dict[str, int]:
-        """What will be free: with what is leaving, without what waits for it."""
+        """What will be free: `idle` plus the pods that leave, minus the pods that wait for their room."""
         future = total(self.idle, self._leaving)
         add_to(future, self._awaited, -1)
         return future
 
     def put(self, task: Task) -> None:
-        """Count the pod by its status; it replaces what was counted for it."""
+        """Count the pod by its status, instead of what was counted for it before."""
         self.remove(task.name)
         self.tasks[task.name] = task
         self._count(task, 1)
@@ -54,7 +54,7 @@ class Room:
 
 
 def obstacle(placement: NodePlacement, machine: Machine) -> str:
-    """Why the pod may not run on the node, apart from room; empty where it may."""
+    """Why the pod may not run on the node, apart from room; empty if it may."""
     labels = {**machine.labels}
     if machine.unschedulable:
         return "the node is unschedulable"

@@ -1,7 +1,7 @@
-"""What a session need not try again: where there was no room for such a pod, and what was in vain.
+"""Failed attempts of a session that need not be repeated: full nodes, and vain reclaims.
 
-Ten thousand pods that look alike would otherwise look at every node each. Room only shrinks until a pod goes; then all
-is forgotten.
+Without it, each of ten thousand equal pods would look at every node. Room on nodes only shrinks until a pod is removed;
+then the memory is cleared.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ _Shape = Hashable
 
 
 class Memory:
-    """`rooms` are in the order in which they are looked at."""
+    """The failed attempts over these nodes, which are tried in this order."""
 
     def __init__(self, rooms: Mapping[str, Room]) -> None:
         self._rooms = [*rooms.values()]
-        self._first: dict[tuple[_Shape, bool], int] = {}
-        self._vain: set[Hashable] = set()
+        self._first: dict[tuple[_Shape, bool], int] = {}  # by key and `free`: the first node that may have room
+        self._vain: set[Hashable] = set()  # queues and keys of vain reclaims
 
     def worth_a_look(self, task: Task, *, free: bool) -> Iterator[Room]:
-        """The nodes that may have room for the pod, those first that come first; now, or once what leaves has left."""
+        """The nodes that may have room for the pod, in order: with `free` now, else after leaving pods have left."""
         key = (_shape(task), free)
         for i in range(self._first.get(key, 0), len(self._rooms)):
             room = self._rooms[i]
@@ -34,20 +34,20 @@ class Memory:
                 self._first[key] = i + 1
 
     def in_vain(self, queue: str, task: Task) -> bool:
-        """Whether the queue tried to reclaim for such a pod, and nothing has changed since."""
+        """Whether the queue failed to reclaim for an equal pod, and nothing has changed since."""
         return (queue, _shape(task)) in self._vain
 
     def was_in_vain(self, queue: str, task: Task) -> None:
         self._vain.add((queue, _shape(task)))
 
     def changed(self, *, grew: bool) -> None:
-        """Something was placed or evicted; `grew`: there is more room somewhere than before."""
+        """Forget vain reclaims after a change; if room `grew` on a node, also which nodes were full."""
         self._vain.clear()
         if grew:
             self._first.clear()
 
 
 def _shape(task: Task) -> _Shape:
-    """What decides where a pod may go, and what may go for it."""
+    """The key of a pod: pods with the same key fit on the same nodes and may reclaim the same pods."""
     claims = tuple(sorted(task.claims))
     return (tuple(sorted(task.request.items())), task.placement, task.priority, task.group if claims else "", claims)

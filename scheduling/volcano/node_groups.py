@@ -1,4 +1,4 @@
-"""The plugin `nodegroup`: which groups of nodes a queue may use, prefers, and how much of each.
+"""The plugin `nodegroup`: which groups of nodes a queue may use or prefers, and its limit in each group.
 
 Source: Volcano, pkg/scheduler/plugins/nodegroup.
 """
@@ -21,9 +21,11 @@ _UNSET = NodeGroupAffinity()
 
 
 class NodeGroups(Plugin):
-    """Not `lasting`: what is short in a group may be released in another queue or on another node.
+    """Affinities and limits of queues by node group.
 
-    `hierarchy`: a queue without an affinity has that of the nearest ancestor with one. Limits are not inherited.
+    A refusal is not `lasting`: the missing amount may become free in another queue or on another node.
+
+    hierarchy: a queue without an affinity inherits that of the nearest ancestor with one. Limits are not inherited.
     """
 
     answers = frozenset(["predicate", "nodeOrder"])
@@ -33,7 +35,7 @@ class NodeGroups(Plugin):
         self._in_order = arguments.get("enablePreferredOrder") is True
         self._hierarchy = hierarchy
         self._world: SessionWorld | None = None
-        self._used: dict[tuple[str, str], dict[str, int]] = {}
+        self._used: dict[tuple[str, str], dict[str, int]] = {}  # usage by queue and node group, computed when needed
 
     def open(self, world: SessionWorld) -> None:
         self._world = world

@@ -20,9 +20,12 @@ Devices = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class VolcanoQueueSettings:
-    """A Queue. `capability` is None where it is not set at all.
+    """A Queue.
 
-    `affinity` is to node groups. `group_limits` are amounts by node group; None where they cannot be read.
+    capability: None if it is not set.
+    devices: the limits on devices in its capability.
+    affinity: the node groups that it may use or prefers.
+    group_limits: amounts by node group; None if they cannot be read.
     """
 
     name: str
@@ -45,7 +48,7 @@ class VolcanoQueueSettings:
 
 
 class Status(Enum):
-    """Where a pod stands. PIPELINED waits for a node to become free; ALLOCATED has a node and is not yet started."""
+    """The status of a pod. PIPELINED: it waits for room on its node. ALLOCATED: it has a node and has not started."""
 
     PENDING = "Pending"
     ALLOCATED = "Allocated"
@@ -61,7 +64,7 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True)
 class NodePlacement:
-    """Which nodes will do. `terms`: one of them must hold, None: any node."""
+    """The nodes on which a pod may run. `terms`: the node affinity; one of the terms must match. None: any node."""
 
     selector: tuple[tuple[str, str], ...] = ()
     terms: tuple[tuple[Requirement, ...], ...] | None = None
@@ -74,10 +77,14 @@ _PARTS_OF_A_NAME = 3
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A Pod of a PodGroup. `claims` are the devices of each ResourceClaim that it names.
+    """A Pod of a PodGroup.
 
-    `gated`: it has a scheduling gate and is not placed. `never_preempts`: its preemptionPolicy is Never. `nominated` is
-    the node that pods were evicted from for it.
+    node: where it runs, or waits to run; empty if it has none.
+    nominated: the node from which pods were evicted for it.
+    never_preempts: its preemptionPolicy is Never.
+    gated: it has a scheduling gate and is not placed.
+    role: its task in Volcano's Job.
+    claims: the devices of each ResourceClaim that it names.
     """
 
     name: str
@@ -109,7 +116,11 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class PodGroup:
-    """Pods that are scheduled together. `minimum` is spec.minResources, None where it is not set."""
+    """Pods that are scheduled together.
+
+    members: spec.minMember. members_of: spec.minTaskMember, by task.
+    minimum: spec.minResources; None if it is not set.
+    """
 
     name: str
     queue: str = "default"
@@ -123,7 +134,7 @@ class PodGroup:
 
 @dataclass(frozen=True, slots=True)
 class PodGroupAccounts:
-    """What a PodGroup counts for in the accounts of its queue."""
+    """The amounts of a PodGroup that count in its queue; `queues.py` defines the three accounts."""
 
     allocated: Amounts
     inqueue: Amounts

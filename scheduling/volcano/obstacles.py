@@ -1,4 +1,4 @@
-"""What a PodGroup waits for that was refused: a queue that was short, or room on nodes."""
+"""The obstacles of a refused PodGroup: queues whose limit was short, or room on nodes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from scheduling.volcano.refusal import NO_ROOM, QueueRefusal
 
 NODES = ""
-"""Stands for the room on nodes, where a queue has its name."""
+"""The name of the obstacle \"room on nodes\", beside the names of queues."""
 
 
 def obstacles(refusals: Iterable[QueueRefusal]) -> frozenset[str]:
-    """What was too little: queues by name, and NODES where no node had room."""
+    """The names of the queues that were short, and NODES if no node had room."""
     found: set[str] = set()
     for refusal in refusals:
         found.update(shortage.queue for shortage in refusal.shortages)

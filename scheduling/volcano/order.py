@@ -1,4 +1,4 @@
-"""The order of queues, PodGroups, pods and victims. Plugins are asked first, then age and name decide."""
+"""The order of queues, PodGroups, pods and victims: by the plugins, then by age and name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Compare = Callable[[T, T], int]
 
 
 class PriorityQueue(Generic[T]):
-    """A priority queue. An entry keeps the place that it had when it was put in, until it is put in again."""
+    """A priority queue. An entry keeps its place until it is put in again, even if its priority changes."""
 
     def __init__(self, compare: Compare[T], entries: Iterable[T] = ()) -> None:
         def by_place(a: tuple[int, T], b: tuple[int, T]) -> int:
@@ -55,8 +55,11 @@ def of_tasks(session: SchedulingSession) -> Compare[Task]:
 
 
 def of_victims(session: SchedulingSession, preemptor: Task) -> Callable[[Task], Any]:
-    """The first is taken first: of the queue that is nearest to the preemptor's, of the PodGroup that the plugins serve
-    last, and of such pods the last. The age of a PodGroup does not count: equal ones are reclaimed in turns."""
+    """The sort key of victims; the first one is evicted first.
+
+    Pods of the queue nearest to the preemptor's come first, of these the pods of the PodGroup that plugins serve last,
+    of these the last pod. The age of a PodGroup does not count, so that equal PodGroups lose pods in turns.
+    """
 
     def compare(a: Task, b: Task) -> int:
         left, right = session.queue_of(a), session.queue_of(b)
@@ -86,7 +89,7 @@ def compare_jobs(session: SchedulingSession, a: GangJob, b: GangJob) -> int:
 
 
 def _ask_job_order(session: SchedulingSession, a: GangJob, b: GangJob) -> int:
-    """What the plugins say; 0: nothing."""
+    """The order by the plugins; 0 if no plugin orders them."""
     if a is not b:
         for tier in session.asks("jobOrder"):
             for plugin in tier:
@@ -96,7 +99,7 @@ def _ask_job_order(session: SchedulingSession, a: GangJob, b: GangJob) -> int:
 
 
 def compare_tasks(session: SchedulingSession, a: Task, b: Task) -> int:
-    """If the plugins say nothing, the index in the name decides, as Volcano's Jobs number their pods; then the age."""
+    """The order by the plugins, then by the index in the name, which Volcano's Jobs give their pods, then by age."""
     for tier in session.asks("taskOrder"):
         for plugin in tier:
             if found := plugin.task_order(a, b):

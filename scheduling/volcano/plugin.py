@@ -1,7 +1,7 @@
-"""What a plugin of Volcano's scheduler may have a say in.
+"""The decisions in which a plugin of Volcano's scheduler may take part.
 
-A plugin names in `answers` the questions that it speaks to; the configuration switches each on or off. Where a plugin
-says no, the answer is a Refusal; None is a yes. Source: Volcano v1.16, pkg/scheduler/framework/session_plugins.go.
+A plugin lists in `answers` the questions that it answers. The configuration switches each of them on or off. A plugin
+refuses with a QueueRefusal, and agrees with None. Source: Volcano v1.16, pkg/scheduler/framework/session_plugins.go.
 """
 
 # ruff: noqa: ARG002, plugins override what they answer, and name the arguments as here
@@ -18,13 +18,13 @@ from scheduling.volcano.refusal import QueueRefusal
 from scheduling.volcano.world import SessionWorld
 
 SWITCHES = {"jobEnqueueable": "jobEnqueued"}
-"""Questions that are switched on by the name of another."""
+"""Questions that are switched by the name of another question."""
 ALWAYS = ("jobValid", "victimQueueOrder", "fitsAfterwards")
-"""Questions that nothing switches off."""
+"""Questions that no configuration switches off."""
 
 
 class Jobs(Protocol):
-    """Where pods belong."""
+    """Finds the PodGroup and the queue of a pod."""
 
     def job_of(self, task: Task) -> GangJob: ...
 
@@ -32,10 +32,13 @@ class Jobs(Protocol):
 
 
 class Plugin:
-    """Is asked nothing but what it answers, and without more to say it has nothing against anything.
+    """The base of all plugins. It agrees to everything.
 
-    Events reach every plugin. `lasting`: a no to a PodGroup or its pods stays one until the PodGroup changes, or what
-    was short has been released. `settled`: its victims are chosen so that reclaim comes to rest.
+    Events reach every plugin.
+
+    answers: the questions that the plugin answers; it is not asked others.
+    lasting: whether a refusal stays valid until the PodGroup changes, or until the short amount is released.
+    settled: whether its victims are chosen so that reclaim ends, and queues do not reclaim in turns.
     """
 
     answers: frozenset[str] = frozenset()
@@ -44,10 +47,10 @@ class Plugin:
     session: Jobs
 
     def open(self, world: SessionWorld) -> None:
-        """A session begins; what the queues hold is counted already."""
+        """A session begins. The usage of the queues is counted already."""
 
     def close(self) -> None:
-        """The session ends, and what it changed was undone."""
+        """The session ends, and its changes have been undone."""
 
     def job_valid(self, job: GangJob) -> QueueRefusal | None:
         return None
@@ -108,4 +111,4 @@ class Plugin:
         """The pod has a node, or waits for one."""
 
     def deallocated(self, task: Task) -> None:
-        """The pod is to leave its node, or does not wait for it any more."""
+        """The pod will leave its node, or does not wait for it any more."""

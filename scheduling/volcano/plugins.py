@@ -1,4 +1,4 @@
-"""The other plugins that decisions need: gang, priority, predicates, conformance, drf and binpack.
+"""The plugins gang, priority, predicates, conformance, drf and binpack.
 
 Source: Volcano v1.16, pkg/scheduler/plugins.
 """
@@ -22,7 +22,7 @@ SYSTEM = "kube-system"
 
 
 class GangPlugin(Plugin):
-    """All pods that a PodGroup needs, or none; and never so few that a running PodGroup breaks."""
+    """A PodGroup gets all pods that it needs or none, and evictions never leave a running one with too few."""
 
     lasting = True
     answers = frozenset(
@@ -40,7 +40,7 @@ class GangPlugin(Plugin):
         return None
 
     def job_order(self, a: GangJob, b: GangJob) -> int:
-        """What still waits for its minimum comes first."""
+        """PodGroups that have not reached their minimum come first."""
         return int(self.job_ready(a)) - int(self.job_ready(b))
 
     def job_ready(self, job: GangJob) -> bool:
@@ -68,7 +68,7 @@ class GangPlugin(Plugin):
 
 
 class PriorityPlugin(Plugin):
-    """PriorityClasses: of PodGroups among each other, of pods within one."""
+    """Orders PodGroups, and the pods of one PodGroup, by their PriorityClass."""
 
     lasting = True
     answers = frozenset(["jobOrder", "taskOrder", "preemptable", "jobStarving"])
@@ -80,7 +80,7 @@ class PriorityPlugin(Plugin):
         return b.priority - a.priority
 
     def job_starving(self, job: GangJob) -> bool:
-        """A job that waits at all wants to preempt what is less important."""
+        """A job with any waiting pod may preempt less important pods."""
         return job.ready() + job.waiting() < len(job.tasks)
 
     def preemptable(self, task: Task, candidates: Sequence[Task]) -> list[Task]:
@@ -104,7 +104,7 @@ class Predicates(Plugin):
 
 
 class Conformance(Plugin):
-    """Pods of the system are never taken."""
+    """Pods of the system are never victims."""
 
     lasting = True
     answers = frozenset(["preemptable", "reclaimable"])
@@ -138,7 +138,7 @@ class Drf(Plugin):
 
 
 class Binpack(Plugin):
-    """A pod gets the node that is fullest with it, by the weighted share of each resource that it requests."""
+    """A pod gets the node that is fullest afterwards, by the weighted share of each resource that it requests."""
 
     lasting = True
     answers = frozenset(["nodeOrder"])
@@ -165,6 +165,6 @@ class Binpack(Plugin):
 
 
 def _weight(arguments: Mapping[str, object], key: str) -> int:
-    """A weight; one that is below 0, or not a number, counts as 1."""
+    """A weight of the arguments. A value below 0, or one that is not a number, counts as 1."""
     value = integer(arguments.get(key))
     return 1 if value is None or value < 0 else value

@@ -1,6 +1,6 @@
 """The plugin `proportion`: flat queues that share the nodes by weight.
 
-What a queue deserves follows from all weights and requests, so it is computed once, when the session begins.
+The deserved amounts follow from all weights and requests, so they are computed once, when a session begins.
 Source: Volcano v1.16, pkg/scheduler/plugins/proportion.
 """
 
@@ -20,13 +20,13 @@ from scheduling.volcano.resources import is_nothing, limited_resources, shortage
 from scheduling.volcano.world import SessionWorld
 
 _FINE = 1 << 20
-"""Parts of a unit that shares are computed in; what is lost in rounding is far below one unit."""
+"""The parts of a unit in which shares are computed, so that rounding loses far less than one unit."""
 
 
 class Proportion(QueuePlugin):
-    """`queues` must be without hierarchy: spec.parent and spec.deserved do not count here.
+    """Decides by shares of weight. `queues` must be without hierarchy: spec.parent and spec.deserved do not count.
 
-    What a queue deserves depends on all that others request, so no refusal lasts.
+    The deserved amount of a queue depends on the requests of all queues, so no refusal is `lasting`.
     """
 
     answers = frozenset(
@@ -49,7 +49,7 @@ class Proportion(QueuePlugin):
     def job_enqueueable(self, job: GangJob) -> QueueRefusal | None:
         node = self.queues.get(job.group.queue)
         if node is None or not node.settings.is_open:
-            return self._shut(job.group.queue)
+            return self._closed_refusal(job.group.queue)
         minimum = job.group.minimum
         if minimum is None:
             return None
@@ -59,7 +59,7 @@ class Proportion(QueuePlugin):
         return beyond("limit", short) if short else None
 
     def overused(self, queue: str) -> QueueRefusal | None:
-        """A queue is overused once it has all that it deserves, of every resource."""
+        """A queue is overused once it has its deserved amount of every resource."""
         deserved, used = self.deserved.get(queue, {}), self._used(queue)
         if all(amount <= used.get(resource, 0) for resource, amount in deserved.items()):
             return QueueRefusal(f"queue {queue} has all that it deserves")
@@ -68,7 +68,7 @@ class Proportion(QueuePlugin):
     def allocatable(self, queue: str, task: Task) -> QueueRefusal | None:
         node = self.queues.get(queue)
         if node is None or not node.settings.is_open:
-            return self._shut(queue)
+            return self._closed_refusal(queue)
         return self.preemptive(queue, task)
 
     def preemptive(self, queue: str, task: Task) -> QueueRefusal | None:
@@ -76,7 +76,7 @@ class Proportion(QueuePlugin):
         return beyond("deserved amount", short) if short else None
 
     def reclaimable(self, task: Task, candidates: Sequence[Task]) -> list[Task]:
-        """Pods of queues that use more than they deserve of any resource, as long as they do."""
+        """The candidates in queues that use more than they deserve of some resource, until they no longer do."""
         left: dict[str, dict[str, int]] = {}
         victims = []
         for candidate in candidates:
@@ -104,13 +104,13 @@ class Proportion(QueuePlugin):
         deserved = self.deserved.get(queue, {})
         return 0 if is_nothing(deserved) else share(deserved, self._used(queue))
 
-    def _shut(self, queue: str) -> QueueRefusal:
+    def _closed_refusal(self, queue: str) -> QueueRefusal:
         node = self.queues.get(queue)
         return QueueRefusal("the queue does not exist" if node is None else f"queue {queue} is {node.settings.state}")
 
 
 def divided(queues: QueueAccounts, requests: dict[str, dict[str, int]]) -> dict[str, Amounts]:
-    """What each queue with work deserves: the nodes' resources by weight, at most what the queue requests or may use.
+    """The deserved amounts of each queue with work: its weighted part of the nodes, at most its requests and its limit.
 
     What one queue does not need is divided again among the others, until nothing is left or nothing changes.
     """

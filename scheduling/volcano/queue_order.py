@@ -1,4 +1,4 @@
-"""Which queue is served first: priority, then leaves before parents, then the lower share.
+"""The order in which queues are served: by priority, then leaves before parents, then by the lower share.
 
 Source: Volcano v1.16, plugins/capacity, queueOrderFn and compareShareWithDeserved.
 """
@@ -11,18 +11,20 @@ from scheduling.volcano.queues import ALLOCATED, Node, QueueAccounts, share
 from scheduling.volcano.resources import is_nothing
 
 Standing = tuple[float, bool]
-"""The share, and whether nothing is deserved; of equal shares, who deserves something comes first."""
+"""The sort key of a queue: its share, and whether it deserves nothing. Such a queue comes after equal shares."""
 
 
 class QueueOrder:
-    """The order of queues that do not change, session after session. The share of a queue with children is that of the
-    session's beginning."""
+    """The order of queues, for as long as their settings do not change.
+
+    In a session, a parent queue keeps the share that it had at the beginning.
+    """
 
     def __init__(self, queues: QueueAccounts) -> None:
         self._queues = queues
-        self._opening: dict[str, Standing] = {}
-        self._leaves: dict[str, Standing] = {}
-        self._ancestors: dict[str, list[Node]] = {}
+        self._opening: dict[str, Standing] = {}  # sort keys of parents at the beginning of the session
+        self._leaves: dict[str, Standing] = {}  # sort keys of leaves
+        self._ancestors: dict[str, list[Node]] = {}  # ancestors by queue, root first
 
     def compare(self, a: str, b: str) -> int:
         """Below 0: `a` is served first. Two leaves are compared by the shares of their first different ancestors."""
@@ -37,28 +39,28 @@ class QueueOrder:
         return 0 if mine == others else -1 if mine < others else 1
 
     def begin(self) -> None:
-        """A session begins."""
+        """Begin a session: shares of parent queues are computed again."""
         self._opening.clear()
 
     def counts(self, node: Node) -> None:
-        """What is allocated in the queue is about to change in this session."""
+        """Call it before the allocated amount of the queue changes in a session: it keeps the shares of all parents."""
         for above in self.above(node):
             self._standing(above)
         self.changed(node)
 
     def changed(self, node: Node) -> None:
-        """What is allocated in the queue has changed."""
+        """Call it when the allocated amount of the queue has changed outside of a session."""
         self._leaves.pop(node.name, None)
 
     def above(self, node: Node) -> list[Node]:
-        """The root first, the parent last."""
+        """The ancestors of the queue, root first."""
         found = self._ancestors.get(node.name)
         if found is None:
             found = self._ancestors[node.name] = node.ancestors()
         return found
 
     def _standing(self, node: Node) -> Standing:
-        """Computed once: of a leaf until its usage changes, of a queue with children for the whole session."""
+        """The sort key, computed once: for a leaf until its usage changes, for a parent for the whole session."""
         known = self._opening if node.children else self._leaves
         found = known.get(node.name)
         if found is None:
@@ -68,7 +70,7 @@ class QueueOrder:
 
 
 def common_depth(a: Sequence[Node], b: Sequence[Node]) -> int:
-    """How deep the deepest common one of these ancestors lies; root has depth 0. Without one it is 0 as well."""
+    """The depth of the deepest common ancestor in these paths from root. Root has depth 0; 0 also if there is none."""
     depth = 0
     for i, (left, right) in enumerate(zip(a, b, strict=False)):
         if left is not right:
@@ -78,6 +80,6 @@ def common_depth(a: Sequence[Node], b: Sequence[Node]) -> int:
 
 
 def _first_different(a: Node, above_a: Sequence[Node], b: Node, above_b: Sequence[Node]) -> tuple[Node, Node]:
-    """The ancestors of both just below the deepest common one, or the queues themselves where they hang there."""
+    """The two different queues just below the deepest common ancestor, on the paths to `a` and `b`."""
     depth = common_depth(above_a, above_b) + 1
     return (above_a[depth] if depth < len(above_a) else a), (above_b[depth] if depth < len(above_b) else b)

@@ -1,4 +1,4 @@
-"""What capacity and proportion have in common: they count what queues hold in a session."""
+"""The base of capacity and proportion: it counts the usage of queues during a session."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scheduling.volcano.queues import ALLOCATED, INQUEUE, Node, QueueAccounts
 
 
 class QueuePlugin(Plugin):
-    """Minimums that are reserved in a session are given back at its end."""
+    """Counts pods and reserved minimums in their queues. The end of the session takes reserved minimums back."""
 
     def __init__(self, queues: QueueAccounts) -> None:
         self.queues = queues
@@ -41,4 +41,4 @@ class QueuePlugin(Plugin):
             self.queues.tree.add(node, ALLOCATED, task.request, times)
 
     def counts(self, node: Node, task: Task, times: int) -> None:
-        """The Pod is about to be counted in this queue; times -1: no longer."""
+        """Called before the Pod is counted in this queue, or with `times` -1 before it is taken out."""

@@ -28,9 +28,11 @@ Node: TypeAlias = QueueNode[VolcanoQueueSettings]
 
 
 class QueueAccounts:
-    """All queues. Without `hierarchy` every queue stands alone, whatever its parent, and shares the nodes' resources.
+    """All queues with their accounts.
 
-    `total` is what all nodes have together. `nodes` False: no node is known, and what they may have limits nothing.
+    hierarchy: whether parents count. Without it all queues are flat and share the resources of the nodes.
+    nodes: whether nodes are known. Without them, the resources of nodes limit no queue.
+    total: the resources of all nodes.
     """
 
     def __init__(self, *, hierarchy: bool = True, nodes: bool = True) -> None:
@@ -70,12 +72,12 @@ class QueueAccounts:
         self._forget_limits()
 
     def resize(self, more: Amounts, times: int = 1) -> None:
-        """Nodes of the cluster came, or went with times -1."""
+        """Add the resources of nodes; with `times` -1, remove them."""
         add_to(self.total, more, times)
         self._forget_limits()
 
     def count(self, name: str, accounts: PodGroupAccounts, times: int = 1) -> None:
-        """Count the accounts of a PodGroup, in its queue and in all above; times -1 takes it back."""
+        """Add the accounts of a PodGroup to its queue and all ancestors; with `times` -1, subtract them."""
         node = self.tree.get(name)
         if node is not None:
             self.tree.add(node, ALLOCATED, accounts.allocated, times)
@@ -83,7 +85,7 @@ class QueueAccounts:
             self.tree.add(node, ELASTIC, accounts.elastic, times)
 
     def broken(self) -> str | None:
-        """Why Volcano decides nothing at all in this tree; None where it does. One wrong queue stops all others."""
+        """Why Volcano decides nothing in this tree; None if it decides. One misplaced queue stops all others."""
         if not self.hierarchy:
             return None
         if ROOT not in self.tree.nodes:
@@ -95,11 +97,11 @@ class QueueAccounts:
         return f"queue {stray.name} {what}"
 
     def guarantee(self, node: Node) -> Amounts:
-        """What the queue never lends; of root the sum over its children, whatever its spec."""
+        """The amount that the queue never lends. For root it is the sum over its children, whatever its spec."""
         return node.sum_below(_GUARANTEE) if self._is_root(node) else node.settings.guarantee
 
     def deserved(self, node: Node) -> Amounts:
-        """What the queue may win back: at least its guarantee. Without hierarchy at most its limit."""
+        """The amount that the queue may reclaim: at least its guarantee and, without hierarchy, at most its limit."""
         if self._is_root(node):
             return node.sum_below(_DESERVED)
         if self.hierarchy:
@@ -111,14 +113,16 @@ class QueueAccounts:
 
     @property
     def unnamed(self) -> float:
-        """What queues may use of a resource that their limit does not name: without nodes any amount, unless root has a
-        capability."""
+        """The limit of a resource that the limit of a queue does not name.
+
+        It is 0, or any amount if no nodes are known and root has no capability.
+        """
         root = self.tree.get(ROOT)
         own = root.settings.capability or {} if root is not None else {}
         return inf if not self.nodes and not some(own) else 0
 
     def limit(self, node: Node) -> Limits:
-        """realCapability: what the queue may use at most. A resource that it lacks is limited to `unnamed`."""
+        """realCapability: the most that the queue may use. Resources that it does not name are limited to `unnamed`."""
         for here in _unknown(node, self._limits):
             if here.parent is None:
                 found = self._limit_of_root(here) if self.hierarchy else self._limit_without_tree(here)
@@ -129,7 +133,7 @@ class QueueAccounts:
         return self._limits[node.name]
 
     def capability(self, node: Node) -> Limits:
-        """The capability set here, else the one of the queue above, resource by resource."""
+        """The capability of the queue. Resources that it does not set have the capability of the parent."""
         for here in _unknown(node, self._capability):
             if here.parent is None:
                 found = self._limit_of_root(here)
@@ -144,7 +148,7 @@ class QueueAccounts:
         return self.hierarchy and node.name == ROOT
 
     def _limit_of_root(self, node: Node) -> Limits:
-        """Its capability if there is any: then also what it does not name is limited, to 0."""
+        """The limit of root: its capability, if it has one. Resources that this does not name are then limited to 0."""
         own = node.settings.capability or {}
         if not some(own):
             return dict.fromkeys((*BASIC, *self.total), inf)
@@ -161,7 +165,10 @@ class QueueAccounts:
 
 
 def _unknown(node: Node, known: Mapping[str, Limits]) -> list[Node]:
-    """The queue and those above it that are not known, from the top down: a tree may be of any depth."""
+    """The queue and its ancestors up to the first known one, topmost first.
+
+    Without recursion, for trees of any depth.
+    """
     if node.name in known:  # nearly always
         return []
     return [*takewhile(lambda here: here.name not in known, node.up())][::-1]
@@ -170,8 +177,9 @@ def _unknown(node: Node, known: Mapping[str, Limits]) -> list[Node]:
 def _within(above: Limits, guaranteed: Amounts, node: Node, capability: Limits, unnamed: float = 0) -> Limits:
     """The real capability of a node.
 
-    `above`: the limits of its parent.
-    `unnamed`: the limit for resources that these do not name.
+    above: the limits of its parent.
+    guaranteed: the sum of the guarantees of all children of its parent.
+    unnamed: the limit for resources that `above` does not name.
     """
     own = node.settings.guarantee
     return {
@@ -181,7 +189,7 @@ def _within(above: Limits, guaranteed: Amounts, node: Node, capability: Limits, 
 
 
 def share(deserved: Amounts, allocated: Amounts) -> float:
-    """The highest ratio of allocated to deserved; 1 where nothing is deserved: such a queue is served last."""
+    """The highest ratio of allocated to deserved amounts; 1 if nothing is deserved."""
     if is_nothing(deserved):
         return 1
     return max(allocated.get(r, 0) / deserved[r] for r in some(deserved))

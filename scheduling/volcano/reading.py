@@ -31,7 +31,7 @@ _DEVICES = "deviceclass/"
 
 
 def read_queue(manifest: Manifest) -> VolcanoQueueSettings:
-    """A Queue without a state counts as open, as it does everywhere in Quotree."""
+    """Read a Queue. Without a state it counts as open, as everywhere in Quotree."""
     spec = mapping(manifest.get("spec"))
     capability = _amounts(spec.get("capability"))
     return VolcanoQueueSettings(
@@ -52,7 +52,7 @@ def read_queue(manifest: Manifest) -> VolcanoQueueSettings:
 
 
 def read_pod_group(manifest: Manifest, priorities: Mapping[str, int]) -> PodGroup:
-    """`priorities` are the values of the PriorityClasses by name."""
+    """Read a PodGroup. `priorities`: the values of PriorityClasses by name."""
     spec = mapping(manifest.get("spec"))
     minimum = spec.get("minResources")
     members = mapping(spec.get("minTaskMember"))
@@ -69,7 +69,7 @@ def read_pod_group(manifest: Manifest, priorities: Mapping[str, int]) -> PodGrou
 
 
 def read_task(pod: Manifest, group: str, claims: Mapping[str, Devices]) -> Task:
-    """`claims` are the devices of the ResourceClaims, by `<namespace>/<name>`."""
+    """Read a Pod. `claims`: the devices of ResourceClaims, by `<namespace>/<name>`."""
     read = pod_reading(pod)
     spec, notes = read.spec, read.annotations
     labels_and_notes = {**read.labels, **notes}
@@ -99,7 +99,7 @@ def read_machine(manifest: Manifest) -> Machine:
 
 
 def read_claim(manifest: Manifest) -> tuple[str, Devices]:
-    """A ResourceClaim's name and the devices that it asks for, counts and capacities by class."""
+    """The name of a ResourceClaim and the devices that it requests: counts and capacities by class."""
     devices: dict[str, int] = {}
     for request in map(mapping, listing(mapping(mapping(manifest.get("spec")).get("devices")).get("requests"))):
         exactly = mapping(request.get("exactly")) or request
@@ -144,7 +144,7 @@ def _status(pod: PodReading) -> Status:
 
 
 def _claimed(pod: Manifest) -> Iterator[str]:
-    """The ResourceClaims of the Pod; those made from a template are named in its status."""
+    """The ResourceClaims of the Pod. Its status names those that were made from a template."""
     made = listing(mapping(pod.get("status")).get("resourceClaimStatuses"))
     names = {text(mapping(entry).get("name")): text(mapping(entry).get("resourceClaimName")) for entry in made}
     for entry in map(mapping, listing(mapping(pod.get("spec")).get("resourceClaims"))):

@@ -1,4 +1,4 @@
-"""The pods that a queue may reclaim: never below a guarantee, never what a queue deserves.
+"""The pods that a queue may reclaim: no queue falls below its guarantee or loses pods within its deserved amounts.
 
 Source: Volcano v1.16, plugins/capacity, AddReclaimableFn.
 """
@@ -17,8 +17,9 @@ from scheduling.volcano.resources import PODS, limited_resources, shared_dimensi
 
 
 def entitled(queues: QueueAccounts, node: Node, level: int, used: Callable[[Node], Amounts], request: Amounts) -> bool:
-    """Whether the queue, or its ancestor this number of levels up, has with the request no more than it deserves of at
-    least one resource. That is enough to reclaim.
+    """Whether the queue may reclaim for the request.
+
+    It may if it, or its ancestor `level` levels up, stays within the deserved amount of at least one resource.
     """
     above = [here for here in node.ancestors()[::-1][:level] if here.name != ROOT]
     return any(
@@ -29,9 +30,9 @@ def entitled(queues: QueueAccounts, node: Node, level: int, used: Callable[[Node
 
 
 class Reclaim:
-    """One choice of victims. What is chosen counts as gone for the rest of the choice.
+    """One choice of victims. Chosen pods count as evicted for the rest of the choice.
 
-    `settled`: a pod stays whose queue could reclaim it back, unless the reclaimer's pod is out of reach by then.
+    settled: a pod is not chosen if its queue could reclaim the room back from the reclaimer.
     """
 
     def __init__(self, queues: QueueAccounts, ancestor_level: int, jobs: Jobs, settled: bool) -> None:
@@ -39,10 +40,10 @@ class Reclaim:
         self._level = ancestor_level if queues.hierarchy else 0
         self._jobs = jobs
         self._settled = settled
-        self._left: dict[str, dict[str, int]] = {}
+        self._left: dict[str, dict[str, int]] = {}  # by queue: allocated amounts without the chosen pods
 
     def victims(self, reclaimer: Task, candidates: Sequence[Task]) -> list[Task]:
-        """The candidates that may be taken, in their order; none if the reclaimer has no queue."""
+        """The candidates that may be evicted, in their order; none if the reclaimer has no queue."""
         mine = self._queues.get(self._jobs.queue_of(reclaimer))
         if mine is None:
             return []
@@ -64,7 +65,11 @@ class Reclaim:
         return True
 
     def _is_final(self, mine: Node, node: Node, reclaimer: Task, task: Task) -> bool:
-        """Whether the victim's queue could not reclaim it back, or the reclaimer's queue deserves all it then has."""
+        """Whether the victim's queue cannot reclaim the room back.
+
+        The reason is that the reclaimer's queue stays within its deserved amounts, or that the victim's queue is not
+        entitled to reclaim.
+        """
         deserved, used = self._queues.deserved(mine), self._allocated(mine)
         named = [r for r in limited_resources(reclaimer.request) if deserved.get(r)]
         if named and all(used.get(r, 0) + reclaimer.request[r] <= deserved[r] for r in named):
@@ -79,7 +84,7 @@ class Reclaim:
         return bool(entitled) or not self._level or not _share_ancestor(mine, node, self._level)
 
     def _exceeds(self, node: Node, task: Task) -> bool:
-        """Whether the queue deserves nothing that the pod has, or uses more of one such resource than it deserves."""
+        """Whether the queue deserves none of the pod's resources, or uses more of one of them than it deserves."""
         deserved, allocated = self._queues.deserved(node), self._allocated(node)
         if not shared_dimensions(task.request, deserved):
             return True
@@ -100,9 +105,9 @@ class Reclaim:
 
 
 def _above(mine: Node, node: Node, level: int) -> Node | None:
-    """The ancestor of the victim's queue, this number of levels up, that must exceed what it deserves as well.
+    """The ancestor of the victim's queue at this level that must exceed its deserved amount as well.
 
-    None where there is none, where it is root, and where the reclaimer has the same one at that level.
+    None if it does not exist, if it is root, or if the reclaimer has the same ancestor at that level.
     """
     theirs = _at(node, level)
     return None if theirs is None or theirs.name == ROOT or theirs is _at(mine, level) else theirs
@@ -114,6 +119,6 @@ def _at(node: Node, level: int) -> Node | None:
 
 
 def _share_ancestor(a: Node, b: Node, level: int) -> bool:
-    """Whether both have an ancestor in common, other than root, within this number of levels up from each."""
+    """Whether both queues have a common ancestor, other than root, at most `level` levels up."""
     left, right = ({above.name for above in node.ancestors()[-level:]} for node in (a, b))
     return bool((left & right) - {ROOT})

@@ -1,4 +1,4 @@
-"""A decision's no, with its reason."""
+"""A refusal of the scheduler, with its reason."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scheduling.volcano.resources import written
 
 @dataclass(frozen=True, slots=True)
 class QueueRefusal:
-    """`reason` in words; where a limit is the reason, `shortages` has each resource that is short."""
+    """A refusal. `reason`: in words. `shortages`: the resources that are short, if a limit is the reason."""
 
     reason: str
     shortages: tuple[Shortage, ...] = ()
@@ -24,7 +24,7 @@ NO_ROOM = QueueRefusal("no node has room for the pod")
 
 
 def beyond(limit: str, shortages: tuple[Shortage, ...]) -> QueueRefusal:
-    """The limit of this name is exceeded in one queue."""
+    """The refusal of a request that exceeds the named limit of one queue."""
     sentences = "; ".join(map(_sentence, shortages))
     return QueueRefusal(f"queue {shortages[0].queue} would exceed its {limit}: {sentences}", shortages)
 

@@ -1,6 +1,6 @@
 """Amounts as Volcano counts them: milli-CPU, bytes, whole pods, and thousandths of everything else.
 
-Whole numbers, rounded up, so nothing here needs Volcano's tolerance of a tenth of a unit.
+They are integers, rounded up, so nothing here needs Volcano's tolerance of a tenth of a unit.
 Source: Volcano v1.16, pkg/scheduler/api/resource_info.go.
 """
 
@@ -23,14 +23,14 @@ _UNIT = 10**9
 
 
 def is_counted(resource: str) -> bool:
-    """Whether Volcano counts the resource at all; it drops object counts and names without a domain."""
+    """Whether Volcano counts the resource. It ignores object counts and names without a domain."""
     if resource.startswith("count/"):
         return False
     return resource in BASIC or resource in _NATIVE or resource.startswith(_PREFIXES) or "/" in resource
 
 
 def counted(amounts: Mapping[str, Quantity]) -> dict[str, int]:
-    """What Volcano counts of these amounts; a resource that is named with 0 stays."""
+    """The amounts that Volcano counts. A resource with the amount 0 stays."""
     return {
         resource: amount.units() if resource in _WHOLE else amount.milli()
         for resource, amount in amounts.items()
@@ -39,7 +39,7 @@ def counted(amounts: Mapping[str, Quantity]) -> dict[str, int]:
 
 
 def written(resource: str, amount: float) -> str:
-    """The amount as a person writes it."""
+    """The amount as a Kubernetes quantity."""
     if amount == inf:
         return "unlimited"
     like: Format = "BinarySI" if resource in (MEMORY, "ephemeral-storage") else "DecimalSI"
@@ -47,7 +47,7 @@ def written(resource: str, amount: float) -> str:
 
 
 def nano(resource: str, amount: float) -> int:
-    """An amount that is not unlimited in nano units."""
+    """A finite amount in nano units."""
     return int(amount) * (_UNIT if resource in _WHOLE else _MILLI)
 
 
@@ -71,7 +71,10 @@ def fits(request: Amounts, room: Amounts) -> bool:
 
 
 def shortages(queue: str, used: Amounts, request: Amounts, limit: Limits, unnamed: float = 0) -> Iterator[Shortage]:
-    """Where the queue would exceed its limit; a resource that the limit does not have is limited to `unnamed`."""
+    """Yield the resources of which the queue would exceed its limit.
+
+    A resource without a limit has the limit `unnamed`.
+    """
     for resource in limited_resources(request):
         there, most = used.get(resource, 0), limit.get(resource, unnamed)
         if there + request[resource] > most:
@@ -79,7 +82,7 @@ def shortages(queue: str, used: Amounts, request: Amounts, limit: Limits, unname
 
 
 def shared_dimensions(a: Amounts, b: Amounts) -> set[str]:
-    """The resources that both have: cpu and memory above 0, scalars if both name them."""
+    """The resources that both have: cpu and memory if above 0, other resources if both name them."""
     return {resource for resource in a.keys() & b.keys() if resource not in BASIC or (a[resource] and b[resource])}
 
 

@@ -1,4 +1,4 @@
-"""How Volcano's scheduler is configured: its actions, and its plugins tier by tier.
+"""The configuration of Volcano's scheduler: its actions, and its plugins by tier.
 
 Source: Volcano v1.16, pkg/scheduler/conf, pkg/scheduler/plugins/defaults.go, installer/.../volcano-scheduler.conf.
 """
@@ -18,7 +18,7 @@ _FEATURES = (
     *("jobOrder", "jobReady", "jobPipelined", "jobEnqueued", "taskOrder", "preemptable", "reclaimable"),
     *("preemptive", "queueOrder", "predicate", "nodeOrder", "jobStarving", "overused", "allocatable"),
 )
-"""What a configuration switches off for a plugin; all are on by default, except the hierarchy."""
+"""The features of a plugin that a configuration can switch. All are on by default, except the hierarchy."""
 _OWN_FIELDS = ("name", "arguments")
 
 
@@ -26,9 +26,9 @@ _OWN_FIELDS = ("name", "arguments")
 class SchedulerConf:
     """A volcano-scheduler.conf.
 
-    `actions`: in the order in which they run.
-    `tiers`: the plugins, tier by tier.
-    `left_out`: the actions and plugins that are not simulated.
+    actions: the actions, in the order in which they run.
+    tiers: the plugins, by tier.
+    left_out: the actions and plugins that are not simulated.
     """
 
     actions: tuple[str, ...] = ("enqueue", "allocate", "reclaim")
@@ -42,7 +42,7 @@ class SchedulerConf:
 
     @property
     def settled(self) -> bool:
-        """Whether a queue reclaims only what the other queue could not reclaim back. Volcano has no such limit."""
+        """Whether a queue reclaims only what the other queue cannot reclaim back. Volcano has no such restriction."""
         return any(plugin.arguments.get(SETTLED) is True for tier in self.tiers for plugin in tier)
 
 
@@ -54,7 +54,7 @@ VOLCANO_CONF = SchedulerConf(
 
 
 def conf_document(document: object) -> object:
-    """The configuration in a ConfigMap, where it is a text; any other document unchanged. Raises BadText."""
+    """Parse the configuration in a ConfigMap. Any other document is returned unchanged. Raises BadText."""
     data = mapping(mapping(document).get("data"))
     found = next((each for key, each in data.items() if key.endswith(".conf")), None)
     return single(found) if isinstance(found, str) else document
@@ -91,6 +91,6 @@ def _plugin(entry: Mapping[str, object], at: str) -> PluginSettings:
 
 
 def _feature(key: str) -> str:
-    """`enableJobOrder` and `enabledOverused` are written in both ways."""
+    """The name of the feature: `jobOrder` for `enableJobOrder`, `overused` for `enabledOverused`."""
     name = key.removeprefix("enabled") if key.startswith("enabled") else key.removeprefix("enable")
     return name[:1].lower() + name[1:]

@@ -1,6 +1,6 @@
-"""One session: PodGroups, pods and nodes as they are, and the plugins that are asked.
+"""One session: PodGroups, pods, nodes, and the plugins that decide about them.
 
-Within a tier all plugins must agree; where a tier has chosen victims, later tiers are not asked.
+All plugins of a tier must agree. Once a tier has chosen victims, later tiers are not asked.
 Source: Volcano v1.16, pkg/scheduler/framework.
 """
 
@@ -20,12 +20,12 @@ from scheduling.volcano.world import SessionWorld
 
 @dataclass(frozen=True, slots=True)
 class Enabled:
-    """A plugin of a tier and the features that are switched on for it; None: all."""
+    """A plugin of a tier. `features`: those that are switched on; None means all."""
 
     plugin: Plugin
     features: frozenset[str] | None = None
 
-    def speaks_to(self, question: str) -> bool:
+    def answers(self, question: str) -> bool:
         if question not in self.plugin.answers:
             return False
         return question in ALWAYS or self.features is None or SWITCHES.get(question, question) in self.features
@@ -36,7 +36,14 @@ Tiers = Sequence[Sequence[Enabled]]
 
 @dataclass(frozen=True, slots=True)
 class SessionOutcome:
-    """What a session has decided. `refusals` says, by PodGroup or pod, why it got nothing, in the order of actions."""
+    """The decisions of a session, by the name of a pod or a PodGroup.
+
+    binds: the pods that got a node, with the node.
+    evicted: the pods to evict.
+    pipelined: the pods that wait for room on a node, with the node.
+    phases: the phases of PodGroups.
+    refusals: why a PodGroup or a pod got nothing, in the order of actions.
+    """
 
     binds: Mapping[str, str] = field(default_factory=dict)
     evicted: tuple[str, ...] = ()
@@ -46,9 +53,11 @@ class SessionOutcome:
 
 
 class SchedulingSession:
-    """State and questions. Actions change the state by `allocate`, `pipeline` and `evict`, and may undo that.
+    """The state of a session, and the questions that its plugins answer.
 
-    `awake` are the PodGroups that are not known to be refused again.
+    Actions change the state by `allocate`, `pipeline` and `evict`, and may undo these changes.
+
+    awake: the PodGroups to try. The others would be refused again.
     """
 
     def __init__(self, world: SessionWorld, tiers: Tiers) -> None:
@@ -60,9 +69,9 @@ class SchedulingSession:
         self.memory = Memory(self.rooms)
         self.refusals: dict[str, list[QueueRefusal]] = {}
         self._tiers = tiers
-        self._asked: dict[str, list[list[Plugin]]] = {}
-        self._tasks: dict[str, Task] = {}
-        self._groups: dict[str, PodGroup] = {}
+        self._asked: dict[str, list[list[Plugin]]] = {}  # the plugins by question and tier
+        self._tasks: dict[str, Task] = {}  # changed pods as they were before the session
+        self._groups: dict[str, PodGroup] = {}  # changed PodGroups as they were before the session
         for plugin in self.plugins():
             plugin.session = self
             plugin.open(world)
@@ -74,11 +83,11 @@ class SchedulingSession:
         return self.jobs[task.group].group.queue
 
     def pending(self, job: GangJob) -> list[Task]:
-        """The pods that may be placed, in no order."""
+        """The pods that may be placed, not sorted."""
         return [*job.placeable.values()]
 
     def contenders(self) -> list[GangJob]:
-        """The PodGroups that may take pods from others: all that wait, unless nothing has moved since they tried."""
+        """The PodGroups that may preempt: all that wait, or only the awake ones if nothing has changed."""
         everybody = self.world.moved or self._tasks
         return [*self.world.waiting()] if everybody else [job for job in self.awake if job.placeable]
 
@@ -86,54 +95,57 @@ class SchedulingSession:
 
     @property
     def settled(self) -> bool:
-        """Whether reclaim comes to rest, unlike Volcano's."""
+        """Whether reclaim is restricted so that queues do not reclaim in turns, unlike in Volcano."""
         return any(plugin.settled for plugin in self.plugins())
 
     def asks(self, question: str) -> list[list[Plugin]]:
-        """The plugins that speak to the question, by tier; tiers without any are left out."""
+        """The plugins that answer the question, by tier. Tiers without any are left out."""
         found = self._asked.get(question)
         if found is None:
-            tiers = ([e.plugin for e in tier if e.speaks_to(question)] for tier in self._tiers)
+            tiers = ([e.plugin for e in tier if e.answers(question)] for tier in self._tiers)
             found = self._asked[question] = [tier for tier in tiers if tier]
         return found
 
     def valid(self, job: GangJob) -> QueueRefusal | None:
-        return _first(plugin.job_valid(job) for plugin in self._answering("jobValid"))
+        return _first(plugin.job_valid(job) for plugin in self._plugins_for("jobValid"))
 
     def overused(self, queue: str) -> QueueRefusal | None:
-        return _first(plugin.overused(queue) for plugin in self._answering("overused"))
+        return _first(plugin.overused(queue) for plugin in self._plugins_for("overused"))
 
     def allocatable(self, queue: str, task: Task) -> QueueRefusal | None:
-        return _first(plugin.allocatable(queue, task) for plugin in self._answering("allocatable"))
+        return _first(plugin.allocatable(queue, task) for plugin in self._plugins_for("allocatable"))
 
     def preemptive(self, queue: str, task: Task) -> QueueRefusal | None:
-        return _first(plugin.preemptive(queue, task) for plugin in self._answering("preemptive"))
+        return _first(plugin.preemptive(queue, task) for plugin in self._plugins_for("preemptive"))
 
     def fits_afterwards(self, queue: str, task: Task) -> QueueRefusal | None:
-        return _first(plugin.fits_afterwards(queue, task) for plugin in self._answering("fitsAfterwards"))
+        return _first(plugin.fits_afterwards(queue, task) for plugin in self._plugins_for("fitsAfterwards"))
 
     def misplaced(self, task: Task, room: Room) -> QueueRefusal | None:
-        return _first(plugin.predicate(task, room) for plugin in self._answering("predicate"))
+        return _first(plugin.predicate(task, room) for plugin in self._plugins_for("predicate"))
 
     def preferred(self, task: Task, rooms: Iterable[Room]) -> Room | None:
-        """The node with the highest score, of equal ones the first; without a plugin that orders nodes the first."""
-        plugins = [*self._answering("nodeOrder")]
+        """The node with the highest score, the first of equal ones.
+
+        Without a plugin that scores nodes, the first node.
+        """
+        plugins = [*self._plugins_for("nodeOrder")]
         if not plugins:
             return next(iter(rooms), None)
         return max(rooms, key=lambda room: sum(plugin.node_order(task, room) for plugin in plugins), default=None)
 
     def may_enter(self, job: GangJob) -> QueueRefusal | None:
-        """The first tier that speaks to it decides."""
+        """Whether the PodGroup may enter its queue. The first tier that answers decides."""
         return _first(plugin.job_enqueueable(job) for tier in self.asks("jobEnqueueable")[:1] for plugin in tier)
 
     def entered(self, job: GangJob) -> None:
-        """The PodGroup is in its queue from now on, and reserves there."""
+        """Move the PodGroup into its queue, and let plugins reserve its minimum."""
         self.moved_to(job, "Inqueue")
-        for plugin in self._answering("jobEnqueued"):
+        for plugin in self._plugins_for("jobEnqueued"):
             plugin.job_enqueued(job)
 
     def starves(self, job: GangJob) -> bool:
-        """Whether the job starves, by the first tier that has an opinion; without one it does not."""
+        """Whether the job starves, by the first tier that answers. Without an answer it does not."""
         return any(all(plugin.job_starving(job) for plugin in tier) for tier in self.asks("jobStarving")[:1])
 
     def ready(self, job: GangJob) -> bool:
@@ -143,9 +155,10 @@ class SchedulingSession:
         return all(plugin.job_pipelined(job) for tier in self.asks("jobPipelined")[:1] for plugin in tier)
 
     def victims(self, question: str, task: Task, candidates: Sequence[Task]) -> list[Task]:
-        """The candidates that all plugins of one tier would take; the first tier that leaves any decides.
+        """The candidates that all plugins of one tier would evict. The first tier with a result decides.
 
-        As in Volcano, a tier that starts empty-handed is passed over, and one that ends so leaves nobody for the next.
+        As in Volcano, a tier whose first plugin chooses nothing is skipped. If a later plugin leaves nothing, later
+        tiers get no candidates.
         """
         chosen: list[Task] | None = None
         for tier in self.asks(question):
@@ -161,35 +174,35 @@ class SchedulingSession:
         return []
 
     def refuse(self, name: str, refusal: QueueRefusal) -> None:
-        """Note why a PodGroup or a pod gets nothing; each reason once."""
+        """Record why a PodGroup or a pod gets nothing. Each reason is recorded once."""
         if refusal not in self.refusals.setdefault(name, []):
             self.refusals[name].append(refusal)
 
     # --- changes
 
     def allocate(self, task: Task, room: Room) -> None:
-        """The pod gets the node."""
+        """Give the node to the pod."""
         self._change(task, Status.ALLOCATED, room)
 
     def pipeline(self, task: Task, room: Room) -> None:
-        """The pod waits for the node to become free. It counts in its queue all the same."""
+        """Let the pod wait for room on the node. It already counts in its queue."""
         self._change(task, Status.PIPELINED, room)
 
     def evict(self, task: Task) -> None:
         self._change(task, Status.RELEASING, self.rooms[task.node])
 
     def undo(self, steps: Sequence[Task]) -> None:
-        """Bring these pods back to what they were, the last first."""
+        """Restore these pods, the last one first."""
         for before in reversed(steps):
             self._restore(before)
 
     def moved_to(self, job: GangJob, phase: str) -> None:
-        """The PodGroup has another phase."""
+        """Set the phase of the PodGroup."""
         self._groups.setdefault(job.name, job.group)
         job.group = replace(job.group, phase=phase)
 
     def changed(self) -> dict[str, Task]:
-        """The pods that are no longer what they were when the session began, as they are now."""
+        """The pods that have changed since the session began, in their current state."""
         return {name: self.job_of(before).tasks[name] for name, before in self._tasks.items()}
 
     def before(self, task: Task) -> Task:
@@ -197,7 +210,7 @@ class SchedulingSession:
         return self._tasks.get(task.name, task)
 
     def close(self) -> None:
-        """Leave the world as it was when the session began."""
+        """Restore the world to its state when the session began."""
         self.undo([*self._tasks.values()])
         for name, group in self._groups.items():
             self.jobs[name].group = group
@@ -228,14 +241,14 @@ class SchedulingSession:
         for plugin in self.plugins():
             (plugin.deallocated if gone else plugin.allocated)(task)
 
-    def _answering(self, question: str) -> Iterator[Plugin]:
+    def _plugins_for(self, question: str) -> Iterator[Plugin]:
         return (plugin for tier in self.asks(question) for plugin in tier)
 
     def plugins(self) -> Iterator[Plugin]:
-        """Each once, however many tiers name it."""
+        """Yield each plugin once, even if several tiers name it."""
         return iter({id(enabled.plugin): enabled.plugin for tier in self._tiers for enabled in tier}.values())
 
 
 def _first(answers: Iterable[QueueRefusal | None]) -> QueueRefusal | None:
-    """The first no; nobody is asked after it."""
+    """The first refusal. Later plugins are not asked."""
     return next((answer for answer in answers if answer is not None), None)

@@ -1,4 +1,4 @@
-"""A session from objects and a configuration of plugins, tier by tier."""
+"""Makes an engine from objects and a configuration of plugins by tier."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from scheduling.volcano.world import SessionWorld
 
 HIERARCHY = "hierarchy"
 SETTLED = "quotree.settled"
-"""The argument of `capacity` that is ours: see `CapacitySettings.settled`."""
+"""An argument of `capacity` that only Quotree has: see `CapacitySettings.settled`."""
 
 
 @dataclass(frozen=True, slots=True)
 class PluginSettings:
-    """A plugin as a tier names it. `features`: those that are on; None: all of them."""
+    """A plugin as a tier names it. `features`: those that are switched on; None means all."""
 
     name: str
     features: frozenset[str] | None = None
@@ -31,7 +31,7 @@ class PluginSettings:
 
 @dataclass(frozen=True, slots=True)
 class SessionSetup:
-    """Everything that a session decides about."""
+    """The objects that a session decides about."""
 
     queues: Sequence[VolcanoQueueSettings] = ()
     groups: Sequence[PodGroup] = ()
@@ -45,7 +45,7 @@ DEFAULT_TIERS = (
         PluginSettings("capacity", arguments={SETTLED: True}),
     ),
 )
-"""All in one tier, so that `capacity` is asked about every victim. Behind a tier that decides, it would not be."""
+"""All plugins are in one tier, so that `capacity` is asked about every victim. A tier after the deciding one is not."""
 
 
 def engine(
@@ -53,7 +53,10 @@ def engine(
     tiers: Iterable[Iterable[PluginSettings]] = DEFAULT_TIERS,
     others: Mapping[str, Plugin] | None = None,
 ) -> PluginEngine:
-    """An engine with all that is in the cluster, for session after session; its world takes in what changes."""
+    """An engine with the objects of the cluster. Later changes go into its world.
+
+    others: further plugins by name, which replace those of this module.
+    """
     tiers = [[*tier] for tier in tiers]
     named = {settings.name: settings for tier in tiers for settings in tier}
     capacity = named.get("capacity")
@@ -103,7 +106,7 @@ def _plugin(settings: PluginSettings, world: SessionWorld) -> Plugin | None:
 
 
 def is_played(plugin: str) -> bool:
-    """Whether a plugin of this name has its part in a session."""
+    """Whether sessions simulate the plugin of this name."""
     return plugin in _PLAYED
 
 
@@ -113,7 +116,7 @@ _PLAYED = frozenset(
 
 
 def _capacity(arguments: Mapping[str, object]) -> CapacitySettings:
-    """A level that is not a number, or below 0, counts as 0, as in Volcano."""
+    """Read the arguments. A level that is not a number, or is below 0, counts as 0, as in Volcano."""
     level = arguments.get("ancestorReclaimLevel")
     return CapacitySettings(
         ancestor_reclaim_level=max(0, level) if isinstance(level, int) else 0,

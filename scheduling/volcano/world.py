@@ -1,7 +1,7 @@
-"""PodGroups, pods, nodes and queues with their usage, kept up to date by events in any order.
+"""PodGroups, pods, nodes and queues with their usage, updated by events in any order.
 
-An event costs the depth of the tree, however many queues and PodGroups there are. Only a change of queues or of nodes
-makes the next session look at everything again.
+The cost of an event depends on the depth of the tree, not on the number of queues and PodGroups. Only after a change of
+queues or nodes does the next session look at everything again.
 """
 
 from __future__ import annotations
@@ -25,32 +25,37 @@ from scheduling.volcano.obstacles import NODES
 from scheduling.volcano.queues import QueueAccounts
 
 _GONE = (Status.PENDING, Status.FINISHED)
-"""A pod with one of these takes no room on a node."""
+"""A pod with one of these statuses takes no room on a node."""
 
 
 class SessionWorld:
-    """`queues` has the tree; with `flat`, `flat` has the same queues without hierarchy.
+    """The state that sessions decide about.
 
-    `moved`: pods, queues or nodes are no longer what the last session left, so that other pods may be taken than then.
+    queues: the tree of queues with their usage.
+    flat: the same queues without hierarchy, for the plugin `proportion`; filled only if requested.
+    jobs, tasks: PodGroups and pods by name.
+    parked: the PodGroups that were refused and would be refused again.
+    moved: pods, queues or nodes have changed since the last session, so that other pods may become victims.
     """
 
     def __init__(self, *, hierarchy: bool = True, flat: bool = False) -> None:
         self.queues = QueueAccounts(hierarchy=hierarchy)
         self.flat = QueueAccounts(hierarchy=False)
+        # the queues to update: `queues`, and `flat` if it is used
         self._forms = [self.queues, self.flat] if flat else [self.queues]
         self.jobs: dict[str, GangJob] = {}
-        self._rooms: dict[str, Room] = {}
-        self._in_order = True
+        self._rooms: dict[str, Room] = {}  # nodes by name
+        self._in_order = True  # whether `_rooms` is sorted
         self.tasks: dict[str, Task] = {}
         self.parked: ParkedWork[str] = ParkedWork()
         self.moved = True
-        self._counted: dict[str, tuple[str, PodGroupAccounts]] = {}
-        self._in_queue: dict[str, dict[str, GangJob]] = {}
-        self._members: dict[str, dict[str, Task]] = {}
-        self._on: dict[str, dict[str, Task]] = {}
-        self._waiting: dict[str, GangJob] = {}
-        self._claiming: dict[str, GangJob] = {}
-        self._misplaced: dict[str, GangJob] | None = None
+        self._counted: dict[str, tuple[str, PodGroupAccounts]] = {}  # the counted queue and accounts by PodGroup
+        self._in_queue: dict[str, dict[str, GangJob]] = {}  # counted PodGroups by queue
+        self._members: dict[str, dict[str, Task]] = {}  # pods by PodGroup
+        self._on: dict[str, dict[str, Task]] = {}  # pods by node
+        self._waiting: dict[str, GangJob] = {}  # PodGroups with placeable pods
+        self._claiming: dict[str, GangJob] = {}  # PodGroups whose pods claim devices
+        self._misplaced: dict[str, GangJob] | None = None  # PodGroups in queues with children; None if outdated
 
     # --- queues and nodes
 
@@ -63,14 +68,14 @@ class SessionWorld:
             queues.put(queue)
         if before is None:
             self._count_in(queue.name, 1)
-        self._unsettle()
+        self._retry_all()
 
     def drop_queue(self, name: str) -> None:
-        """Its PodGroups stay, and no session serves them. Raises KeyError if there is none."""
+        """Remove the queue. Its PodGroups stay, but no session serves them. Raises KeyError if it does not exist."""
         self._count_in(name, -1)
         for queues in self._forms:
             queues.drop(name)
-        self._unsettle()
+        self._retry_all()
 
     def put_machine(self, machine: Machine) -> None:
         before = self._rooms.get(machine.name)
@@ -84,12 +89,12 @@ class SessionWorld:
             room.put(task)
         self._rooms[machine.name] = room
         self._in_order = self._in_order and before is not None
-        self._unsettle()
+        self._retry_all()
 
     def drop_machine(self, name: str) -> None:
-        """Its pods stay. Raises KeyError if there is none."""
+        """Remove the node. Its pods stay. Raises KeyError if it does not exist."""
         self._resize(self._rooms.pop(name).machine.allocatable, -1)
-        self._unsettle()
+        self._retry_all()
 
     # --- work
 
@@ -103,7 +108,7 @@ class SessionWorld:
         self._recount(job)
 
     def drop_group(self, name: str) -> None:
-        """Its pods stay on their nodes, and are in no queue any more. Raises KeyError if there is none."""
+        """Remove the PodGroup. Its pods keep their nodes, but are in no queue. Raises KeyError if it does not exist."""
         job = self.jobs.pop(name)
         self.moved = self.moved or bool(job.allocated)
         self._uncount(job, NO_ACCOUNTS)
@@ -119,7 +124,7 @@ class SessionWorld:
         self.tasks[task.name] = task
         if before is not None and before.group != task.group:
             self._leave_group(before)
-        self._stand(before, task)
+        self._move_pod(before, task)
         self._members.setdefault(task.group, {})[task.name] = task
         if (job := self.jobs.get(task.group)) is not None:
             job.put(task)
@@ -128,27 +133,27 @@ class SessionWorld:
     def drop_task(self, name: str) -> None:
         """Remove the task. Raises KeyError if it does not exist."""
         task = self.tasks.pop(name)
-        self._stand(task, None)
+        self._move_pod(task, None)
         self._leave_group(task)
 
-    # --- what sessions ask
+    # --- questions of sessions
 
     @property
     def rooms(self) -> dict[str, Room]:
-        """The nodes in the order of their names, which is that in which they are tried."""
+        """The nodes sorted by name, the order in which they are tried."""
         if not self._in_order:
             self._rooms, self._in_order = dict(sorted(self._rooms.items())), True
         return self._rooms
 
     def awake(self) -> list[GangJob]:
-        """The PodGroups that a session looks at, by name. Until it lets some rest, nobody does."""
-        if self.parked.nobody:
+        """The PodGroups that a session tries, by name. Afterwards none is parked until the engine parks some again."""
+        if self.parked.none_parked:
             self.parked.wake_all(self.jobs)
-        self.parked.nobody = True
+        self.parked.none_parked = True
         return [self.jobs[name] for name in sorted(self.parked.take())]
 
     def waiting(self) -> Iterator[GangJob]:
-        """All PodGroups with pods that may be placed, in no order."""
+        """All PodGroups with pods that may be placed, not sorted."""
         return iter([*self._waiting.values()])
 
     def claiming(self) -> Iterator[GangJob]:
@@ -170,18 +175,18 @@ class SessionWorld:
         for queues in self._forms:
             queues.resize(more, times)
 
-    def _unsettle(self) -> None:
-        """Queues or nodes are others: limits, order and room with them."""
+    def _retry_all(self) -> None:
+        """Try everything again: with queues or nodes, also limits, order and room have changed."""
         self.moved = True
         self._misplaced = None
-        self.parked.nobody = True
+        self.parked.none_parked = True
 
     def _has_children(self, queue: str) -> bool:
         node = self.queues.get(queue)
         return self.queues.hierarchy and node is not None and bool(node.children)
 
     def _count_in(self, queue: str, times: int) -> None:
-        """Count all PodGroups of a queue that came, or that goes."""
+        """Count all PodGroups of a new queue; with `times` -1, subtract those of a queue that is removed."""
         for name in self._in_queue.get(queue, ()):
             self._account(queue, self._counted[name][1], times)
 
@@ -190,7 +195,7 @@ class SessionWorld:
             queues.count(queue, accounts, times)
 
     def _recount(self, job: GangJob) -> None:
-        """The PodGroup, or a pod of it, has changed."""
+        """Update counters and indexes after a change of the PodGroup or of one of its pods."""
         name, queue, accounts = job.name, job.group.queue, job.accounts()
         if self._counted.get(name) != (queue, accounts):
             self._uncount(job, accounts)
@@ -205,7 +210,7 @@ class SessionWorld:
         self.parked.wake(name)
 
     def _uncount(self, job: GangJob, after: PodGroupAccounts) -> None:
-        """Take back what is counted for the PodGroup, and wake the work that waits for what that releases."""
+        """Subtract the accounts of the PodGroup, and wake the work that waits for what this releases."""
         queue, before = self._counted.pop(job.name, (job.group.queue, NO_ACCOUNTS))
         self._account(queue, before, -1)
         jobs = self._in_queue.get(queue, {})
@@ -213,7 +218,7 @@ class SessionWorld:
         if not jobs:
             self._in_queue.pop(queue, None)
         if self._misplaced and self._misplaced.pop(job.name, None):
-            self.parked.nobody = True
+            self.parked.none_parked = True
         node = self.queues.get(queue)
         if node is not None and (queue != job.group.queue or _releases(before, after)):
             for here in node.up():
@@ -228,8 +233,8 @@ class SessionWorld:
             job.drop(task.name)
             self._recount(job)
 
-    def _stand(self, before: Task | None, after: Task | None) -> None:
-        """Where the pod stands now."""
+    def _move_pod(self, before: Task | None, after: Task | None) -> None:
+        """Move the pod between nodes: from where it was `before` to where it is `after`."""
         was, now = _room_of(before), _room_of(after)
         if before is not None and was:
             self._on[before.node].pop(before.name)
@@ -259,7 +264,7 @@ def _room_of(task: Task | None) -> tuple[object, ...]:
 
 
 def _releases(before: PodGroupAccounts, after: PodGroupAccounts) -> bool:
-    """Whether less of any resource is allocated, or reserved for PodGroups."""
+    """Whether less of some resource is allocated or reserved than before."""
     return _is_less(after.allocated, before.allocated) or _is_less(_reserved(after), _reserved(before))
 
 

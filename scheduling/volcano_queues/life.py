@@ -1,8 +1,8 @@
 """The next state of a Volcano queue in its tree, from the requested action and the state of its parent.
 
-Children settle first: a queue is Closing until all its children are Closed. A queue that its parent closed carries
-Volcano's annotation and opens with it; one that a user closed does not, also where the parent had closed it before.
-The stored state is enough to decide, so the next process continues after a crash.
+A queue is Closing until all its children are Closed. A queue that was closed with its parent has Volcano's annotation
+and opens with the parent. If a user closes it, also afterwards, it loses the annotation and stays closed. The stored
+state is enough to decide, so the next process continues after a crash.
 """
 
 from __future__ import annotations
@@ -22,13 +22,16 @@ class WantedQueue:
 
 
 class OperationRefused(Exception):
-    """The action is refused; the message says why."""
+    """The action is refused. The message says why."""
 
 
 def wanted_state(
     queue: QueueObject, above: VolcanoQueueState, action: QueueAction = QueueAction.SYNC, *, work: bool = False
 ) -> WantedQueue:
-    """The state that the queue should have. `above`: its parent's state. `work`: it has work, or an open descendant.
+    """The state that the queue should have.
+
+    above: the state of its parent.
+    work: whether it has work, or a child that is not closed.
 
     Raises OperationRefused if the state of the queue or of its parent does not allow the action.
     """

@@ -1,4 +1,4 @@
-"""Whether a queue may be below another parent: by the rules, and by what is in use."""
+"""Checks whether a queue may move below another parent, by the rules and by current usage."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from policies.model.quantity import Quantity
 from scheduling.volcano_queues.queue_object import TOP
 from scheduling.volcano_queues.tree import VolcanoQueueTree
 
-_FAR = 200  # levels that are searched; a deeper tree is refused anyway
+_MAX_LEVELS = 200  # of the search for ancestors; rules refuse a deeper tree anyway
 
 
 def objections(tree: VolcanoQueueTree, name: str, source: str, target: str, configuration: Configuration) -> list[str]:
@@ -37,7 +37,7 @@ def objections(tree: VolcanoQueueTree, name: str, source: str, target: str, conf
 
 
 def _work_in_parent(tree: VolcanoQueueTree, name: str, target: str) -> list[str]:
-    """Why the target cannot be a parent: only leaves take work, and Volcano's scheduler stops if a parent has some."""
+    """Why the target cannot be a parent: it has work, and Volcano's scheduler stops if a parent queue has work."""
     held = 0 if target == TOP else tree.pod_groups(target)
     others = [child for child in tree.children(target) if child != name]
     if not held or others:
@@ -47,11 +47,11 @@ def _work_in_parent(tree: VolcanoQueueTree, name: str, target: str) -> list[str]
 
 
 def _over_capability(tree: VolcanoQueueTree, queue: Queue, source: str, target: str) -> list[str]:
-    """Why the allocated amounts of the queue would not fit below the new parent, beside those of its descendants."""
+    """Why the allocated amounts of the queue do not fit below the new parent, beside those of its descendants."""
     held = tree.queues[queue.name].allocated
-    counted = {source, *islice(tree.ancestors(source), _FAR)}
+    counted = {source, *islice(tree.ancestors(source), _MAX_LEVELS)}
     found = []
-    for name in (target, *islice(tree.ancestors(target), _FAR)):
+    for name in (target, *islice(tree.ancestors(target), _MAX_LEVELS)):
         above = tree.queues.get(name)
         if name == TOP or name in counted or above is None or above.judged is None:
             continue

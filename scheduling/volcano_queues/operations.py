@@ -1,7 +1,7 @@
-"""Operations on a queue and all below it, step by step: pause, resume, move, delete.
+"""Operations on a queue and its descendants, in steps: pause, resume, move, delete.
 
-An operation is recorded in an annotation of its queue before its first step. What is left to do follows from the record
-and from the queues as they are, so anybody who reads both can go on after a crash.
+An operation is recorded in an annotation of its queue before its first step. The remaining steps follow from the record
+and the current queues, so that any process can continue after a crash.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from scheduling.volcano_queues.states import SHUT, VolcanoQueueState
 from scheduling.volcano_queues.tree import VolcanoQueueTree
 
 LONGEST = 200_000
-"""Characters of a record; all annotations of an object may take 262144."""
+"""The most characters of a record. All annotations of an object together may take 262144."""
 
 
 class OperationKind(StrEnum):
+    """The kind of an operation. BACK: a move is undone."""
+
     PAUSE = "pause"
     PAUSED = "paused"
     RESUME = "resume"
@@ -32,9 +34,11 @@ class OperationKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class QueueOperation:
-    """`open` are the queues that took work when it began, parents first. `source` and `target` are parents.
+    """A recorded operation.
 
-    `deletes` are the queues that are to be deleted, parents first.
+    open: the queues that took work when it began, parents first.
+    source, target: the parents from which and to which a queue moves.
+    deletes: the queues to delete, parents first.
     """
 
     kind: OperationKind
@@ -44,7 +48,7 @@ class QueueOperation:
     deletes: tuple[str, ...] = ()
 
     def text(self) -> str:
-        """The annotation."""
+        """The text of the annotation."""
         found = {
             "operation": self.kind,
             "open": self.open,
@@ -55,44 +59,53 @@ class QueueOperation:
         return json.dumps({key: value for key, value in found.items() if value or key == "open"})
 
     @property
-    def rests(self) -> bool:
-        """Whether there is nothing to do until a user requests the next operation."""
+    def is_paused(self) -> bool:
+        """Whether the queue is paused, so that no step is left until a user requests the next operation."""
         return self.kind is OperationKind.PAUSED
 
 
 @dataclass(frozen=True, slots=True)
 class Close:
+    """Close the queue."""
+
     queue: str
 
 
 @dataclass(frozen=True, slots=True)
 class Open:
+    """Open the queue."""
+
     queue: str
 
 
 @dataclass(frozen=True, slots=True)
 class Follow:
-    """The queue stays closed, since its parent is; it opens with that."""
+    """Mark the closed queue so that it opens with its parent."""
 
     queue: str
 
 
 @dataclass(frozen=True, slots=True)
 class Reparent:
+    """Move the queue below the parent."""
+
     queue: str
     parent: str
 
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """Delete the queue. Only who began the operation does it: a record in a queue gives nobody the right to."""
+    """Delete the queue.
+
+    Only the client that began the operation deletes: a record in a queue does not give its writer that right.
+    """
 
     queue: str
 
 
 @dataclass(frozen=True, slots=True)
 class OperationRecord:
-    """The queue carries this record from now on; None: none any more."""
+    """Store the record in the queue; None removes it."""
 
     queue: str
     operation: QueueOperation | None
@@ -102,7 +115,7 @@ Step: TypeAlias = Close | Open | Follow | Reparent | Remove | OperationRecord
 
 
 def read_operation(text: str) -> QueueOperation | None:
-    """The operation that the annotation records; None where it is empty, or nothing that we have written."""
+    """Read the annotation; None if it is empty or is not a valid record."""
     try:
         found = json.loads(text)
         names, deletes = tuple(found["open"]), tuple(found.get("delete", ()))
@@ -115,17 +128,17 @@ def read_operation(text: str) -> QueueOperation | None:
 
 
 def open_below(tree: VolcanoQueueTree, name: str) -> tuple[str, ...]:
-    """The queues that take work: it and those below, parents first."""
+    """The queues in the subtree that take work, parents first."""
     return tuple(each for each in tree.subtree(name) if tree.queues[each].state in ("", VolcanoQueueState.OPEN))
 
 
 def next_steps(tree: VolcanoQueueTree, name: str, operation: QueueOperation) -> list[Step]:
-    """The next steps, which may run in any order; empty if the operation rests, or if the queue is gone.
+    """The next steps, which may run in any order; empty if none is left for now, or if the queue was deleted.
 
     A record affects only its queue and the descendants. So a user who may write one queue cannot change others by it.
     """
     queue = tree.queues.get(name)
-    if queue is None or operation.rests:
+    if queue is None or operation.is_paused:
         return []
     parent = queue.parent or TOP
     below = set(tree.subtree(name))
@@ -142,38 +155,38 @@ def next_steps(tree: VolcanoQueueTree, name: str, operation: QueueOperation) -> 
 
 
 def _closing(tree: VolcanoQueueTree, names: Iterable[str]) -> list[Step]:
-    """The children first."""
+    """Close the queues, children first."""
     left = [name for name in names if tree.queues[name].state not in SHUT]
     waiting = {above for name in left for above in tree.ancestors(name)}
     return [Close(name) for name in left if name not in waiting]
 
 
 def _deleting(tree: VolcanoQueueTree, names: Iterable[str]) -> list[Step]:
-    """Close all, the children first, and delete each that is Closed and has neither children nor PodGroups."""
+    """Close all queues, children first, and delete those that are Closed and have no children and no PodGroups."""
     names = list(names)
     return [*_closing(tree, names), *(Remove(name) for name in names if deletable(tree, name))]
 
 
 def deletable(tree: VolcanoQueueTree, name: str) -> bool:
-    """Whether nothing is lost if the queue is deleted now, and nobody has asked for that yet."""
+    """Whether the queue is empty, can be deleted now, and is not being deleted yet."""
     queue = tree.queues[name]
     closed = queue.state == VolcanoQueueState.CLOSED and not tree.pod_groups(name)
     return closed and not queue.deleting and not tree.children(name) and name not in BUILT_IN
 
 
 def awaited(tree: VolcanoQueueTree, name: str, operation: QueueOperation) -> str:
-    """What a deletion waits for when it has no step left to do, in words; empty if for a controller."""
+    """What a deletion without a next step waits for, in words; empty if it waits for a controller."""
     if operation.kind is not OperationKind.DELETE:
         return ""
     below = tree.subtree(name)
     if new := [each for each in below if each not in operation.deletes]:
-        return f"{', '.join(new)} came below {name} since, and is not deleted with it"
+        return f"queues that were added below {name} later are not deleted with it: {', '.join(new)}"
     work = [f"{tree.pod_groups(each)} in {each}" for each in below if tree.pod_groups(each)]
     return f"PodGroups to be deleted: {', '.join(work)}" if work else ""
 
 
 def _opening(tree: VolcanoQueueTree, names: Iterable[str]) -> list[Step]:
-    """The parents first. Below a queue that stays closed each one follows that."""
+    """Open the queues, parents first. Queues below one that stays closed are marked to open with their parent."""
     left = [tree.queues[name] for name in names if tree.queues[name].state in SHUT]
     ready: list[Step] = [
         Open(queue.name) for queue in left if tree.above(queue.name) not in SHUT and not queue.deleting

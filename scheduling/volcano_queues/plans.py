@@ -1,4 +1,4 @@
-"""What a request about a queue will do to it and all below, in words, before anything is done."""
+"""Plans what a request does to a queue and its descendants, in words, before anything is done."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from scheduling.volcano_queues.tree import VolcanoQueueTree
 
 @dataclass(frozen=True, slots=True)
 class OperationPlan:
-    """`lines` say what is done, in its order. With `refusals` nothing is.
+    """A plan. Without `command` and `operation` there is nothing to do.
 
-    `command` is to be given to the queue; or `operation` is to be recorded and carried out, from where it stands if it
-    is recorded already. Neither: there is nothing to do.
+    lines: the steps in words, in their order.
+    refusals: why the request is refused. Nothing is done then.
+    command: the action to request from Volcano's controller for this queue.
+    operation: the operation to record and carry out, or to continue if it is recorded already.
     """
 
     lines: tuple[str, ...] = ()
@@ -57,12 +59,14 @@ def pause(tree: VolcanoQueueTree, name: str) -> OperationPlan:
     if refused := _refused(tree, name, OperationKind.PAUSE, OperationKind.PAUSED):
         return refused
     operation = read_operation(tree.queues[name].operation)
-    if operation is not None and operation.rests:
+    if operation is not None and operation.is_paused:
         return OperationPlan((f"{name} is paused already",))
     operation = operation or QueueOperation(OperationKind.PAUSE, open_below(tree, name))
     if len(operation.text()) > LONGEST:
         return OperationPlan(
-            refusals=(f"the names of {len(operation.open)} queues do not fit an annotation; pause parts of it",)
+            refusals=(
+                f"the names of {len(operation.open)} queues do not fit in an annotation; pause its subtrees one by one",
+            )
         )
     if not operation.open:
         return OperationPlan(refusals=(f"neither {name} nor a queue below is open",))
@@ -97,7 +101,7 @@ def delete(tree: VolcanoQueueTree, name: str) -> OperationPlan:
         operation = replace(operation, open=recorded.open)
     if len(operation.text()) > LONGEST:
         return OperationPlan(
-            refusals=(f"the names of {len(below)} queues do not fit an annotation; delete parts of it",)
+            refusals=(f"the names of {len(below)} queues do not fit in an annotation; delete its subtrees one by one",)
         )
     closing = [f"close {each}" for each in _closing(tree, name)]
     deleting = [f"delete {each}{_after_work(tree, each)}" for each in reversed(below)]
@@ -111,7 +115,7 @@ def move(tree: VolcanoQueueTree, name: str, target: str, configuration: Configur
     operation = read_operation(queue.operation)
     source = operation.source if operation is not None else queue.parent or TOP
     if operation is not None and operation.target != target:
-        return OperationPlan(refusals=(f"{name} is on its way to {operation.target}",))
+        return OperationPlan(refusals=(f"{name} is already being moved to {operation.target}",))
     if operation is None and source == target:
         return OperationPlan((f"{name} is below {target} already",))
     if target != TOP and target not in tree.queues:
@@ -120,7 +124,7 @@ def move(tree: VolcanoQueueTree, name: str, target: str, configuration: Configur
         return OperationPlan(refusals=tuple(found))
     operation = operation or QueueOperation(OperationKind.MOVE, open_below(tree, name), source, target)
     if len(operation.text()) > LONGEST:
-        return OperationPlan(refusals=(f"the names of {len(operation.open)} queues do not fit an annotation",))
+        return OperationPlan(refusals=(f"the names of {len(operation.open)} queues do not fit in an annotation",))
     closing = [f"close {each}" for each in _closing(tree, name) if each in set(operation.open)]
     opening = [f"open {each}" for each in operation.open]
     if target in tree.queues and tree.queues[target].state in SHUT and operation.open:
@@ -141,13 +145,13 @@ def _refused(tree: VolcanoQueueTree, name: str, *going_on: OperationKind, top: b
         return OperationPlan(refusals=(f"{TOP} is always open, and has no parent",))
     operation = read_operation(queue.operation)
     if operation is not None and going_on and operation.kind not in going_on:
-        said = "is paused; resume it first" if operation.rests else f"is being changed: {operation.kind}"
+        said = "is paused; resume it first" if operation.is_paused else f"is being changed: {operation.kind}"
         return OperationPlan(refusals=(f"{name} {said}",))
     return None
 
 
 def _after_work(tree: VolcanoQueueTree, name: str) -> str:
-    """When a queue with PodGroups is deleted."""
+    """The condition for deleting a queue with PodGroups, in words; empty if it has none."""
     held = tree.pod_groups(name)
     return f" once its {held} PodGroup{'s are' if held > 1 else ' is'} gone" if held else ""
 
@@ -158,7 +162,7 @@ def _closing(tree: VolcanoQueueTree, name: str) -> Iterator[str]:
 
 
 def _opening(tree: VolcanoQueueTree, name: str) -> Iterator[str]:
-    """What opens below with it, and what does not."""
+    """Which descendants open with the queue and which do not, in words."""
     for child in tree.children(name):
         queue = tree.queues[child]
         if queue.closed_by_parent:

@@ -1,4 +1,4 @@
-"""What the life of a Volcano queue depends on, read from its manifest."""
+"""A Volcano queue with the fields that decide its next state, read from its manifest."""
 
 from __future__ import annotations
 
@@ -11,21 +11,26 @@ from policies.dialects.volcano import IN_USE, ROOT, Queue, read_queue
 from policies.model.quantity import Quantity
 
 CLOSED_BY_PARENT = "volcano.sh/closed-by-parent"
-"""Volcano's annotation: `true` on a queue that its parent closed; the parent opens it again."""
+"""Volcano's annotation: `true` on a queue that was closed with its parent and opens with it."""
 OPERATION = "quotree.dev/queue-operation"
-"""The record of an operation on the queue and those below it, see `operations`."""
+"""The annotation with the record of an operation on the queue and its descendants, see `operations`."""
 FINALIZER = IN_USE
 TOP = ROOT.name
 QUOTA = ("guarantee", "deserved", "capability")
-"""The fields of a spec that say how much a queue has."""
+"""The fields of a spec with the amounts of a queue."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueObject:
-    """`parent` is spec.parent, empty where it is absent. `deleting`: its deletion was asked for.
+    """A Queue.
 
-    `guarded`: it has our finalizer. `operation`: the text of the annotation. `allocated`: what its status says.
-    `judged` is the queue as rules read it.
+    parent: spec.parent; empty if it is absent.
+    closed_by_parent: it has the annotation CLOSED_BY_PARENT.
+    deleting: it has a deletion timestamp.
+    guarded: it has our finalizer.
+    operation: the text of the annotation OPERATION.
+    allocated: the amounts in its status.
+    judged: the queue as rules read it.
     """
 
     name: str
@@ -41,12 +46,12 @@ class QueueObject:
 
     @property
     def takes_children(self) -> bool:
-        """Whether its descendants are to be deleted now, before it."""
+        """Whether it is being deleted, and its descendants have to be deleted before it."""
         return self.deleting and self.judged is not None and self.judged.takes_children
 
     @property
     def quota(self) -> Mapping[str, Mapping[str, Quantity]]:
-        """The amounts of its spec by the name of the field."""
+        """The amounts of its spec, by field."""
         spec = self.judged
         return {field: getattr(spec, field) for field in QUOTA} if spec is not None else {}
 

@@ -1,4 +1,4 @@
-"""The states of one Volcano queue, and what each action makes of them.
+"""The states of a Volcano queue, and the next state after each action.
 
 Source: Volcano, pkg/controllers/queue/state; its vcctl names the actions.
 """
@@ -22,20 +22,22 @@ class QueueAction(StrEnum):
 
 
 SHUT = frozenset([VolcanoQueueState.CLOSED, VolcanoQueueState.CLOSING])
-"""The states of a queue that was asked to take no more work."""
+"""The states of a queue that takes no more work."""
 
 
 def handler_of(stored: str) -> VolcanoQueueState | None:
-    """Which state is in force; a new queue has none yet and is open. None for a name that nobody knows."""
+    """The state in force. A new queue has no stored state and is open. None for an unknown name."""
     if not stored:
         return VolcanoQueueState.OPEN
     return VolcanoQueueState(stored) if stored in set(VolcanoQueueState) else None
 
 
 def next_state(in_force: VolcanoQueueState, action: QueueAction, stored: str, *, work: bool) -> VolcanoQueueState:
-    """The state to be written. `stored` is status.state as it stands, `work`: something is left in the queue.
+    """The state to write.
 
-    The two differ where somebody wrote the status meanwhile: a sync then follows what is stored.
+    in_force: the state in force, as `handler_of` returned it.
+    stored: the current status.state. It differs from `in_force` if another client wrote it; a sync then follows it.
+    work: whether the queue still has work.
     """
     drained = VolcanoQueueState.CLOSING if work else VolcanoQueueState.CLOSED
     if action is QueueAction.OPEN:

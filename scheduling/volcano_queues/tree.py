@@ -1,7 +1,7 @@
-"""The tree of Volcano's queues, with what is in each subtree.
+"""The tree of Volcano's queues, with sums over each subtree.
 
-A sum is kept for every name, also of a queue that does not exist yet, and follows each change at the cost of the
-depth. Nodes on a cycle count for themselves alone: nothing of them goes up, so every walk ends.
+Every name has sums, even if the queue does not exist yet. A change costs the depth of the tree. Queues on a cycle do
+not count in their parents, so every walk upward ends.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from scheduling.volcano_queues.queue_object import TOP, QueueObject
 from scheduling.volcano_queues.states import VolcanoQueueState, handler_of
 
 Sums: TypeAlias = "Counter[tuple[str, str]]"
-"""(what is counted, its name): ("phase", a phase) in PodGroups, ("amount", a resource) in units of 1e-9."""
+"""Sums by key: ("phase", a phase) counts PodGroups, ("amount", a resource) is in units of 1e-9."""
 
 
 class VolcanoQueueTree:
-    """`queues` are those that exist."""
+    """The tree. `queues` has the queues that exist."""
 
     def __init__(self) -> None:
         self.queues: dict[str, QueueObject] = {}
-        self._up: dict[str, str] = {}
-        self._below: dict[str, dict[str, None]] = {}
-        self._own: dict[str, Sums] = {}
-        self._sums: dict[str, Sums] = {}
-        self._loop: set[str] = set()
-        self._touched: dict[str, None] = {}
+        self._up: dict[str, str] = {}  # the name of the parent of each queue
+        self._below: dict[str, dict[str, None]] = {}  # children by the name of their parent
+        self._own: dict[str, Sums] = {}  # sums of each queue without its descendants
+        self._sums: dict[str, Sums] = {}  # sums over subtrees
+        self._loop: set[str] = set()  # queues on cycles
+        self._touched: dict[str, None] = {}  # queues to look at
 
     # --- the tree
 
@@ -47,11 +47,11 @@ class VolcanoQueueTree:
         self.queues.pop(name, None)
 
     def children(self, name: str) -> list[str]:
-        """The queues that name it as their parent, except for those on a cycle."""
+        """The queues that name this one as their parent, except for those on a cycle."""
         return [child for child in self._below.get(name, ()) if child not in self._loop]
 
     def parent(self, name: str) -> str | None:
-        """The name that it has as its parent, whether there is such a queue or not; None of root."""
+        """The name of its parent, which may not exist; None for root."""
         return self._up.get(name)
 
     def subtree(self, name: str) -> list[str]:
@@ -62,14 +62,14 @@ class VolcanoQueueTree:
         return found
 
     def ancestors(self, name: str) -> Iterator[str]:
-        """The names above, the nearest first; none of a queue on a cycle."""
+        """The names of its ancestors, the nearest first; empty for a queue on a cycle."""
         while name not in self._loop and (name := self._up.get(name, "")):
             yield name
 
     def above(self, name: str) -> VolcanoQueueState:
-        """The state of its parent, which it follows. Unknown where the parent is missing, or both are on a cycle.
+        """The state of its parent, which it follows. Unknown if the parent is missing, or if it is on a cycle.
 
-        Directly below root a queue follows nobody, since root is never closed.
+        Root is always open.
         """
         parent = self._up.get(name, TOP)
         if parent == TOP:
@@ -79,16 +79,16 @@ class VolcanoQueueTree:
         return handler_of(self.queues[parent].state) or VolcanoQueueState.UNKNOWN
 
     def settled_below(self, name: str) -> bool:
-        """Whether all its children are closed."""
+        """Whether all its children are Closed."""
         return all(self.queues[child].state == VolcanoQueueState.CLOSED for child in self.children(name))
 
-    # --- what is in it
+    # --- sums
 
     def add(self, name: str, amounts: Iterable[tuple[tuple[str, str], int]]) -> None:
-        """Add the amounts, which may be negative, to what is in the queue itself."""
+        """Add the amounts, which may be negative, to the sums of the queue itself."""
         change: Sums = Counter(dict(amounts))
         _change(self._own, name, change)
-        self._go_up(name, change)
+        self._add_to_ancestors(name, change)
 
     def sums(self, name: str) -> Sums:
         """The sums over the queue and its descendants."""
@@ -103,7 +103,7 @@ class VolcanoQueueTree:
         return sum(number for (what, _), number in self.own(name).items() if what == "phase")
 
     def take_touched(self) -> list[str]:
-        """The queues to look at since the last time."""
+        """The queues to look at since the last call."""
         found = [name for name in self._touched if name in self.queues]
         self._touched = {}
         return found
@@ -121,15 +121,15 @@ class VolcanoQueueTree:
         broken = bool(self._loop) or parent == name or (parent is not None and name in self.ancestors(parent))
         if before is not None:
             if not broken:
-                self._go_up(before, Counter({key: -amount for key, amount in self.sums(name).items()}))
+                self._add_to_ancestors(before, Counter({key: -amount for key, amount in self.sums(name).items()}))
             self._cut(name, before)
         if parent is not None:
             self._up[name] = parent
             self._below.setdefault(parent, {})[name] = None
             if not broken:
-                self._go_up(parent, self.sums(name))
+                self._add_to_ancestors(parent, self.sums(name))
         if broken:
-            self._count_anew()
+            self._recompute_sums()
 
     def _cut(self, name: str, parent: str) -> None:
         del self._up[name]
@@ -138,22 +138,25 @@ class VolcanoQueueTree:
             del self._below[parent]
         self._touched[parent] = None
 
-    def _go_up(self, name: str, change: Sums) -> None:
+    def _add_to_ancestors(self, name: str, change: Sums) -> None:
         for each in (name, *self.ancestors(name)):
             _change(self._sums, each, change)
             self._touched[each] = None
 
-    def _count_anew(self) -> None:
-        """Find who is on a cycle by now, and count from zero: rare, and nobody has to undo anything."""
+    def _recompute_sums(self) -> None:
+        """Find the queues on cycles, and compute all sums again.
+
+        This is rare, and simpler than to undo single changes.
+        """
         self._loop = _on_cycle(self._up)
         self._sums = {}
         for name, own in self._own.items():
-            self._go_up(name, own)
+            self._add_to_ancestors(name, own)
         self._touched.update(dict.fromkeys(self.queues))
 
 
 def _change(table: dict[str, Sums], name: str, change: Sums) -> None:
-    """Zeros are dropped, so that what is gone leaves nothing behind."""
+    """Add the change. Sums of 0 are removed, so that a removed queue leaves no entry."""
     total = table.setdefault(name, Counter())
     for key, amount in change.items():
         total[key] += amount

@@ -1,4 +1,4 @@
-"""What vcctl asks of a queue, refuses and prints, word for word, so that its scripts go on.
+"""The requests, refusals and output of vcctl for queues, word for word, so that scripts that use it keep working.
 
 Source: Volcano, pkg/cli/queue.
 """
@@ -19,17 +19,17 @@ _HEAD = ("Name", "Weight", "State", "Parent", *PHASES)
 
 
 class BadRequest(ValueError):
-    """What vcctl refuses, in its words."""
+    """A request that vcctl refuses, with its message."""
 
 
 def check_name(name: str) -> None:
-    """Check that a queue is named. Raises BadRequest."""
+    """Check that the name is not empty. Raises BadRequest."""
     if not name:
         raise BadRequest("queue name must be specified")
 
 
 def requested(name: str, action: str, weight: int = 0) -> QueueAction | int:
-    """The action to be asked for by a Command, or the weight to be written. Raises BadRequest."""
+    """The action to request by a Command, or the weight to write. Raises BadRequest."""
     check_name(name)
     if action == "update":
         if weight == 0:
@@ -44,20 +44,20 @@ def requested(name: str, action: str, weight: int = 0) -> QueueAction | int:
 
 
 def new_queue(name: str, weight: int, parent: str) -> Manifest:
-    """The Queue that is to be created; an empty parent is left to the webhook. Raises BadRequest."""
+    """The Queue to create. The webhook fills in an empty parent. Raises BadRequest."""
     check_name(name)
     spec = {"weight": weight, **({"parent": parent} if parent else {})}
     return {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}, "spec": spec}
 
 
 def children_of(queues: Iterable[Manifest], name: str) -> list[Manifest]:
-    """The queues directly below this one, by name. A queue without a parent is below root."""
+    """The children of this queue, by name. A queue without a parent is a child of root."""
     below = (queue for queue in queues if _parent(queue) == name)
     return sorted(below, key=_name)
 
 
 def drawn(queues: Iterable[Manifest], top: str = ROOT.name) -> Iterator[str]:
-    """A line for each queue of the subtree, with its state. A cycle is drawn once."""
+    """Yield a line for each queue of the subtree, with its state. A cycle is drawn once."""
     below: dict[str, list[Manifest]] = {}
     states: dict[str, str] = {}
     for queue in sorted(queues, key=_name):
@@ -76,7 +76,7 @@ def drawn(queues: Iterable[Manifest], top: str = ROOT.name) -> Iterator[str]:
 
 
 def counts_by_queue(pod_groups: Iterable[Manifest]) -> dict[str, Counter[str]]:
-    """How many PodGroups each queue has in each phase."""
+    """The number of PodGroups by queue and phase."""
     counts: dict[str, Counter[str]] = {}
     for pod_group in pod_groups:
         queue = text(mapping(pod_group.get("spec")).get("queue")) or ""
@@ -86,7 +86,7 @@ def counts_by_queue(pod_groups: Iterable[Manifest]) -> dict[str, Counter[str]]:
 
 
 def listed(queues: Iterable[Manifest], counts: Mapping[str, Mapping[str, int]]) -> str:
-    """The table of vcctl queue list: a line for each queue, in the order in which they come."""
+    """The table of `vcctl queue list`: a line for each queue, in the given order."""
     queues = list(queues)
     if not queues:
         return "No resources found\n"

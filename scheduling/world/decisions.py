@@ -1,4 +1,4 @@
-"""What a cycle decides, as data; the caller carries it out."""
+"""The decisions of a cycle, as data. The caller carries them out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scheduling.topology.fleet import HeldPlaces
 
 @dataclass(frozen=True, slots=True)
 class Reserve:
-    """Reserve quota for the workload in the ClusterQueue, with these flavors. `places` are those in topologies."""
+    """Reserve quota for the workload in the ClusterQueue, with these flavors. `places`: its places in topologies."""
 
     workload: Workload
     queue: str
@@ -24,7 +24,7 @@ class Reserve:
 
 @dataclass(frozen=True, slots=True)
 class Preempt:
-    """Preempt a workload for `preemptor`; `message` is for its conditions."""
+    """Preempt a workload for `preemptor`. `message`: for the conditions of the victim."""
 
     target: PreemptionTarget
     preemptor: Workload
@@ -33,12 +33,15 @@ class Preempt:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """The workload was tried and keeps waiting. `reason` and `message` are for its condition QuotaReserved.
+    """The workload was tried and keeps waiting.
 
-    `requeue`: why it returns to its queue. `inadmissible`: it is not tried again until something changes.
-    `assignment`: the flavors that were tried, None if none were. `victims`: the workloads that are preempted for it.
-    `reserves_capacity`: the rest of the cycle could not have the capacity that it waits for. `recomputed`: it was
-    nominated anew, since another head of the cycle preempts some of its targets.
+    requeue: why it returns to its queue.
+    reason, message: for its condition QuotaReserved.
+    assignment: the flavors that were tried; None if none were.
+    victims: the workloads that are preempted for it.
+    inadmissible: it is not tried again until something changes.
+    reserves_capacity: later heads of the cycle could not get the capacity for which it waits.
+    recomputed: it was nominated again, since another head of the cycle preempts some of its targets.
     """
 
     workload: Workload

@@ -1,7 +1,6 @@
-"""Entries of the queues, made of Workloads as they come; what does not change with a status is kept.
+"""Makes queue entries from Workloads. Results that do not depend on the status are kept.
 
-The status of a head that was tried says why it waits. So most Workloads that come differ from the last in their
-conditions alone.
+After an attempt, the status has the reason for waiting. So most updates of a Workload only change its conditions.
 """
 
 from __future__ import annotations
@@ -18,9 +17,10 @@ from scheduling.queues.entry import PendingEntry
 def entry_of(
     workload: Workload, since: int, around: Surroundings, counting: Counting, before: PendingEntry | None
 ) -> PendingEntry:
-    """The entry of a workload that waits `since` this time; `before` is the one that it has, with the same `counting`.
+    """The queue entry of a workload.
 
-    Templates, hash and requests follow from the entry's basis.
+    since: its timestamp in the queue.
+    before: its current entry, with the same `counting`. If its basis is equal, templates, hash and requests are kept.
     """
     basis = (around, workload.pod_sets, workload.reclaimable, workload.annotations, workload.priority)
     if before is None or before.basis != basis:

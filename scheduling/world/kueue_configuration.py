@@ -1,4 +1,4 @@
-"""How the engine decides, from the values of Kueue's Configuration."""
+"""Converts Kueue's Configuration into settings of the engine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scheduling.topology.placing import TopologyGates
 
 
 def options_of(configuration: KueueConfiguration, *, compat: bool = False) -> Options:
-    """`compat`: as Kueue decides also where it is known to be wrong."""
+    """The options of the engine. `compat`: decide as Kueue even where Quotree deviates on purpose."""
     gates = configuration.gates
     return Options(
         fair_sharing=configuration.fair_sharing.enabled,
@@ -42,7 +42,7 @@ def options_of(configuration: KueueConfiguration, *, compat: bool = False) -> Op
 
 
 def topology_gates_of(configuration: KueueConfiguration) -> TopologyGates | None:
-    """How pods are placed in topologies; None if they are not."""
+    """The gates for topologies; None if pods are not placed in topologies."""
     gates = configuration.gates
     if not gates.enabled(TOPOLOGIES):
         return None
@@ -58,7 +58,7 @@ def topology_gates_of(configuration: KueueConfiguration) -> TopologyGates | None
 
 
 def failure_gates_of(configuration: KueueConfiguration) -> FailureGates | None:
-    """When a node has failed for the pods that have their places there; None if it is never replaced."""
+    """The gates for failed nodes; None if their pods never get other places."""
     gates = configuration.gates
     if not gates.enabled("TASFailedNodeReplacement"):
         return None
@@ -71,7 +71,7 @@ def failure_gates_of(configuration: KueueConfiguration) -> FailureGates | None:
 
 
 def requests_of(gates: FeatureGates) -> RequestGates:
-    """Which topologyRequests the pods of jobs get."""
+    """The gates for topologyRequests of jobs."""
     return RequestGates(gates.enabled(TOPOLOGIES), gates.enabled("TASMultiLayerTopology"))
 
 
@@ -96,7 +96,7 @@ def counting_of(configuration: KueueConfiguration) -> Counting:
 
 
 def observability_of(configuration: KueueConfiguration) -> Observability:
-    """Both gates are off by default; the second means nothing without the first."""
+    """The settings for reasons in conditions. Both gates are off by default; the second one needs the first."""
     granular = configuration.gates.enabled("UnadmittedWorkloadsObservability")
     return Observability(granular, granular and configuration.gates.enabled("UnadmittedWorkloadsExplicitStatus"))
 

@@ -1,4 +1,4 @@
-"""Why workloads wait, as the last cycle that tried them found out. Kueue calls this the inadmissible reason."""
+"""Stores why workloads wait, by the last cycle that tried them. Kueue calls this the inadmissible reason."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ from scheduling.world.decisions import Wait
 
 
 class LastAttempts:
-    """An attempt counts for the head itself, and for all with its hash if they became inadmissible with it.
+    """The last attempts.
 
-    The last one counts; attempts are numbered.
+    An attempt counts for the head, and for all workloads with its hash if it became inadmissible. Attempts are
+    numbered, so that the last one of both counts.
     """
 
     def __init__(self) -> None:
         self._number = 0
-        self._by_key: dict[str, tuple[int, Wait]] = {}
+        self._by_key: dict[str, tuple[int, Wait]] = {}  # number and attempt by workload
+        # by ClusterQueue and hash: number and attempt of inadmissible workloads
         self._by_hash: dict[str, dict[Hashable, tuple[int, Wait]]] = {}
 
     def record(self, entry: PendingEntry, wait: Wait, pending: PendingQueue) -> None:
-        """`pending` is the queue of the entry."""
+        """Store the attempt. `pending`: the queue of the entry."""
         self._number += 1
         self._by_key[entry.key] = self._number, wait
         if not wait.inadmissible:
@@ -44,7 +46,7 @@ class LastAttempts:
         return found[1] if found is not None else None
 
     def forget(self, key: str) -> None:
-        """The workload (`namespace/name`) no longer waits."""
+        """Forget a workload (`namespace/name`) that no longer waits."""
         self._by_key.pop(key, None)
 
     def drop_queue(self, queue: str) -> None:

@@ -1,6 +1,6 @@
-"""A snapshot of the quota trees' nodes: what each has, uses and borrows, and how many workloads it has.
+"""A snapshot of the nodes of quota trees: their quota, usage, borrowing and numbers of workloads.
 
-`nodes` copies only what is counted, so that the sums can be computed while the world changes.
+`nodes` copies only counted amounts, so that sums can be computed later, while the world changes.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ NodeName = tuple[bool, str]
 class WorkloadCounts:
     """The numbers of workloads of a subtree.
 
-    `reserving`: those that reserve quota.
-    `admitted`: those of these that are admitted.
+    reserving: those with quota.
+    admitted: the admitted ones of these.
     """
 
     pending: int = 0
@@ -45,12 +45,13 @@ NO_WORKLOADS = WorkloadCounts()
 class NodeState:
     """A ClusterQueue or Cohort.
 
-    `exists`: whether it has an object.
-    `up`: see `QuotaNode`.
-    `usage`: the quota in use, by pair.
-    `subtree`: the quota that the subtree of a Cohort may use without borrowing, by pair.
-    `inactive`: why a ClusterQueue admits nothing; empty if it is active.
-    `oldest`: since when the longest waiting workload of a ClusterQueue waits, in nanoseconds; None if none waits.
+    exists: whether it has an object.
+    up: see `QuotaNode`.
+    terms: its own quota and limits, by pair.
+    usage: the quota in use, by pair.
+    subtree: the quota that the subtree of a Cohort may use without borrowing, by pair.
+    inactive: why a ClusterQueue admits nothing; empty if it is active.
+    oldest: since when the longest waiting workload of a ClusterQueue waits, in nanoseconds; None if none waits.
     """
 
     name: str
@@ -68,7 +69,7 @@ class NodeState:
     oldest: int | None = None
 
     def quota(self, pair: FlavorResource) -> int:
-        """What it may use without borrowing."""
+        """The quota of the pair that the node may use without borrowing."""
         if not self.is_queue:
             return self.subtree.get(pair, 0)
         terms = self.terms.get(pair)
@@ -77,9 +78,10 @@ class NodeState:
 
 @dataclass(frozen=True, slots=True)
 class InUse:
-    """What the subtree of a node uses of a pair, and how much of that is borrowed from outside.
+    """The usage of a pair in the subtree of a node.
 
-    `over` is what it uses beyond its quota and its borrowing limit, as after one of them was lowered.
+    borrowed: the part that is borrowed from the rest of the tree.
+    over: the part beyond its quota and borrowing limit, for example after one of them was lowered.
     """
 
     used: int
@@ -88,13 +90,13 @@ class InUse:
 
 
 def node_names(world: World) -> list[NodeName]:
-    """Cohorts, then ClusterQueues, each by name."""
+    """The names of all Cohorts, then of all ClusterQueues, sorted."""
     tree = world.state.tree
     return [*((False, name) for name in sorted(tree.cohorts)), *((True, name) for name in sorted(tree.queues))]
 
 
 def nodes(world: World, names: Iterable[NodeName] | None = None) -> list[NodeState]:
-    """All nodes, or those of `names` that exist."""
+    """All nodes, or the existing ones of `names`."""
     tree = world.state.tree
     found = []
     for is_queue, name in node_names(world) if names is None else names:
@@ -147,7 +149,7 @@ def _state(
 class Below:
     """Usage by pair and numbers of workloads, by ClusterQueue and by Cohort.
 
-    Cohorts on a cycle are left out: their sums would have no end.
+    Cohorts on a cycle are left out, since their sums would not end.
     """
 
     queues: Mapping[str, Mapping[FlavorResource, InUse]]
@@ -157,7 +159,7 @@ class Below:
 
 
 def below(states: Iterable[NodeState]) -> Below:
-    """The sums over subtrees, as far as `states` has the nodes."""
+    """The sums over subtrees. Only the nodes in `states` count."""
     states = list(states)
     cohorts = {state.name: state for state in states if not state.is_queue}
     queues = [state for state in states if state.is_queue]
@@ -177,9 +179,9 @@ def below(states: Iterable[NodeState]) -> Below:
 def sums_below(
     states: Sequence[NodeState], amounts: Callable[[NodeState], Usage]
 ) -> dict[str, dict[FlavorResource, int]]:
-    """The sums of what the nodes below each Cohort have, without the Cohort itself, by pair.
+    """The sums over the descendants of each Cohort, without the Cohort itself, by pair.
 
-    Children are summed first, so that the depth of a tree costs once for each Cohort, not for each ClusterQueue.
+    Children are summed first, so that walks up the tree start at each Cohort, not at each ClusterQueue.
     """
     cohorts = {state.name: state for state in states if not state.is_queue}
     of_children: dict[str, dict[FlavorResource, int]] = {}
@@ -210,7 +212,7 @@ def _in_use(state: NodeState, used: Usage) -> dict[FlavorResource, InUse]:
 
 
 def _beyond(state: NodeState, pair: FlavorResource) -> tuple[int, int]:
-    """What is borrowed, and what is in use that may not be: a root borrows nothing."""
+    """The borrowed amount, and the amount in use beyond all limits. A root borrows nothing."""
     beyond = max(0, state.usage.get(pair, 0) - state.quota(pair))
     if state.up is None:
         return 0, beyond

@@ -1,4 +1,4 @@
-"""When a workload counts as usage of its LocalQueue, under admission fair sharing: before its usage shows, and after.
+"""Admission fair sharing: counts a workload for its LocalQueue by a penalty until its usage is sampled.
 
 Source: Kueue v0.19, pkg/scheduler, pkg/cache/queue (AFS entry penalties); the release notes of v0.20.
 """
@@ -37,12 +37,12 @@ def penalise(
 
 
 def sampled(consumption: Consumption, queue: ClusterQueueState, local_queue: str) -> dict[str, Decimal]:
-    """What counts as in use by a LocalQueue: what its workloads have reserved, or only the admitted ones."""
+    """The usage of a LocalQueue that is sampled: of all workloads with quota, or only of the admitted ones."""
     return in_use(queue, local_queue, reserved=_anchored(consumption, queue))
 
 
 def settle(consumption: Consumption, workload: Workload, queue: ClusterQueueState | None, now: int) -> None:
-    """Make its penalty a part of what was consumed as soon as it counts by itself: once, and never while inactive."""
+    """Add the penalty of a workload to the consumption once its own usage counts; never while it is inactive."""
     if queue is None or not consumption.has_penalty(workload.local_queue, workload.key):
         return
     anchored = _anchored(consumption, queue)
@@ -50,7 +50,7 @@ def settle(consumption: Consumption, workload: Workload, queue: ClusterQueueStat
         return
     before = sampled(consumption, queue, workload.local_queue)
     assumed = queue.reservations.get(workload.key)
-    if anchored and assumed is not None:  # it did not use anything until now
+    if anchored and assumed is not None:  # its own usage only counts from now on
         for pair, amount in assumed.usage.items():
             before[pair.resource] -= in_units(pair.resource, amount)
     consumption.settle_penalty(workload.local_queue, workload.key, before, now)
@@ -61,5 +61,5 @@ def _anchored(consumption: Consumption, queue: ClusterQueueState) -> bool:
 
 
 def consumed_by(consumption: Consumption, reservation: Reservation) -> Fraction | None:
-    """What the LocalQueue of a candidate used; None if its ClusterQueue does not use admission fair sharing."""
+    """The usage of a candidate's LocalQueue; None if its ClusterQueue does not use admission fair sharing."""
     return consumption.usage(reservation.local_queue) if reservation.queue.settings.usage_based else None

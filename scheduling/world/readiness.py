@@ -1,4 +1,4 @@
-"""Whether a ClusterQueue can admit workloads, and if not, why: its condition Active.
+"""The condition Active of a ClusterQueue: whether it can admit workloads, and why not.
 
 Source: Kueue v0.19, pkg/cache/scheduler/clusterqueue.go; CohortCycleDetected as of kueue PR 13774.
 """
@@ -21,7 +21,7 @@ IS_STOPPED = "is stopped"
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """The condition Active: True with reason Ready, or False with the first reason and a message with all faults."""
+    """The condition Active. If it is False, it has the reason of the first fault, and a message with all faults."""
 
     active: bool
     reason: str
@@ -41,9 +41,12 @@ def readiness(
     terminating: bool = False,
     topologies: Mapping[str, str] = MappingProxyType({}),
 ) -> Readiness:
-    """`flavors`: those that exist. `cycle`: the Cohorts of the cycle above the queue, if any.
+    """Judge a ClusterQueue.
 
-    `topologies`: those that do not exist, by the flavor that names them.
+    flavors: the existing flavors. checks: the existing AdmissionChecks.
+    cycle: the Cohorts of the cycle above the queue; empty if there is none.
+    terminating: whether the queue is being deleted.
+    topologies: missing Topologies, by the flavor that names them.
     """
     if terminating:
         return TERMINATING
@@ -77,7 +80,7 @@ def _own(
 
 
 def _multikueue(queue: ClusterQueueSettings, checks: Mapping[str, CheckSettings]) -> Iterator[tuple[str, str]]:
-    """One MultiKueue check dispatches a whole workload, and the workers do their own provisioning."""
+    """The faults of MultiKueue checks: only one may dispatch a workload, and workers provision by themselves."""
     uses = sorted((use for use in queue.checks if use.name in checks), key=lambda use: use.name)
     remote = [use for use in uses if checks[use.name].controller == MULTIKUEUE]
     provisioned = [use for use in uses if checks[use.name].controller == PROVISIONING]

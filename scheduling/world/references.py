@@ -1,4 +1,4 @@
-"""Which ClusterQueues a change of a flavor or an admission check concerns."""
+"""Finds the ClusterQueues that refer to a flavor or an admission check."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from scheduling.objects.queue_settings import ClusterQueueSettings
 
 
 class References:
-    """ClusterQueues by what they refer to, in the order of their arrival."""
+    """ClusterQueues by the objects to which they refer, in the order in which they were added."""
 
     def __init__(self) -> None:
-        self._by_flavor: dict[str, dict[str, None]] = {}
-        self._by_check: dict[str, dict[str, None]] = {}
+        self._by_flavor: dict[str, dict[str, None]] = {}  # ClusterQueues by flavor
+        self._by_check: dict[str, dict[str, None]] = {}  # ClusterQueues by AdmissionCheck
 
     def replace(self, old: ClusterQueueSettings | None, new: ClusterQueueSettings | None) -> None:
-        """A ClusterQueue is new (`old` None), changed or gone (`new` None)."""
+        """Update the references of a ClusterQueue. `old`: None if it is new. `new`: None if it was deleted."""
         for queue, add in ((old, False), (new, True)):
             if queue is None:
                 continue

@@ -1,4 +1,4 @@
-"""Which pending workloads may fit. The check is cheap: it misses none that fits, but some do not fit after all."""
+"""Finds pending workloads that may fit. The check is cheap: it finds all that fit, and some that do not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scheduling.world.world import World
 
 
 def may_fit(world: World) -> Iterator[Workload]:
-    """The pending workloads, in any order, that may fit into what is free now."""
+    """Yield the pending workloads that may fit into the free quota, not sorted."""
     for name, pending in world.queues.pending.items():
         queue = world.state.queues[name]
         room = _room(queue.node)
@@ -25,7 +25,7 @@ def may_fit(world: World) -> Iterator[Workload]:
 
 
 def _room(node: QuotaNode) -> dict[str, int]:
-    """What is free of each resource in all flavors together. Resources without quota are left out."""
+    """The free amount of each resource over all flavors. Resources without quota are left out."""
     free: dict[str, int] = {}
     for pair in node.terms:
         free[pair.resource] = free.get(pair.resource, 0) + node.free(pair)
@@ -33,7 +33,7 @@ def _room(node: QuotaNode) -> dict[str, int]:
 
 
 def _least(world: World, workload: Workload) -> dict[str, int]:
-    """What it requests of each resource with the fewest pods that partial admission allows."""
+    """The requests of the workload with the fewest pods that partial admission allows, by resource."""
     fewest = {pod_set.name: pod_set.min_count for pod_set in workload.pod_sets}
     sums: dict[str, int] = {}
     for asked in total_requests(workload, world.counting):

@@ -1,8 +1,8 @@
-"""Slices of elastic jobs: while one takes over from another, both are there, and what both hold counts once.
+"""Counts the quota of slices of elastic jobs. While one takes over from another, shared usage counts once.
 
-A larger slice gets quota first, then the one before it is finished: two writes, between which a process may end. So
-the later slice counts in full, and the earlier one only by what it holds beyond that. Nothing counts twice, and nothing
-is free in between. Source: Kueue v0.19, pkg/workloadslicing and pkg/scheduler; KEP-77.
+A larger slice gets quota first, then the earlier one is finished. The process may stop between these two writes. So the
+later slice counts in full, and the earlier one only by the usage beyond that. Nothing counts twice, and no quota is
+free in between. Source: Kueue v0.19, pkg/workloadslicing and pkg/scheduler; KEP-77.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from scheduling.quota.state import ClusterQueueState, QuotaState, Reservation
 
 
 class WorkloadSlices:
-    """Reserves and releases for a `QuotaState` that counts reservations of other workloads as they are."""
+    """Adds reservations to a `QuotaState` and removes them, with the rule above for slices."""
 
     def __init__(self, state: QuotaState) -> None:
         self._state = state
-        self._whole: dict[str, Reservation] = {}
-        self._later: dict[str, str] = {}
+        self._whole: dict[str, Reservation] = {}  # reservations of slices with their full usage
+        self._later: dict[str, str] = {}  # the slice that replaces each slice
 
     def predecessor(self, workload: Workload, queue: ClusterQueueState) -> Reservation | None:
-        """The slice with quota in this ClusterQueue that the workload replaces; None for most."""
+        """The slice with quota in this ClusterQueue that the workload replaces; None if there is none."""
         found = self._state.reservations.get(workload.replaces) if workload.replaces else None
         return found if found is not None and self._follows(workload, queue, found) else None
 
     def successor(self, key: str) -> str | None:
-        """The slice with quota that names this one as the one that it replaces."""
+        """The slice with quota that replaces this one; None if there is none."""
         return self._later.get(key)
 
     def reserve(self, reservation: Reservation) -> None:
-        """Count it, in place of what it held before, and what it takes over from no more than is left of that."""
+        """Count the reservation instead of the former one, and of the slice that it replaces only the rest."""
         workload = reservation.workload
         sliced = workload.elastic or workload.key in self._later
         if not (self._state.options.elastic and sliced):
@@ -47,7 +47,7 @@ class WorkloadSlices:
         self._count(workload.replaces)
 
     def release(self, key: str) -> Reservation | None:
-        """Free what it held and return it; None if it held nothing. What it had taken over counts again."""
+        """Remove and return the reservation; None if there is none. The slice that it replaced counts in full again."""
         reservation, whole = self._state.release(key), self._whole.pop(key, None)
         if whole is not None and self._later.get(whole.workload.replaces) == key:
             del self._later[whole.workload.replaces]
@@ -65,7 +65,7 @@ class WorkloadSlices:
         self._state.reserve(whole)
 
     def _gone(self, reservation: Reservation) -> bool:
-        """Whether its ClusterQueue was taken away with all that it held."""
+        """Whether its ClusterQueue was removed with all its reservations."""
         return self._state.queues.get(reservation.queue.name) is not reservation.queue
 
     def _follows(self, workload: Workload, queue: ClusterQueueState, before: Reservation) -> bool:

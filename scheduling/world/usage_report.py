@@ -1,4 +1,4 @@
-"""What queues use, in the form of their status: per flavor and resource, reserved and admitted.
+"""The usage of queues in the form of their status: by flavor and resource, reserved and admitted.
 
 Source: Kueue v0.19, pkg/cache/scheduler (Usage, LocalQueueUsage).
 """
@@ -18,7 +18,7 @@ _NOTHING = UsageSum()
 
 @dataclass(frozen=True, slots=True)
 class ResourceUsage:
-    """`borrowed` is usage above the ClusterQueue's nominal quota; 0 without a Cohort."""
+    """The usage of a pair. `borrowed`: the part beyond the ClusterQueue's nominal quota; 0 without a Cohort."""
 
     pair: FlavorResource
     total: int
@@ -27,7 +27,11 @@ class ResourceUsage:
 
 @dataclass(frozen=True, slots=True)
 class QueueUsage:
-    """`reserved` counts all workloads with quota, `used` the admitted ones. In the order of the queue's flavors."""
+    """The usage of a queue, in the order of its flavors.
+
+    reserved, reserving: the usage and the number of all workloads with quota.
+    used, admitted: the usage and the number of the admitted ones.
+    """
 
     reserved: tuple[ResourceUsage, ...]
     used: tuple[ResourceUsage, ...]
@@ -48,10 +52,9 @@ def local_queue_usage(queue: ClusterQueueState, namespace: str, name: str) -> Qu
 
 
 def in_use(queue: ClusterQueueState, local_queue: str, *, reserved: bool = False) -> dict[str, Decimal]:
-    """What admitted workloads of a LocalQueue (`namespace/name`) use, by resource, in cores or whole units.
+    """The usage of a LocalQueue (`namespace/name`) by admitted workloads, by resource, in cores or whole units.
 
-    `reserved`: what all workloads with quota use. It has every resource of the ClusterQueue, also those that are not
-    used.
+    It has every resource of the ClusterQueue, even if the usage is 0. reserved: count all workloads with quota.
     """
     usage = queue.usage_by_local_queue.get(local_queue, _NOTHING)
     found = {pair.resource: Decimal(0) for pair in queue.settings.terms}

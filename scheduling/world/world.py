@@ -1,7 +1,7 @@
-"""The engine's state of a cluster: what Kueue keeps in its Cache and its queue manager, updated object by object.
+"""The engine's state of a cluster, as in Kueue's Cache and queue manager. It is updated object by object.
 
-The order of objects does not matter: a world that followed every change equals one built from the same objects. An
-event costs the depth of the tree and the queues that it concerns.
+The order of objects does not matter: a world that followed every change equals one that was built from the same
+objects. The cost of an event depends on the depth of the tree and the queues that it affects.
 """
 
 from __future__ import annotations
@@ -40,11 +40,16 @@ _BARE = Surroundings()
 
 
 class World:
-    """`ordering` and `counting` configure the queue order and how requests are counted. `consumption` is set with
-    admission fair sharing.
+    """The state of a cluster. `now` of each method is the time of the event in nanoseconds.
 
-    `now` of each method is the time of the event in nanoseconds. `readiness_changed` names ClusterQueues whose
-    readiness changed, until the reader clears it. In those that are `undecided` nobody is tried."""
+    ordering: the order of workloads in queues.
+    counting: how requests are counted.
+    consumption: the usage of LocalQueues, for admission fair sharing; else None.
+    readiness_changed: the ClusterQueues whose readiness changed, until the reader clears it.
+    terminating: the ClusterQueues that are being deleted.
+    assumed: the workloads whose reservation is not in their object yet.
+    undecided: the ClusterQueues of which no workload is tried.
+    """
 
     def __init__(
         self,
@@ -65,7 +70,7 @@ class World:
         self.queues = PendingQueues(self.state.tree, self.entry, consumption.usage if consumption else None)
         self.workloads: dict[str, Workload] = {}
         self.checks: dict[str, CheckSettings] = {}
-        self._cohorts: dict[str, CohortSettings] = {}
+        self._cohorts: dict[str, CohortSettings] = {}  # settings of Cohorts
         self.readiness: dict[str, Readiness] = {}
         self.readiness_changed: set[str] = set()
         self.surroundings: dict[str, Surroundings] = {}
@@ -75,11 +80,13 @@ class World:
         self.undecided: set[str] = set()
         self._last_attempts = LastAttempts()
         self._references = References()
-        self._reserved_in: dict[str, dict[str, Workload]] = {}
-        self._holds: dict[str, str] = {}
-        self._surplus: dict[str, Mapping[str, int]] = {}
-        self._with_topology: dict[str, None] = {}
-        self._with_room: dict[str, None] = {}
+        self._reserved_in: dict[
+            str, dict[str, Workload]
+        ] = {}  # workloads with quota, by ClusterQueue, which may be deleted
+        self._holds: dict[str, str] = {}  # the ClusterQueue of each workload with quota
+        self._surplus: dict[str, Mapping[str, int]] = {}  # surplus Pods by workload and pod set
+        self._with_topology: dict[str, None] = {}  # flavors with a topology
+        self._with_room: dict[str, None] = {}  # flavors with more room since the last cycle
 
     # --- the tree
 
@@ -105,7 +112,7 @@ class World:
             self.queues.flush_trees([left], now)
 
     def drop_queue(self, name: str, now: int) -> None:
-        """Remove a ClusterQueue. What runs in it counts again if it comes back."""
+        """Remove a ClusterQueue. Its workloads count again if it is added again."""
         queue = self.state.queues.get(name)
         if queue is None:
             return
@@ -121,7 +128,7 @@ class World:
         self.queues.flush_trees([root], now)
 
     def put_cohort(self, settings: CohortSettings, now: int) -> None:
-        """Add or update a Cohort. Settings that are as before wake no pending work, as where only its status is new."""
+        """Add or update a Cohort. Pending workloads are only tried again if its settings have changed."""
         if self._cohorts.get(settings.name) == settings:
             return
         self._cohorts[settings.name] = settings
@@ -132,7 +139,7 @@ class World:
         self._reshape(name, lambda: self.state.drop_cohort(name), now)
 
     def _reshape(self, name: str, change: Callable[[], None], now: int) -> None:
-        """Change a Cohort. Check all queues that were or are under a cycle, and flush the old and the new tree."""
+        """Change a Cohort. Judge all queues that were or are below a cycle, and flush the old and the new tree."""
         tree = self.state.tree
         before = tree.cohorts.get(name)
         left = before.root if before is not None else None
@@ -152,7 +159,7 @@ class World:
         for root in roots:
             self.state.touch_tree(root)
 
-    # --- what queues refer to
+    # --- objects to which queues refer
 
     def put_flavor(self, flavor: Flavor) -> None:
         """Add or update a flavor. Queues that use it are tried again: its labels or taints may match now."""
@@ -175,7 +182,7 @@ class World:
             self._judge_all(self._references.to_flavor(name))
 
     def assign_places(self, fleet: Fleet) -> None:
-        """From now on place pods in topologies, on the nodes of this fleet. What is admitted keeps its places."""
+        """Place pods in topologies from now on, on the nodes of this fleet. Admitted workloads keep their places."""
         self.state.fleet = fleet
         for flavor in self.state.flavors.values():
             self._put_levels(flavor)
@@ -210,12 +217,15 @@ class World:
             self._room_changed(node.name)
 
     def drop_node(self, name: str) -> None:
-        """Remove a node that is gone, is not Ready, or is cordoned."""
+        """Remove a node that was deleted, is not Ready, or is cordoned."""
         if self.state.fleet is not None:
             self.state.fleet.drop_node(name)
 
     def put_pod(self, key: str, node: str, requests: Mapping[str, int]) -> None:
-        """Add or update a pod outside topologies that has this node. Less room lets nobody in; a resize may."""
+        """Add or update a pod outside of topologies on this node.
+
+        A resize may free room, so that queues are tried again.
+        """
         if self.state.fleet is not None:
             before = self.state.fleet.drop_pod(key)
             self.state.fleet.put_pod(key, node, requests)
@@ -223,7 +233,7 @@ class World:
                 self._room_changed(before)
 
     def drop_pod(self, key: str) -> None:
-        """Remove a pod that is gone or has ended. Queues whose flavors have its node are tried again."""
+        """Remove a pod that was deleted or has ended. Queues whose flavors have its node are tried again."""
         node = self.state.fleet.drop_pod(key) if self.state.fleet is not None else ""
         if node:
             self._room_changed(node)
@@ -233,14 +243,17 @@ class World:
         self._with_room.update(dict.fromkeys(self.state.fleet.flavors_of(node)))
 
     def wake_for_room(self) -> None:
-        """Try the queues again whose flavors have nodes with more room. A cycle begins with it, after all events."""
+        """Try queues again whose flavors have nodes with more room.
+
+        It is called once before a cycle, after all events.
+        """
         flavors, self._with_room = self._with_room, {}
         names = {name for flavor in flavors for name in self._references.to_flavor(flavor)}
         for name in names & self.state.queues.keys():
             self._released(name)
 
     def _count_places(self, queues: Iterable[str]) -> None:
-        """Count what the workloads in these queues hold in topologies."""
+        """Count the places of the workloads in these queues."""
         for queue in queues:
             for workload in self._reserved_in.get(queue, {}).values():
                 self._reserve(workload)
@@ -251,7 +264,7 @@ class World:
             self._judge_all(self._references.to_flavor(flavor.name))
 
     def _put_levels(self, flavor: Flavor) -> None:
-        """Make the topology of the flavor known, or forget it."""
+        """Store the topology of the flavor, or remove it."""
         fleet, levels = self.state.fleet, self.topologies.get(flavor.topology or "")
         if fleet is not None and levels:
             fleet.put_flavor(flavor, levels)
@@ -281,14 +294,14 @@ class World:
             self.consumption.drop(key)
 
     def _touch_local_queue(self, key: str) -> None:
-        """The status of the LocalQueue and of its ClusterQueue may change."""
+        """Note that the status of the LocalQueue and of its ClusterQueue may change."""
         self.touched.pending(key)
         local = self.queues.local_queues.get(key)
         if local is not None and local.cluster_queue in self.state.queues:
             self.touched.usage(local.cluster_queue, key)
 
     def put_namespace(self, name: str, labels: Mapping[str, str]) -> None:
-        """Add or update a namespace. With new labels a ClusterQueue's selector may match it."""
+        """Add or update a namespace. With new labels, the selector of a ClusterQueue may match it."""
         if self.queues.namespaces.get(name) != labels:
             self.queues.namespaces[name] = dict(labels)
             for queue in {local.cluster_queue for local in self.queues.local_queues_in(name)}:
@@ -298,13 +311,13 @@ class World:
         self.queues.namespaces.pop(name, None)
 
     def put_overheads(self, overheads: Mapping[str, Quantities], now: int) -> None:
-        """The pod overheads of the RuntimeClasses, by name."""
+        """Store the pod overheads of the RuntimeClasses, by name."""
         self.overheads = overheads
         for namespace in [*self.queues.namespaces]:
             self.put_limit_ranges(namespace, self.around(namespace).limit_ranges, now)
 
     def put_limit_ranges(self, namespace: str, limits: Summary, now: int) -> None:
-        """The LimitRanges of a namespace, merged."""
+        """Store the merged LimitRanges of a namespace."""
         self.surroundings[namespace] = Surroundings(limits, self.overheads, self.state.options.compat)
         for local in self.queues.local_queues_in(namespace):
             for workload in [*self.queues.waiting_at(local.key)]:
@@ -313,7 +326,7 @@ class World:
     # --- workloads
 
     def put_workload(self, workload: Workload, now: int) -> None:
-        """Add or update a workload: count its quota, free what it gave back, or queue it."""
+        """Add or update a workload: count its quota, free released quota, or queue it."""
         key, queueable, old = workload.key, workload.queueable, self.workloads.get(workload.key)
         self.touched.waiting(workload, old)
         self.workloads[key] = workload
@@ -333,7 +346,7 @@ class World:
             self.queues.put(workload, now)
 
     def gated(self, workload: Workload) -> bool:
-        """Whether an annotation keeps it out of the queues."""
+        """Whether an annotation keeps the workload out of the queues."""
         return bool(workload.gated_by) and self.state.options.admission_gates
 
     def drop_workload(self, key: str) -> None:
@@ -349,7 +362,7 @@ class World:
     def assume(
         self, workload: Workload, queue: ClusterQueueState, used: Usage, places: tuple[HeldPlaces, ...] = ()
     ) -> None:
-        """Count its quota before its object shows the reservation; until the object does, or `forget`."""
+        """Count the quota of a workload whose reservation is not in its object yet, until it is, or until `forget`."""
         self.assumed.add(workload.key)
         self._last_attempts.forget(workload.key)
         self.queues.drop(workload.key)
@@ -359,7 +372,7 @@ class World:
             penalise(self.consumption, workload, queue, self.counting, ignore_undeclared=ignored)
 
     def forget(self, key: str, now: int) -> None:
-        """The assumed reservation failed: free its quota and queue the workload again."""
+        """Free the quota of an assumed reservation that could not be written, and queue the workload again."""
         if key in self.assumed:
             self._release(key)
             workload = self.workloads.get(key)
@@ -385,7 +398,7 @@ class World:
                 self._vacated(before.places)
 
     def count_surplus(self, key: str, pods: Mapping[str, int]) -> None:
-        """Count more Pods than the workload was admitted with, by pod set, as long as it holds quota."""
+        """Count Pods beyond the admitted number, by pod set, as long as the workload has quota."""
         if pods == self._surplus.get(key, {}):
             return
         self._surplus.pop(key, None)
@@ -417,7 +430,7 @@ class World:
             self._vacated(reservation.places)
 
     def _vacated(self, places: tuple[HeldPlaces, ...]) -> None:
-        """Workloads of other trees may use the same nodes."""
+        """Try queues again that may use the freed places: queues of other trees may have the same nodes."""
         if places and self.state.fleet is not None:
             self._with_room.update(dict.fromkeys(self.state.fleet.flavors_at(places)))
 
@@ -429,11 +442,11 @@ class World:
     # --- the last attempt
 
     def record_attempt(self, entry: PendingEntry, wait: Wait) -> None:
-        """Remember why a head waits, also for the workloads that became inadmissible with it."""
+        """Store why a head waits, also for the workloads that became inadmissible with it."""
         self._last_attempts.record(entry, wait, self.queues.pending[wait.queue])
 
     def last_attempt(self, key: str) -> Wait | None:
-        """Why the workload waits, by the last cycle that tried it or one with its scheduling hash; None if none did."""
+        """Why the workload waits, by the last attempt at it or at an equal one; None if there is none."""
         workload = self.workloads[key]
         name = self.queues.queue_of(workload)
         entry = self.queues.pending[name].get(key) if name is not None else None
@@ -452,7 +465,7 @@ class World:
         return self.surroundings.get(namespace, _BARE)
 
     def entry(self, workload: Workload, before: PendingEntry | None = None) -> PendingEntry:
-        """The entry of the workload in a queue; `before` is its current entry."""
+        """The queue entry of the workload. `before`: its current entry."""
         since, around = self.ordering.since(workload), self.around(workload.namespace)
         return entry_of(workload, since, around, self.counting, before)
 
@@ -462,7 +475,7 @@ class World:
             self.queues.wake(name)
 
     def _judge(self, queue: ClusterQueueState) -> None:
-        """Check whether the ClusterQueue can admit."""
+        """Update whether the ClusterQueue can admit."""
         cycle = self.state.tree.broken(queue.node)
         found = readiness(
             queue.settings, self.state.flavors, self.checks, cycle, queue.name in self.terminating, self._missing(queue)
@@ -474,7 +487,7 @@ class World:
         queue.inactive = "" if found.active else found.message
 
     def _missing(self, queue: ClusterQueueState) -> dict[str, str]:
-        """The Topologies that do not exist, by the flavor of the ClusterQueue that names them."""
+        """The missing Topologies, by the flavor of the ClusterQueue that names them."""
         if self.state.fleet is None:
             return {}
         names = [name for group in queue.settings.groups for name in group.flavors]
@@ -494,14 +507,14 @@ class World:
         return self._references.to_check(check)
 
     def workloads_of(self, local_queue: str) -> list[Workload]:
-        """The workloads that wait at the LocalQueue (`namespace/name`), then those that hold quota through it."""
+        """The workloads that wait in the LocalQueue (`namespace/name`), then those that have quota through it."""
         local = self.queues.local_queues.get(local_queue)
         queues = [local.cluster_queue] if local is not None else sorted({*self.state.queues, *self._reserved_in})
         held = (each for queue in queues for each in self.workloads_in(queue))
         return [*self.queues.waiting_at(local_queue), *(each for each in held if each.local_queue == local_queue)]
 
     def workloads_in(self, queue: str) -> list[Workload]:
-        """The workloads that hold quota in the ClusterQueue, or did in one that is gone."""
+        """The workloads with quota in the ClusterQueue, even if it was deleted."""
         found = self.state.queues.get(queue)
         held = self._reserved_in.get(queue, {}).values()
         return [each.workload for each in found.reservations.values()] if found is not None else [*held]
@@ -514,5 +527,5 @@ class World:
         return self.readiness.get(queue, NOT_FOUND)
 
     def is_ready(self, queue: str) -> bool:
-        """Whether its heads are tried."""
+        """Whether the heads of the ClusterQueue are tried."""
         return queue not in self.undecided and self.can_admit(queue).active

@@ -1,4 +1,4 @@
-"""Applications and what they request: the units that YuniKorn decides about.
+"""Applications and their asks, the units that YuniKorn decides about.
 
 Source: YuniKorn core, `pkg/scheduler/objects/application.go`; k8shim `pkg/cache/application.go`.
 """
@@ -17,7 +17,7 @@ from scheduling.yunikorn.queue import YuniKornQueue
 
 
 class ApplicationState(StrEnum):
-    """The states of an application in YuniKorn's words, as far as decisions differ between them."""
+    """The states of an application by YuniKorn's names. States that make no difference to decisions are left out."""
 
     ACCEPTED = "Accepted"
     RUNNING = "Running"
@@ -25,10 +25,11 @@ class ApplicationState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A Pod, or all placeholders of a gang: it gets its amounts or waits.
+    """A request for amounts, which it gets or waits for: of a Pod, or of all placeholders of a gang.
 
-    `optional`: it may be preempted before those that opt out. `pinned`: it needs one certain node and is never
-    preempted.
+    group: the task group of the Pod.
+    optional: it is preempted before asks that opt out of preemption.
+    pinned: it needs a specific node, or is for placeholders, and is never preempted.
     """
 
     key: str
@@ -42,7 +43,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class NamespaceQuota:
-    """What all applications of a Namespace may have together in dynamic queues. 0 applications means no limit."""
+    """The limit of a Namespace for all its applications in dynamic queues together. 0 applications means no limit."""
 
     namespace: str
     maximum: YuniKornAmounts
@@ -53,13 +54,13 @@ class NamespaceQuota:
 class Application:
     """An application of YuniKorn with its asks.
 
-    `pending`: asks that wait and may be tried, by key; `order` has them in the order in which they are tried.
-    `kept`: asks that wait until the placeholders of the gang are allocated.
-    `allocations`: asks that are allocated, by key; `allocated` is their sum.
-    `pods`: the number of its Pods. Not every ask is a Pod.
-    `first`: the key of the Pod that began it, as a driver does. None before the first Pod, empty once it was preempted.
-    `placeholders`: those that no Pod has replaced yet, by group. None until they are allocated.
-    `quota`: a limit besides those of the queues. None: only the queues limit it, as in YuniKorn.
+    pending: the waiting asks that may be tried, by key. order: the same asks in the order in which they are tried.
+    kept: the asks that wait until the placeholders of the gang are allocated.
+    allocations: the allocated asks by key. allocated: their sum.
+    pods: the number of its Pods. Asks for placeholders are not Pods.
+    first: the key of its first Pod, such as a driver. None before it exists, empty after it was preempted.
+    placeholders: the number of places by group that no Pod has taken yet. None until they are allocated.
+    quota: the limit of its Namespace. None: only queues limit the application, as in YuniKorn.
     """
 
     name: str

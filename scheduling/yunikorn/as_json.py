@@ -1,4 +1,4 @@
-"""YuniKorn's queues and what waits in them as JSON: the same for a simulation and for the reconciler's own API."""
+"""YuniKorn's queues and waiting Pods as JSON, for simulations and for the reconciler's API."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def row(resource: str, own: Mapping[str, str], children: Mapping[str, str] | Non
 
 
 def waiting_json(each: WaitingAllocation) -> dict[str, Any]:
-    """Amounts are written as in queues.yaml."""
+    """A waiting Pod with its reason. Amounts are written as in queues.yaml."""
     return {
         "pod": each.key,
         "application": each.application,

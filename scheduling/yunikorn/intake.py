@@ -1,4 +1,4 @@
-"""Reads what YuniKorn decides about from manifests: Pods of its scheduler, and what surrounds them.
+"""Reads manifests for YuniKorn: Pods of its scheduler, and the objects that decisions about them need.
 
 Source: YuniKorn after 1.9, k8shim `pkg/cache`.
 """
@@ -32,12 +32,12 @@ partitions:
   placementrules: [{name: tag, value: namespace, create: true}]
   queues: [{name: root, submitacl: "*"}]
 """
-"""The configuration that YuniKorn runs with where no ConfigMap has one."""
+"""YuniKorn's configuration if no ConfigMap has one."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodRequest:
-    """A Pod that YuniKorn schedules. `running`: it has a node already."""
+    """A Pod that YuniKorn schedules. `running`: it already has a node."""
 
     pod: Pod
     annotations: Mapping[str, str]
@@ -51,7 +51,7 @@ class PodRequest:
 
 
 class ChangedPods(NamedTuple):
-    """Pods that are new, in the order of their creation, and the keys of those that run now and that have ended."""
+    """New Pods by creation time, and the keys of Pods that now have a node, or have ended."""
 
     new: list[PodRequest]
     bound: list[str]
@@ -60,7 +60,7 @@ class ChangedPods(NamedTuple):
 
 @dataclass(slots=True)
 class YuniKornIntake:
-    """What was read so far; the newest version of each object counts, but of Pods the first."""
+    """The objects read so far. The newest version of an object counts, but the first version of a Pod."""
 
     namespaces: dict[str, Namespace] = field(default_factory=dict)
     pods: dict[str, PodRequest] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class YuniKornIntake:
     _classes: dict[str, tuple[int, bool]] = field(default_factory=dict)
 
     def put(self, manifests: Iterable[Manifest], now: int) -> ChangedPods:
-        """Take in manifests. For a known Pod only two changes count: that it runs, and that it has ended."""
+        """Add or replace objects. For a known Pod only two changes count: that it runs, and that it has ended."""
         every = list(manifests)
         for manifest in every:
             self._surrounding(manifest)
@@ -81,7 +81,7 @@ class YuniKornIntake:
         return changes
 
     def drop(self, refs: Iterable[Ref]) -> list[str]:
-        """Forget these objects; the keys of the Pods among them, which are for the caller to end."""
+        """Forget these objects. Returns the keys of the Pods among them, which the caller has to end."""
         pods = []
         for ref in refs:
             if ref.group_kind == core.POD and ref.key in self.pods:
@@ -137,11 +137,11 @@ class YuniKornIntake:
         application = yunikorn.application_id(pod, uid=read.uid or pod.ref.name)
         return PodRequest(pod, annotations, application, ask, running=read.bound)
 
-    # --- what the scheduler is made of
+    # --- the settings of the scheduler
 
     @property
     def capacity(self) -> YuniKornAmounts | None:
-        """What all nodes offer together; None without nodes."""
+        """The resources of all nodes together; None without nodes."""
         if not self.nodes:
             return None
         sum_: YuniKornAmounts = {}
@@ -151,7 +151,7 @@ class YuniKornIntake:
 
     @property
     def surroundings(self) -> object:
-        """What the tree is made of, to be compared."""
+        """The inputs of the tree. If they compare unequal, the tree has to be rebuilt."""
         return dict(self._maps), dict(self.nodes)
 
     @property
@@ -160,7 +160,7 @@ class YuniKornIntake:
 
     @property
     def config_namespace(self) -> str:
-        """Where its queues.yaml is; empty for the built-in one."""
+        """The namespace of the queues.yaml in use; empty for the built-in one."""
         return self._config()[0]
 
     def config(self) -> Config:
@@ -176,7 +176,7 @@ class YuniKornIntake:
         return "", read_config(BUILT_IN)
 
     def submission(self, request: PodRequest) -> Submission:
-        """How the application of the Pod asks for a queue."""
+        """The request of the Pod's application for a queue."""
         pod, name = request.pod, request.pod.ref.namespace
         user, groups = yunikorn.user_of(pod)
         namespace = self.namespaces.get(name)

@@ -14,7 +14,7 @@ from scheduling.yunikorn.queue import YuniKornQueue
 
 T = TypeVar("T")
 AskShape = frozenset[tuple[str, int]]
-"""The amounts of an ask. Asks of one shape fit, or do not fit, together."""
+"""The amounts of an ask. If an ask does not fit, no ask with the same shape fits."""
 
 
 class AskBounds(NamedTuple):
@@ -25,7 +25,7 @@ class AskBounds(NamedTuple):
 
 
 def _one_less(counts: Counter[T], item: T) -> bool:
-    """Count one less. Returns whether it was the last one."""
+    """Decrement the count of the item. Returns whether it is now 0."""
     counts[item] -= 1
     if counts[item]:
         return False
@@ -49,7 +49,7 @@ def merged(every: Any) -> AskBounds | None:
 
 
 class LeafWork:
-    """The waiting asks of a leaf. `applications`: those with an ask that may be tried. `shapes`: by key of the ask."""
+    """The waiting asks of a leaf. `applications`: those with an ask to try, in order. `shapes`: by key of the ask."""
 
     def __init__(self, leaf: YuniKornQueue) -> None:
         self.leaf = leaf
@@ -75,14 +75,14 @@ class LeafWork:
         self.place(application)
 
     def place(self, application: Application) -> None:
-        """Put the application where it belongs in the order."""
+        """Put the application in its place in the order."""
         if application.pending:
             self.applications.put(application.name, self._key(application), application)
         else:
             self.applications.drop(application.name)
 
     def place_all(self) -> None:
-        """Sort anew: the guarantee of the leaf has changed, by which a fair leaf compares applications."""
+        """Sort all applications again after a change of the guarantee, by which a fair leaf compares them."""
         for application in [*self.applications]:
             self.place(application)
 

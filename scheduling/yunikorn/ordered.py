@@ -1,4 +1,4 @@
-"""Items in an order that is kept while keys change: a change costs the logarithm of the number of items."""
+"""A sorted collection whose keys may change. A change costs the logarithm of the number of items."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Ordered(Generic[T]):
         self._sorted: list[tuple[Any, str]] = []
 
     def put(self, name: str, key: Any, item: T) -> None:
-        """Add the item, or move it to where its new key belongs."""
+        """Add the item, or move it to the place of its new key."""
         self._items[name] = item
         if name in self._keys:
             if self._keys[name] == key:

@@ -1,7 +1,7 @@
-"""Which leaves may preempt now, in the order in which they are tried.
+"""The leaves that may preempt now, in the order in which they are tried.
 
-A leaf that tried in vain rests. Where its own queues are beyond what they are guaranteed, it rests until they use less;
-where nobody could leave for it, until anything starts or stops.
+A leaf that found no victims is parked. If it may not preempt because its queues use their guaranteed amounts, it waits
+until they use less. If there were no victims that would help, it waits until anything starts or stops.
 """
 
 from __future__ import annotations
@@ -14,56 +14,56 @@ from scheduling.yunikorn.queue import YuniKornQueue
 from scheduling.yunikorn.tree import ApplicationTree
 
 ANYWHERE = ""
-"""Stands for all queues, where one queue has its path."""
+"""The name for all queues, beside the paths of queues."""
 
 
 class Preemptors:
-    """`parked` has the leaves by path that tried in vain. At first there are none."""
+    """The leaves. `parked`: by path, the leaves that found no victims."""
 
     def __init__(self, tree: ApplicationTree) -> None:
         self.parked: ParkedWork[str] = ParkedWork()
         self._tree = tree
-        self._due: list[tuple[int, str]] = []
+        self._due: list[tuple[int, str]] = []  # a heap: when parked leaves may preempt for another ask
 
     # --- events
 
     def waits(self, leaf: YuniKornQueue) -> None:
-        """Something more waits in the leaf."""
+        """Wake the leaf, since a further ask waits in it."""
         self.parked.wake(leaf.path)
 
     def moved(self) -> None:
-        """Something started somewhere, or an application ended."""
+        """Wake the leaves that wait for any change: an ask was allocated, or an application ended."""
         self.parked.released(ANYWHERE)
 
     def released(self, leaf: YuniKornQueue) -> None:
-        """Something stopped in the leaf."""
+        """Wake the leaves that wait for less usage of the leaf or its ancestors, or for any change."""
         for queue in leaf.up():
             self.parked.released(queue.path)
         self.moved()
 
     def changed(self, queue: YuniKornQueue) -> None:
-        """The limits or guarantees of the queue are others."""
+        """Wake the leaves that a change of limits or guarantees of the queue may help."""
         if queue.is_leaf:
             self.waits(queue)
             self.moved()
         else:
-            self.parked.nobody = True
+            self.parked.none_parked = True
 
     def forget(self, queue: YuniKornQueue) -> None:
-        """The queue is no longer in the tree."""
+        """Forget a queue that was removed from the tree."""
         self.parked.drop(queue.path)
 
     # --- turns
 
     @property
     def next(self) -> int | None:
-        """When the first leaf that rests may preempt for more."""
+        """When a parked leaf may preempt for an ask that has waited long enough then; None if there is none."""
         return self._due[0][0] if self._due else None
 
     def leaves(self, now: int) -> list[YuniKornQueue]:
         while self._due and self._due[0][0] <= now:
             self.parked.wake(heappop(self._due)[1])
-        if self.parked.nobody:
+        if self.parked.none_parked:
             self.parked.wake_all(path for path, queue in self._tree.queues.items() if queue.is_leaf and queue.pending)
         found = []
         for path in self.parked.take():
@@ -77,7 +77,7 @@ class Preemptors:
         return [leaf for _, leaf in sorted(found, key=lambda each: each[0])]
 
     def in_vain(self, leaf: YuniKornQueue, waits_for: Collection[str], due: int | None) -> None:
-        """The leaf found nobody for what waits in it; `due` is when more of that may preempt."""
+        """Park the leaf, which found no victims. `due`: when another of its asks has waited long enough."""
         self.parked.park(leaf.path, frozenset(waits_for))
         if due is not None:
             heappush(self._due, (due, leaf.path))

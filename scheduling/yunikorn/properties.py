@@ -1,4 +1,4 @@
-"""The properties of a queue that decisions read, with what managed queues inherit.
+"""The properties of a queue that decisions read, and their inheritance by managed queues.
 
 A value that YuniKorn does not understand counts as its default.
 Source: YuniKorn core, `pkg/scheduler/objects/queue.go`.
@@ -32,7 +32,13 @@ _INT32 = 2**31
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """`sort` is the order of the applications in a leaf. `preemption_delay` is in nanoseconds."""
+    """The properties of a queue.
+
+    sort: the order of applications in a leaf, FIFO or FAIR. by_priority: whether priorities come before it.
+    priority_fence, priority_offset: how the parent sees the priorities of the queue's asks.
+    preemption: DEFAULT, FENCE (victims only inside of the queue) or DISABLED (no victims in the queue).
+    preemption_delay: how long an ask waits before it may preempt, in nanoseconds.
+    """
 
     sort: str = FIFO
     by_priority: bool = True
@@ -46,7 +52,7 @@ DEFAULTS = Properties()
 
 
 def inherited(own: Mapping[str, str], above: Mapping[str, str]) -> dict[str, str]:
-    """The texts that apply to a managed queue below a queue with the texts `above`."""
+    """The property texts of a managed queue with the texts `own`, below a parent with the texts `above`."""
     handed = {key: above[key] for key in _INHERITED if key in above}
     if above.get(_PREEMPTION) == DISABLED:
         handed[_PREEMPTION] = DISABLED

@@ -1,7 +1,7 @@
-"""A queue of YuniKorn with what is in use and what waits in it: max, headroom and applications up the tree.
+"""A queue of YuniKorn with its usage and its waiting amounts, checked against the max of all queues on its path.
 
-Amounts are in YuniKorn's units (`vcore` in thousandths). None means no max at all; a type that a max does not name is
-unlimited, except for a root that stands for the nodes of a cluster: there it is 0.
+Amounts are in YuniKorn's units (`vcore` in thousandths). None means no max at all. A resource that a max does not name
+is unlimited, except in a root whose max is the capacity of the nodes: there it is 0.
 Source: YuniKorn core, `pkg/scheduler/objects/queue.go`.
 """
 
@@ -17,12 +17,16 @@ from scheduling.queue_tree.node import QueueNode
 from scheduling.yunikorn.properties import DEFAULTS, Properties
 
 ALLOCATED, PENDING, PREEMPTING = "allocated", "pending", "preempting"
-"""What is in use, what waits, and what is being preempted: accounts. Each counts a queue with its descendants."""
+"""The accounts: amounts in use, waiting, and being preempted. Each counts a queue with its descendants."""
 
 
 @dataclass(frozen=True, slots=True)
 class YuniKornQueueSettings:
-    """`managed`: declared in queues.yaml. Otherwise a placement rule made the queue. 0 applications means no limit."""
+    """The settings of a queue.
+
+    managed: declared in queues.yaml. Otherwise a placement rule created it.
+    max_applications: 0 means no limit.
+    """
 
     path: str
     leaf: bool = True
@@ -35,9 +39,9 @@ class YuniKornQueueSettings:
 
 
 class QueueLack(NamedTuple):
-    """`short` of `requested` is missing of a resource, because the queue has `limit` at most and uses `used`.
+    """A shortage: with `requested`, the usage of a resource in the queue would exceed `limit` by `short`.
 
-    `whose` is empty for the max of the queue, else the user or group whose limit it is there, as in `user ann`.
+    whose: the user or group to which the limit applies, such as `user ann`; empty for the max of the queue.
     """
 
     queue: str
@@ -53,7 +57,7 @@ class QueueLack(NamedTuple):
 
 
 class OverMaximum(ValueError):
-    """Amounts that do not fit below the max of a queue; `queue` is the highest such queue on the path."""
+    """Amounts exceed the max of a queue. `queue`: the topmost such queue on the path."""
 
     def __init__(self, queue: YuniKornQueue) -> None:
         super().__init__(f"more than the max of {queue.path}")
@@ -61,7 +65,7 @@ class OverMaximum(ValueError):
 
 
 class OverReleased(ValueError):
-    """More is released than a queue has allocated."""
+    """A release exceeds the allocated amounts of a queue."""
 
     def __init__(self, queue: YuniKornQueue) -> None:
         super().__init__(f"more than {queue.path} has allocated")
@@ -69,11 +73,11 @@ class OverReleased(ValueError):
 
 
 class YuniKornQueue(QueueNode[YuniKornQueueSettings]):
-    """A node of the tree with YuniKorn's rules. `running` counts the applications that run in its subtree.
+    """A node of the tree with YuniKorn's rules.
 
-    `number` is the place of the queue among all, by when it came.
-
-    `is_cluster`: the max is what the nodes of a cluster offer, so that a type that it lacks does not exist.
+    running: the number of applications that run in its subtree.
+    number: the place of the queue in the order of creation of all queues.
+    is_cluster: the max is the capacity of the nodes, so that resources that it does not name do not exist.
     """
 
     __slots__ = ("is_cluster", "number", "running")
@@ -110,7 +114,7 @@ class YuniKornQueue(QueueNode[YuniKornQueueSettings]):
 
     @property
     def is_under_guarantee(self) -> bool:
-        """Whether it uses less of a resource than it is guaranteed, while something waits in it."""
+        """Whether it uses less of some resource than its guaranteed amount, and something waits in it."""
         guaranteed = self.settings.guaranteed
         if not guaranteed or not self.pending:
             return False
@@ -119,7 +123,10 @@ class YuniKornQueue(QueueNode[YuniKornQueueSettings]):
     # --- share
 
     def fair_maximum(self) -> YuniKornAmounts | None:
-        """What shares are measured by where nothing is guaranteed: the max of the top, and over it those below."""
+        """The amounts to which shares are relative if nothing is guaranteed; None if root has no max.
+
+        For each resource it is the max of the nearest queue on the path that names it.
+        """
         whole: YuniKornAmounts | None = None
         for queue in self._down():
             own = queue.settings.maximum
@@ -127,16 +134,19 @@ class YuniKornQueue(QueueNode[YuniKornQueueSettings]):
         return whole
 
     def share(self) -> float:
-        """The largest ratio of allocated to guaranteed, or to the fair maximum: the queue with the least is first."""
+        """The highest ratio of allocated to guaranteed amounts, or to the fair maximum.
+
+        The lowest share is served first.
+        """
         return fair_share(self.allocated, self.settings.guaranteed, self.fair_maximum())
 
     def _down(self) -> list[YuniKornQueue]:
         return list(self.up())[::-1]
 
-    # --- what fits
+    # --- checks
 
     def lacks(self, amounts: YuniKornAmounts) -> list[QueueLack]:
-        """What is short of the amounts at this queue alone, by resource."""
+        """The resources of which this queue alone has too little for the amounts."""
         most = self.settings.maximum
         if most is None and not self.is_cluster:
             return []
@@ -149,7 +159,7 @@ class YuniKornQueue(QueueNode[YuniKornQueueSettings]):
         return found
 
     def fits(self, amounts: YuniKornAmounts) -> bool:
-        """Whether the amounts fit next to what is allocated in this queue alone."""
+        """Whether the amounts fit in this queue alone, beside its allocated amounts."""
         most, allocated = self.settings.maximum, self.allocated
         if most is None:
             return not self.is_cluster or all(amount + allocated.get(name, 0) <= 0 for name, amount in amounts.items())
@@ -160,13 +170,13 @@ class YuniKornQueue(QueueNode[YuniKornQueueSettings]):
         return True
 
     def full(self) -> YuniKornQueue | None:
-        """The nearest queue on the path where no further application may run; None where one may."""
+        """The nearest queue on the path that allows no further application to run; None if all do."""
         for queue in self.up():
             if 0 < queue.settings.max_applications <= queue.running:
                 return queue
         return None
 
-    # --- bookkeeping, for the whole path or not at all
+    # --- bookkeeping: for the whole path, or not at all
 
     def allocate(self, amounts: YuniKornAmounts) -> None:
         """Count the amounts here and in all ancestors. Raises OverMaximum if one of these queues has no room."""
@@ -176,7 +186,7 @@ class YuniKornQueue(QueueNode[YuniKornQueueSettings]):
         self.hold(amounts)
 
     def hold(self, amounts: YuniKornAmounts) -> None:
-        """Count the amounts whether they fit or not, as for what runs already."""
+        """Count the amounts even if they do not fit, for Pods that already run."""
         self.add(ALLOCATED, amounts)
 
     def release(self, amounts: YuniKornAmounts) -> None:
@@ -187,10 +197,10 @@ class YuniKornQueue(QueueNode[YuniKornQueueSettings]):
         self.add(ALLOCATED, amounts, -1)
 
     def wait(self, amounts: YuniKornAmounts, sign: int) -> None:
-        """Count what waits (1), or no longer (-1)."""
+        """Add waiting amounts; with `sign` -1, subtract them."""
         self.add(PENDING, amounts, sign)
 
     def run(self, change: int) -> None:
-        """Count an application that runs (1), or no longer (-1)."""
+        """Count a running application; with `change` -1, stop counting it."""
         for queue in self.up():
             queue.running += change

@@ -1,6 +1,6 @@
-"""Finds the leaves of the tree with a waiting ask that the limits of the queues may allow.
+"""Finds the leaves with a waiting ask that the limits of the queues may allow.
 
-A full subtree is not visited at all. A change in a leaf costs the depth of the tree and the logarithm of the number of
+A full subtree is not visited. A change in a leaf costs the depth of the tree and the logarithm of the number of
 siblings on each level.
 """
 
@@ -17,20 +17,21 @@ _INT32 = 2**31
 
 
 class ReadyChildren:
-    """The children of each queue whose work fits their own limits, in the order in which they are tried.
+    """For each queue, the children whose smallest waiting ask may fit their own limits, in the order of trying.
 
-    If two have equal priority and share, the one that waits for more of every type is first. If each waits for more of
-    some type, YuniKorn has no order.
+    Of two with equal priority and share, the one with the larger sum of waiting amounts comes first. YuniKorn orders
+    them only if one waits for more of every resource.
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[YuniKornQueue, AskBounds] = {}
+        self._waiting: dict[YuniKornQueue, AskBounds] = {}  # bounds of waiting asks by leaf
+        # by queue: bounds of its children that are shown
         self._below: dict[YuniKornQueue, Trie[str, AskBounds, AskBounds | None]] = {}
-        self._order: dict[YuniKornQueue, Ordered[YuniKornQueue]] = {}
-        self._shown: dict[YuniKornQueue, AskBounds] = {}
+        self._order: dict[YuniKornQueue, Ordered[YuniKornQueue]] = {}  # by queue: these children, sorted
+        self._shown: dict[YuniKornQueue, AskBounds] = {}  # bounds of each queue whose smallest ask may fit
 
     def put(self, leaf: YuniKornQueue, bounds: AskBounds | None) -> None:
-        """The waiting asks of the leaf, or the allocations on its path, have changed."""
+        """Update the path of the leaf after a change of its waiting asks or of allocations."""
         if bounds is None:
             self._waiting.pop(leaf, None)
         else:
@@ -38,7 +39,7 @@ class ReadyChildren:
         self.refresh(leaf)
 
     def refresh(self, queue: YuniKornQueue) -> None:
-        """The limits of the queue, or the allocations on its path, have changed."""
+        """Update the path of the queue after a change of its limits or of allocations."""
         for here in queue.up():
             below = self._below.get(here)
             found = self._waiting.get(here) or (below.total if below is not None else None)
@@ -46,7 +47,7 @@ class ReadyChildren:
             self._show(here, found if fits else None)
 
     def drop(self, queue: YuniKornQueue) -> None:
-        """The queue is removed. Nothing waits in it."""
+        """Forget a queue that was removed. Nothing waits in it."""
         self._waiting.pop(queue, None)
         self._show(queue, None)
         self._below.pop(queue, None)
@@ -71,7 +72,7 @@ class ReadyChildren:
         self._order.setdefault(above, Ordered()).put(queue.name, key, queue)
 
     def leaves(self, root: YuniKornQueue, closed: set[YuniKornQueue]) -> Iterator[YuniKornQueue]:
-        """The leaves where something may fit, in the order in which they are tried; `closed` ones are left out."""
+        """Yield the leaves where an ask may fit, in the order in which they are tried, without the `closed` ones."""
         if root not in self._shown:
             return
         stack = [iter([root])]

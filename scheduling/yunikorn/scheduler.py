@@ -1,6 +1,6 @@
-"""Decides which applications' Pods run, one Pod at a time, as YuniKorn's core does without its nodes.
+"""Decides which Pods of applications run, one Pod at a time, as YuniKorn's core does, but without nodes.
 
-Every change costs the depth of the tree. What did not fit is tried again once something was released.
+A change costs the depth of the tree. A leaf without a fitting ask is tried again after a release.
 Source: YuniKorn core, `pkg/scheduler`.
 """
 
@@ -25,7 +25,7 @@ from scheduling.yunikorn.victims import LeafApplications, Victim, barriers, vict
 
 @dataclass(frozen=True, slots=True)
 class Allocated:
-    """The ask runs, after the victims have left."""
+    """The decision that the ask runs after the victims have ended."""
 
     application: Application
     ask: Ask
@@ -33,7 +33,11 @@ class Allocated:
 
 
 class Scheduler:
-    """`applications` by id, `owners` the application of each ask. `preempts` is the switch of the partition."""
+    """A scheduler.
+
+    preempts: whether the partition has preemption switched on.
+    applications: by id. owners: the application of each Pod, by its key.
+    """
 
     def __init__(self, tree: ApplicationTree, *, preempts: bool = True) -> None:
         self.tree = tree
@@ -44,13 +48,16 @@ class Scheduler:
         self.work = LeafApplications()
         self.preemptors = Preemptors(tree)
         self._ready = ReadyChildren()
-        self._leaves: dict[YuniKornQueue, LeafWork] = {}
-        self._closed: set[YuniKornQueue] = set()
+        self._leaves: dict[YuniKornQueue, LeafWork] = {}  # the waiting asks of each leaf
+        self._closed: set[YuniKornQueue] = set()  # leaves without a fitting ask, until a release
 
     # --- events
 
     def submit(self, application: Application, *, runs: bool = False) -> None:
-        """A new application, without anything that waits or runs; `runs`: its gang had its room once."""
+        """Add an application that has no asks yet.
+
+        `runs`: its gang was allocated before, so it gets no placeholders.
+        """
         self.applications[application.name] = application
         self.work.setdefault(application.leaf, {})[application.name] = application
         self.limits.add(application)
@@ -61,22 +68,22 @@ class Scheduler:
             self._wait(application, _gang_ask(application))
 
     def add(self, application: Application, ask: Ask) -> None:
-        """A Pod that waits."""
-        self._own(application, ask)
+        """Add a waiting Pod."""
+        self._add_owner(application, ask)
         if application.gang and application.placeholders is None:
             application.kept[ask.key] = ask
         else:
             self._join(application, ask)
 
     def add_running(self, application: Application, ask: Ask) -> None:
-        """A Pod that runs already; it counts, whether it fits or not."""
-        self._own(application, ask)
+        """Add a running Pod. It counts even if it does not fit."""
+        self._add_owner(application, ask)
         self._start(application)
         application.leaf.hold(ask.amounts)
         self._hold(application, ask)
 
     def bind(self, key: str) -> None:
-        """Somebody else lets this Pod run, whether it fits or not; one that runs goes on. Raises KeyError."""
+        """Count the Pod as running, since it got a node without a decision here. Raises KeyError for an unknown Pod."""
         application = self.owners[key]
         ask = application.kept.pop(key, None) or application.pending.get(key)
         if ask is None:
@@ -87,14 +94,14 @@ class Scheduler:
         application.leaf.hold(ask.amounts)
         self._hold(application, ask)
 
-    def _own(self, application: Application, ask: Ask) -> None:
+    def _add_owner(self, application: Application, ask: Ask) -> None:
         self.owners[ask.key] = application
         application.pods += 1
         if application.first is None:
             application.first = ask.key
 
     def remove(self, key: str) -> None:
-        """A Pod is gone. The last one of an application ends it. Raises KeyError."""
+        """Remove a Pod. The last Pod of an application ends it. Raises KeyError for an unknown Pod."""
         application = self.owners.pop(key)
         if key in application.kept:
             del application.kept[key]
@@ -107,7 +114,7 @@ class Scheduler:
             self._end(application)
 
     def adopt(self, application: Application, keys: Iterable[str]) -> None:
-        """An application of another scheduler, with what it holds and what waits; `keys` are its Pods."""
+        """Take over an application of another scheduler, with its allocations and waiting asks. `keys`: its Pods."""
         leaf = application.leaf = self.tree.adopt(application.leaf)
         self.applications[application.name] = application
         self.work.setdefault(leaf, {})[application.name] = application
@@ -124,7 +131,7 @@ class Scheduler:
         self._refresh(application)
 
     def changed(self, queue: YuniKornQueue) -> None:
-        """The limits of the queue have changed; those of a leaf concern only what waits there."""
+        """Try again after a change of the queue's limits: the leaf, or all leaves if it is a parent."""
         if queue.is_leaf:
             self._closed.discard(queue)
             self._work(queue).place_all()
@@ -136,16 +143,16 @@ class Scheduler:
     # --- decisions
 
     def step(self, now: int) -> Allocated | None:
-        """Decide about one ask and carry that out; None where nothing can run."""
+        """Make one decision and carry it out. Returns None if nothing can run."""
         return self._fitting() or (self._preempting(now) if self.preempts else None)
 
     def lacks(self, application: Application, ask: Ask) -> list[QueueLack]:
-        """Why the ask does not fit now, from its leaf up; the limits of users and groups come last."""
+        """The shortages of the ask, from its leaf up. Limits of users and groups come last."""
         found = [lack for queue in application.leaf.up() for lack in queue.lacks(ask.amounts)]
         return [*found, *self.limits.lacks(application, ask.amounts)]
 
     def may_run(self, application: Application) -> bool:
-        """Whether the limits on the number of applications allow it, or have allowed it before."""
+        """Whether the limits on the number of applications allow it. A running application may always run."""
         if application.state is ApplicationState.RUNNING:
             return True
         return application.leaf.full() is None and self.limits.full(application) is None
@@ -159,19 +166,19 @@ class Scheduler:
         return None
 
     def fitting(self) -> Iterator[tuple[Application, Ask]]:
-        """What would run next in each leaf where an ask fits. Nothing is carried out."""
+        """Yield the next ask of each leaf where one fits. Nothing is carried out."""
         for leaf in self._ready.leaves(self.tree.root, self._closed):
             if (found := self._first(leaf)) is not None:
                 yield found
 
     def _first(self, leaf: YuniKornQueue) -> tuple[Application, Ask] | None:
-        for application, ask in self._tried(leaf):
+        for application, ask in self._fitting_asks(leaf):
             if not any(True for _ in self.limits.lacks(application, ask.amounts)):
                 return application, ask
         return None
 
-    def _tried(self, leaf: YuniKornQueue) -> Iterator[tuple[Application, Ask]]:
-        """What fits into the queues, in order."""
+    def _fitting_asks(self, leaf: YuniKornQueue) -> Iterator[tuple[Application, Ask]]:
+        """Yield the asks that fit into the queues, in order. Limits of users are not checked."""
         work, path = self._leaves[leaf], list(leaf.up())
         misfits: set[AskShape] = set()
         for application in work.applications:
@@ -193,9 +200,9 @@ class Scheduler:
         return found
 
     def preemption(self, now: int, waits: Callable[[YuniKornQueue], bool] = lambda _: False) -> Allocated | None:
-        """The first ask, by leaf, that has waited long enough and needs victims.
+        """Find the first ask that has waited long enough and has victims. Nothing is carried out.
 
-        Nothing is carried out. A leaf that `waits` is left out.
+        waits: whether a leaf still waits for earlier victims; it is skipped then.
         """
         for leaf in self.preemptors.leaves(now):
             if not waits(leaf) and (found := self._preemption_in(leaf, now)) is not None:
@@ -228,7 +235,7 @@ class Scheduler:
         return None
 
     def _preempt(self, decision: Allocated, now: int) -> None:
-        """The victims leave at once; what replaces them waits from now on."""
+        """Carry out a preemption: the victims end at once, and equal asks wait in their place from now on."""
         for victim in decision.victims:
             self._release(victim.application, victim.ask.key)
             if victim.application.first == victim.ask.key:
@@ -291,7 +298,7 @@ class Scheduler:
         return self._leaves.get(leaf) or self._leaves.setdefault(leaf, LeafWork(leaf))
 
     def _end(self, application: Application) -> None:
-        """Nothing is left of it but placeholders, and an ask for them."""
+        """End an application without Pods: only placeholders, or an ask for them, are left."""
         for key in [*application.allocations]:
             self._release(application, key)
         for ask in [*application.pending.values()]:
@@ -312,7 +319,7 @@ class Scheduler:
             self.forget(gone)
 
     def forget(self, queue: YuniKornQueue) -> None:
-        """The queue is no longer in the tree."""
+        """Forget a queue that was removed from the tree."""
         self._ready.drop(queue)
         self.preemptors.forget(queue)
         self._leaves.pop(queue, None)
@@ -321,7 +328,7 @@ class Scheduler:
     # --- gangs
 
     def _hold_places(self, application: Application) -> None:
-        """The placeholders have their room; Pods that wait for them take their places."""
+        """Allocate the placeholders of a gang, and let the waiting Pods take their places."""
         application.placeholders = Counter()
         for group in application.gang:
             application.placeholders[group.name] += group.members
@@ -331,7 +338,7 @@ class Scheduler:
             self._join(application, ask)
 
     def keep_places(self, application: Application, wanted: Mapping[str, int]) -> None:
-        """Hold the wanted number of places of each group for Pods that are to come, or as many as fit."""
+        """Reserve the wanted number of places of each group for missing Pods, or as many as fit."""
         assert application.placeholders is not None
         for name in dict.fromkeys(group.name for group in application.gang):
             if application.placeholders[name]:
@@ -345,7 +352,7 @@ class Scheduler:
                 self._hold(application, held)
 
     def take_places(self, application: Application) -> None:
-        """Members that wait take the places that are free in their group."""
+        """Let waiting members take the free places of their group."""
         assert application.placeholders is not None
         for ask in [*application.order]:
             if application.placeholders[ask.group]:
@@ -359,7 +366,7 @@ class Scheduler:
         return any(True for _ in self.limits.lacks(application, amounts))
 
     def _join(self, application: Application, ask: Ask) -> None:
-        """The Pod takes the place of a placeholder of its group, if there is one that is large enough, or waits."""
+        """Let the Pod take a place of its group. It waits if no place is free, or if it is larger than a place."""
         places, group = application.placeholders, application.group(ask.group)
         if places is None or group is None or not places[ask.group]:
             self._wait(application, ask)
@@ -378,7 +385,7 @@ class Scheduler:
 
 
 def _gang_ask(application: Application) -> Ask:
-    """All placeholders: they get their room together or not at all."""
+    """The ask for all placeholders of a gang, which are allocated together."""
     return Ask(f"gang {application.name}", together(application.gang), created=application.submitted, pinned=True)
 
 
@@ -387,7 +394,7 @@ def _places_key(application: Application, group: str) -> str:
 
 
 def _places(application: Application, group: str, count: int) -> Ask:
-    """The placeholders of a group that no Pod has replaced yet. They are never preempted."""
+    """The ask for `count` placeholders of a group. They are never preempted."""
     each: YuniKornAmounts = next(found.each for found in application.gang if found.name == group)
     gang = _gang_ask(application)
     return replace(gang, key=_places_key(application, group), amounts=times(each, count), group=group)

@@ -1,4 +1,4 @@
-"""Plays YuniKorn's queues and applications from manifests: Pods come and end, and time passes."""
+"""Simulates YuniKorn's queues and applications from manifests: Pods are created and end, and time passes."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from scheduling.yunikorn.tree import ApplicationTree
 
 _LEAST_STEPS = 1000
 _STEPS_EACH = 20
-"""Decisions for each Pod before a simulation counts as one that never settles."""
+"""After this many decisions for each Pod, and _LEAST_STEPS more, a simulation counts as never settling."""
 
 
 REJECTED = "ApplicationRejected"
-"""YuniKorn's own reason, on the Pod."""
+"""The reason that YuniKorn writes on the Pod."""
 UNREADABLE_QUOTA = "UnreadableQuota"
 NOBODY = "partitions: [{name: default, queues: [{name: root}]}]"
-"""Queues in which nobody may submit."""
+"""A partition without a leaf, in which nobody may submit."""
 
 
 class ApplicationRefusal(NamedTuple):
-    """Why an application is in no queue."""
+    """Why an application is not in any queue."""
 
     reason: str
     message: str
@@ -53,7 +53,7 @@ class YuniKornInput:
 
 @dataclass(frozen=True, slots=True)
 class AllocationRan:
-    """The Pod, or the placeholders of a gang, of the application got its room in the queue."""
+    """A Pod, or the placeholders of a gang, were allocated in the queue."""
 
     at: int
     key: str
@@ -63,7 +63,7 @@ class AllocationRan:
 
 @dataclass(frozen=True, slots=True)
 class PodPreempted:
-    """The Pod was preempted in its queue for `preemptor` in another."""
+    """The Pod was preempted for `preemptor` in another queue."""
 
     at: int
     key: str
@@ -74,6 +74,8 @@ class PodPreempted:
 
 @dataclass(frozen=True, slots=True)
 class ApplicationEnded:
+    """A Pod of an application ended. `key`: of the Pod."""
+
     at: int
     key: str
 
@@ -82,9 +84,12 @@ Trace: TypeAlias = YuniKornInput | AllocationRan | PodPreempted | ApplicationEnd
 
 
 class YuniKornSimulation:
-    """`refused` has the Pods of applications that are in no queue.
+    """A simulation of YuniKorn's scheduler.
 
-    In `strict` a quota annotation that YuniKorn cannot read admits nothing new; YuniKorn takes it for no quota.
+    strict: an unreadable quota annotation blocks new Pods of its Namespace. YuniKorn takes it for no quota.
+    refused: the Pods of applications that are in no queue, with the reason.
+    unsettled: whether decisions did not end before the limit.
+    faults: why queues.yaml cannot be used.
     """
 
     def __init__(self, start: int, *, strict: bool = True) -> None:
@@ -101,11 +106,11 @@ class YuniKornSimulation:
     # --- events
 
     def announce(self, event: str) -> None:
-        """Note in the trace that this event comes now."""
+        """Add the event to the trace."""
         self.trace.append(YuniKornInput(self.now, event))
 
     def change(self, manifests: Iterable[Manifest]) -> None:
-        """Add or change objects, in any order, without a decision: `settle` is for the caller."""
+        """Add or change objects, in any order. Decisions follow when the caller calls `settle`."""
         every = list(manifests)
         before = self.intake.surroundings
         changes = self.intake.put(every, self.now)
@@ -121,7 +126,7 @@ class YuniKornSimulation:
             self._end(key)
 
     def drop(self, refs: Iterable[Ref]) -> None:
-        """Delete objects, without a decision."""
+        """Delete objects, without decisions."""
         before = self.intake.surroundings
         for key in self.intake.drop(refs):
             self._end(key)
@@ -129,7 +134,7 @@ class YuniKornSimulation:
             self._rebuild()
 
     def finish(self, key: str) -> bool:
-        """End the Pod `namespace/name`, then settle; False where there is none."""
+        """End the Pod `namespace/name`, then settle. Returns False if it does not exist."""
         if key not in self.intake.pods:
             return False
         self._end(key)
@@ -143,7 +148,7 @@ class YuniKornSimulation:
         self.trace.append(ApplicationEnded(self.now, key))
 
     def at(self, moment: int) -> None:
-        """Let time pass up to `moment`; who may preempt by then does so on the way."""
+        """Let time pass up to `moment`. Asks whose preemption delay ends before then may preempt at that time."""
         for due in sorted({each for each in self._delays() if self.now < each <= moment}):
             self.now = due
             self.settle()
@@ -151,7 +156,7 @@ class YuniKornSimulation:
         self.settle()
 
     def settle(self) -> None:
-        """Decide until nothing moves. Victims stop at once and wait again."""
+        """Decide until nothing changes. Victims stop at once and wait again."""
         for _ in range(_LEAST_STEPS + _STEPS_EACH * len(self.intake.pods)):
             decision = self.scheduler.step(self.now)
             if decision is None:
@@ -159,27 +164,27 @@ class YuniKornSimulation:
             self._note(decision)
         self.unsettled = True
 
-    # --- what there is
+    # --- the current state
 
     @property
     def problems(self) -> list[str]:
-        """What of its configuration YuniKorn refuses."""
+        """The faults of its configuration, in words."""
         return [f"queues.yaml is refused: {fault}" for fault in self.faults]
 
     @property
     def has_work(self) -> bool:
-        """Whether there are Pods of YuniKorn, or were."""
+        """Whether there are, or were, Pods of YuniKorn."""
         return bool(self.intake.pods) or any(not isinstance(each, YuniKornInput) for each in self.trace)
 
     def running(self) -> dict[str, RunningPods]:
-        """The running pods of each application; the placeholders of a gang count as the Pods that they stand for."""
+        """The running pods of each application. Placeholders of a gang count as Pods."""
         every = self.scheduler.applications.values()
         return {
             f"application {each.name}": RunningPods(each.leaf.path, _pods(each)) for each in every if each.allocations
         }
 
     def excesses(self) -> Iterator[Excess]:
-        """The queues that use more than their max, and the Namespaces that use more than their quota."""
+        """Yield the queues that use more than their max, and the Namespaces that use more than their quota."""
         place = self.intake.config_namespace
         for queue in self.scheduler.tree.root.walk():
             if queue.parent is not None and queue.settings.managed:
@@ -191,7 +196,7 @@ class YuniKornSimulation:
                 yield from _excesses(namespace.ref, amounts, yunikorn.quota(namespace) or {})
 
     def used_by_namespace(self) -> dict[str, YuniKornAmounts]:
-        """What the Pods of each Namespace have allocated, in whatever queues."""
+        """The amounts allocated to the Pods of each Namespace, in all queues."""
         used: dict[str, YuniKornAmounts] = {}
         for key, request in self.intake.pods.items():
             application = self.scheduler.owners.get(key)
@@ -204,7 +209,7 @@ class YuniKornSimulation:
         return self.scheduler.owners.get(key)
 
     def _delays(self) -> Iterable[int]:
-        """When Pods that wait may begin to preempt."""
+        """Yield the moments at which waiting Pods may begin to preempt."""
         for application in self.scheduler.applications.values():
             for ask in application.pending.values():
                 yield ask.created + application.leaf.settings.properties.preemption_delay
@@ -229,7 +234,7 @@ class YuniKornSimulation:
             self.scheduler.add(application, request.ask)
 
     def _submitted(self, request: PodRequest) -> Application | ApplicationRefusal:
-        """The application of its first Pod, or why it is in no queue."""
+        """Submit the application of this first Pod. Returns it, or why it is in no queue."""
         submission, tree = self.intake.submission(request), self.scheduler.tree
         placement = tree.place(submission)
         if not placement.queue:
@@ -252,7 +257,7 @@ class YuniKornSimulation:
         return application
 
     def _flaw(self, request: PodRequest) -> str:
-        """Why the quota of the namespace cannot be read; empty where it can, and where that does not count."""
+        """Why the quota of the namespace cannot be read; empty if it can, or if the simulation is not strict."""
         namespace = self.intake.namespaces.get(request.pod.ref.namespace)
         flaw = next(yunikorn_flaws.deciding(namespace), None) if namespace is not None and self.strict else None
         return f"{flaw.annotation} of {namespace.ref} cannot be read: {flaw.message}" if flaw and namespace else ""
@@ -267,7 +272,10 @@ class YuniKornSimulation:
     # --- another configuration
 
     def _partition(self) -> Partition:
-        """What YuniKorn runs with: a queues.yaml that it refuses changes nothing, and at the start admits nobody."""
+        """The partition in force.
+
+        After an invalid queues.yaml it is the previous one, or at the start one without any leaf.
+        """
         config = self.intake.config()
         self.faults = [problem.message for problem in refusals(config)]
         if not self.faults and config.partition is not None and config.partition.root is not None:
@@ -285,7 +293,7 @@ class YuniKornSimulation:
         return Scheduler(ApplicationTree(partition, self.intake.capacity), preempts=partition.preempts)
 
     def _rebuild(self) -> None:
-        """The applications go on in the queues of their names."""
+        """Make a new scheduler. The applications continue in the queues with the same paths."""
         old, self.scheduler = self.scheduler, self._new()
         keys: dict[str, list[str]] = {}
         for key, application in old.owners.items():
@@ -306,7 +314,7 @@ def _excesses(ref: Ref, used: YuniKornAmounts, limits: YuniKornAmounts) -> Itera
 
 
 def gang_refusal(leaf: YuniKornQueue, gang: tuple[TaskGroup, ...]) -> str:
-    """Why a queue can never hold the gang; empty where it can."""
+    """Why the queue can never allocate the gang; empty if it can."""
     if leaf.settings.properties.sort != FIFO:
         return f"{leaf.path} does not sort its applications by fifo, so that it takes no gang"
     wanted = together(gang)

@@ -1,4 +1,4 @@
-"""The queues of a partition: those of queues.yaml, and those that placement rules make.
+"""The queues of a partition: those of queues.yaml, and those that placement rules create.
 
 Source: YuniKorn core, `pkg/scheduler/partition.go`, `objects/queue.go`, `objects/template`.
 """
@@ -22,9 +22,11 @@ from scheduling.yunikorn.queue import YuniKornQueue, YuniKornQueueSettings
 
 
 class ApplicationTree:
-    """`queues` by path in lower case. `capacity` is what the nodes offer together, None where they are not known.
+    """The queues of a partition. It also answers the questions of placement rules, for dynamic queues, too.
 
-    It answers the questions of placement rules, for dynamic queues too.
+    capacity: the resources of all nodes together; None if they are not known.
+    queues: by path in lower case.
+    draining: queues with work that are no longer declared. They take nothing new.
     """
 
     def __init__(self, partition: Partition, capacity: YuniKornAmounts | None = None) -> None:
@@ -32,10 +34,10 @@ class ApplicationTree:
         self.capacity = capacity
         self.queues: dict[str, YuniKornQueue] = {}
         self.draining: set[YuniKornQueue] = set()
-        self._numbers = count()
-        self._guaranteed: dict[str, int] = {}
-        self._texts: dict[str, Mapping[str, str]] = {}
-        self._declared: dict[str, Declared] = {}
+        self._numbers = count()  # numbers for the order of creation
+        self._guaranteed: dict[str, int] = {}  # the order in which queues first got a guaranteed amount
+        self._texts: dict[str, Mapping[str, str]] = {}  # property texts by path
+        self._declared: dict[str, Declared] = {}  # the declaration of each queue in queues.yaml, by path
         self._configured = ConfiguredPartition(partition)
         declared = partition.root or Declared(ROOT, ROOT, "", 0, parent=True)
         self.root = self._declare(declared, None)
@@ -78,9 +80,9 @@ class ApplicationTree:
             self._guaranteed.pop(queue.path, None)
 
     def turn(self, leaf: YuniKornQueue) -> tuple[int, ...] | None:
-        """When the leaf may preempt, to be compared; None where no queue on its path uses less than it is guaranteed.
+        """The sort key of a leaf that may preempt; None if every queue on its path uses its guaranteed amounts.
 
-        The queue comes first that was guaranteed something first; its leaves come in the order of the tree.
+        Leaves are sorted by which queue on their path first got a guaranteed amount, then in the order of the tree.
         """
         path = [*leaf.up()]
         claims = [(self._guaranteed[here.path], at) for at, here in enumerate(path) if here.is_under_guarantee]
@@ -89,7 +91,7 @@ class ApplicationTree:
         first, depth = min(claims)
         return first, *(here.number for here in path[:depth][::-1])
 
-    # --- what placement rules ask
+    # --- questions of placement rules
 
     def exists(self, path: str) -> bool:
         return path.lower() in self.queues
@@ -99,7 +101,10 @@ class ApplicationTree:
         return queue is not None and queue.is_leaf and queue not in self.draining
 
     def may_submit(self, path: str, application: Submission) -> bool:
-        """Dynamic queues have no ACL of their own."""
+        """Whether the user may submit to the queue.
+
+        For a dynamic queue, the ACL of the nearest declared queue counts.
+        """
         while path.lower() not in self._declared and "." in path:
             path = path.rpartition(".")[0]
         return self._configured.may_submit(path, application)
@@ -110,7 +115,7 @@ class ApplicationTree:
     # --- dynamic queues
 
     def leaf(self, path: str, submission: Submission) -> YuniKornQueue:
-        """The leaf where the application goes, made if need be, with what the tags of its namespace set."""
+        """The leaf of the application, created if needed. A dynamic leaf gets the limits that the tags set."""
         queue = self.queues.get(path.lower()) or self._make(path.lower())
         own = queue.settings
         if not own.managed:
@@ -125,13 +130,13 @@ class ApplicationTree:
         return queue
 
     def resumed(self, path: str, submission: Submission) -> YuniKornQueue:
-        """The leaf where work of an earlier process counts, if the tree still has one for it."""
+        """The leaf for running work that was admitted at this path. If it no longer exists, a draining leaf."""
         if self.is_leaf(path) or (path not in self.queues and self._has_room_for(path)):
             return self.leaf(path, submission)
         return self.adopt(YuniKornQueue(YuniKornQueueSettings(path, managed=False)))
 
     def share(self, queue: YuniKornQueue, submissions: Iterable[Submission]) -> None:
-        """A dynamic leaf of several namespaces: each of their quotas holds, whichever came last."""
+        """Limit a dynamic leaf that several namespaces use by all of their quotas, not only by the last one."""
         if queue.settings.managed or queue.parent is None or queue in self.draining:
             return
         own = self._template_settings(queue.path, queue.parent)
@@ -180,7 +185,7 @@ class ApplicationTree:
         return None
 
     def adopt(self, leaf: YuniKornQueue) -> YuniKornQueue:
-        """The leaf of another tree in this one. One that is no longer declared drains: it takes nothing new."""
+        """The leaf in this tree for a leaf of another tree. If it is no longer declared, a draining leaf is created."""
         found = self.queues.get(leaf.path)
         if found is not None and found.is_leaf:
             return found
@@ -197,13 +202,16 @@ class ApplicationTree:
         return queue
 
     def _has_room_for(self, path: str) -> bool:
-        """Whether no queue on the way is a leaf."""
+        """Whether the path can be created: no ancestor on it is a leaf."""
         steps = path.split(".")
         above = (self.queues.get(".".join(steps[:length])) for length in range(1, len(steps)))
         return not any(queue is not None and queue.is_leaf for queue in above)
 
     def drop_empty(self, queue: YuniKornQueue) -> list[YuniKornQueue]:
-        """Remove a dynamic queue that has nothing left, and its dynamic parents that it leaves empty."""
+        """Remove an empty dynamic queue, and the dynamic parents that become empty with it.
+
+        Returns the removed queues.
+        """
         gone = []
         here: YuniKornQueue | None = queue
         while here is not None and not here.settings.managed and not here.children:
@@ -218,5 +226,5 @@ class ApplicationTree:
 
 
 def _set(found: YuniKornAmounts) -> YuniKornAmounts | None:
-    """Amounts of only zeros count as none."""
+    """The amounts, or None if all of them are 0."""
     return found if is_positive(found) else None

@@ -1,4 +1,4 @@
-"""What of YuniKorn's quota is in use: by queue and by Namespace, with the applications that run and that wait."""
+"""The usage of YuniKorn's quota by queue and by Namespace, with the running and the waiting applications."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from scheduling.yunikorn.simulation import YuniKornSimulation
 
 
 class Applications(NamedTuple):
-    """How many run, and how many have nothing allocated yet."""
+    """How many applications run, and how many have nothing allocated yet."""
 
     running: int
     waiting: int
 
 
 def applications_below(scheduler: Scheduler) -> dict[YuniKornQueue, Applications]:
-    """The applications of each queue and all below it, at the cost of the leaves and their depth."""
+    """The applications of each queue, descendants included."""
     counts: Counter[YuniKornQueue] = Counter()
     for leaf, applications in scheduler.work.items():
         for here in leaf.up() if applications else ():
@@ -32,20 +32,20 @@ def applications_below(scheduler: Scheduler) -> dict[YuniKornQueue, Applications
 
 
 def amounts(queue: YuniKornQueue) -> Mapping[str, YuniKornAmounts | None]:
-    """The amounts of a queue by their meaning; None if a set is absent, which means no limit."""
+    """The amounts of a queue by their meaning, such as `max`; None means no limit."""
     own = queue.settings
     return {"max": own.maximum, "guaranteed": own.guaranteed, "used": queue.allocated, "pending": queue.pending}
 
 
 def rows(queue: YuniKornQueue) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Each resource with its amounts, as a user would write them in queues.yaml."""
+    """Yield each resource with its amounts, written as in queues.yaml."""
     found = {word: each for word, each in amounts(queue).items() if each}
     for name in sorted({name for each in found.values() for name in each}):
         yield name, {word: amount_text(name, each[name]) for word, each in found.items() if name in each}
 
 
 def applications_by_namespace(simulation: YuniKornSimulation) -> dict[str, Applications]:
-    """An application counts in each Namespace that has a Pod of it, also one that is in no queue."""
+    """The applications by Namespace. An application counts in each Namespace with a Pod of it, even without a queue."""
     known: dict[str, set[str]] = {}
     running: dict[str, set[str]] = {}
     for key, request in simulation.intake.pods.items():

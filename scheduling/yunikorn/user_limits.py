@@ -1,7 +1,8 @@
-"""Limits on users and groups at run time, and quotas of Namespaces that hold once: who counts where, what is short.
+"""Usage of users, groups and Namespaces against their limits.
 
-A user is limited alone, by the entry with its name or else by `*`. An application counts for one group: the first group
-that a queue names and that it has, from the leaf up; or for `*`, which is all others together.
+Each user has a limit of its own: the entry with its name, or else `*`. An application counts for one group: the first
+of its groups that a queue names, from the leaf up, or else `*`, which all other groups share. The quota of a Namespace
+limits all its dynamic queues together.
 Source: YuniKorn core, `pkg/scheduler/ugm`.
 """
 
@@ -17,18 +18,20 @@ from scheduling.yunikorn.application import Application
 from scheduling.yunikorn.queue import QueueLack, YuniKornQueue
 
 _Key = tuple[str, str, str]
-"""Queue, `user` or `group`, and the name that amounts count for; for a Namespace the second is empty."""
+"""The queue, `user` or `group`, and the name for which amounts count. For a Namespace, the second is empty."""
 
 
 @dataclass(slots=True)
 class _Use:
+    """The usage under one limit. `running`: the number of running applications."""
+
     allocated: YuniKornAmounts = field(default_factory=dict)
     running: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A limit that an application has to keep in a queue of its path, or in all queues of its Namespace together."""
+    """A limit of an application in a queue of its path, or in all dynamic queues of its Namespace together."""
 
     key: _Key
     maximum: YuniKornAmounts
@@ -40,26 +43,26 @@ class Bound:
 
     @property
     def whose(self) -> str:
-        """The user or group; empty for a Namespace, which is named in place of the queue."""
+        """The user or group; empty for a Namespace, whose name takes the place of the queue in messages."""
         return "" if self.of_namespace else f"{self.key[1]} {self.key[2]}"
 
 
 class UserLimits:
-    """What users and groups use in queues that limit them."""
+    """The usage of users, groups and Namespaces with a limit."""
 
     def __init__(self) -> None:
-        self._use: dict[_Key, _Use] = {}
-        self._bounds: dict[str, tuple[Bound, ...]] = {}
+        self._use: dict[_Key, _Use] = {}  # usage by limit
+        self._bounds: dict[str, tuple[Bound, ...]] = {}  # the limits of each application
 
     def add(self, application: Application) -> None:
-        """Count the application from now on, with what it already holds."""
+        """Count the application from now on, with its current allocations."""
         self._bounds[application.name] = found = tuple(_bounds(application))
         for bound in found:
             use = self._use.setdefault(bound.key, _Use())
             use.allocated = plus(use.allocated, application.allocated)
 
     def drop(self, application: Application) -> None:
-        """The application counts no longer; it holds nothing and does not run."""
+        """Stop counting the application, which has no allocations and does not run."""
         self._bounds.pop(application.name, None)
 
     def bounds(self, application: Application) -> tuple[Bound, ...]:
@@ -77,7 +80,7 @@ class UserLimits:
     def lacks(self, application: Application, asked: YuniKornAmounts) -> Iterator[QueueLack]:
         for bound in self.bounds(application):
             used = self._use[bound.key].allocated
-            # A dynamic queue has the quota of its Namespace, too: it says what is short as long as all is in it.
+            # If all its usage is in this dynamic queue, the queue has the same quota and already reports the shortage.
             said = {lack.resource for lack in application.leaf.lacks(asked)} if bound.of_namespace else set()
             for name in sorted(asked.keys() & bound.maximum.keys() - said):
                 limit, uses = bound.maximum[name], used.get(name, 0)
@@ -85,7 +88,7 @@ class UserLimits:
                     yield QueueLack(bound.key[0], name, asked[name], uses, limit, bound.whose)
 
     def full(self, application: Application) -> Bound | None:
-        """The limit that stops further applications of this user or group."""
+        """The limit that stops further applications; None if no limit does."""
         for bound in self.bounds(application):
             if 0 < bound.applications <= self._use[bound.key].running:
                 return bound
@@ -110,7 +113,7 @@ def _limit(queue: YuniKornQueue, kind: str, name: str) -> Limit | None:
 
 
 def _group(application: Application, path: list[YuniKornQueue]) -> str:
-    """The group that the application counts for; empty where no queue limits one of its groups."""
+    """The group for which the application counts; empty if no queue limits one of its groups."""
     anyone = False
     for queue in path:
         named = [name for limit in queue.settings.limits for name in _names(limit, "group")]

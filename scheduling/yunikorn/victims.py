@@ -1,4 +1,4 @@
-"""Which Pods are preempted so that a queue gets what it is guaranteed.
+"""Chooses the Pods to preempt so that a queue gets its guaranteed amount.
 
 An ask may preempt for a resource only while its queue stays within its guarantee. If the queue has no guarantee of the
 resource, the nearest ancestor that has one counts instead. Victims are outside of these queues, and no queue of a
@@ -21,12 +21,14 @@ from scheduling.yunikorn.queue import YuniKornQueue
 
 
 class Victim(NamedTuple):
+    """A Pod to preempt, with its application."""
+
     application: Application
     ask: Ask
 
 
 class _Claim(NamedTuple):
-    """What an ask may preempt for: `queue` is guaranteed some of a resource, and `left` of that is not used."""
+    """The right of an ask to preempt for a resource: `queue` has a guaranteed amount, of which `left` is not used."""
 
     queue: YuniKornQueue
     left: int
@@ -51,9 +53,10 @@ def victims(leaf: YuniKornQueue, ask: Ask, work: LeafApplications) -> list[Victi
 
 
 def barriers(leaf: YuniKornQueue, ask: Ask) -> set[str]:
-    """Queues: one of them has to use less before there can be victims for the ask; ANYWHERE: that may be any.
+    """The paths of queues of which one has to use less before the ask can have victims; ANYWHERE if any queue may.
 
-    One resource that it may not preempt for is enough; of several the one whose queues have the fewest others below.
+    The ask is blocked by each resource for which it may not preempt. Of several, the one with the deepest queues
+    counts, since these change least often.
     """
     lacking: dict[str, set[str]] = {}
     for queue in leaf.up():
@@ -68,7 +71,7 @@ def barriers(leaf: YuniKornQueue, ask: Ask) -> set[str]:
 
 
 def _claims(leaf: YuniKornQueue) -> dict[str, _Claim]:
-    """For each resource the nearest queue that is guaranteed some of it."""
+    """For each resource, the nearest queue with a guaranteed amount of it."""
     found: dict[str, _Claim] = {}
     for queue in leaf.up():
         for resource, guaranteed in (queue.settings.guaranteed or {}).items():
@@ -79,12 +82,12 @@ def _claims(leaf: YuniKornQueue) -> dict[str, _Claim]:
 
 
 def _claimed(claims: Mapping[str, _Claim], ask: Ask, resource: str) -> bool:
-    """Whether the ask stays within the guarantee."""
+    """Whether the ask stays within the guaranteed amount of the resource."""
     return resource in claims and ask.amounts[resource] <= claims[resource].left
 
 
 def _fence(leaf: YuniKornQueue, priority: int) -> tuple[YuniKornQueue, dict[YuniKornQueue, int]]:
-    """The highest queue below which victims are, and the priority of the ask in each queue on the way to it."""
+    """The topmost queue that may contain victims, and the priority of the ask in each queue on the path to it."""
     priorities: dict[YuniKornQueue, int] = {}
     for queue in leaf.up():
         properties = queue.settings.properties
@@ -98,7 +101,7 @@ def _fence(leaf: YuniKornQueue, priority: int) -> tuple[YuniKornQueue, dict[Yuni
 def _candidates(
     fence: YuniKornQueue, priorities: dict[YuniKornQueue, int], claim: YuniKornQueue, work: LeafApplications
 ) -> Iterator[Victim]:
-    """All Pods that may leave, of an equal or lower priority; behind a priority fence all of them."""
+    """Yield the possible victims: Pods of an equal or lower priority, and all Pods behind a lower priority fence."""
     waiting = [(fence, priorities[fence], False)]
     while waiting:
         queue, priority, fenced = waiting.pop()
@@ -129,15 +132,15 @@ def _below(
 
 
 def _order(victim: Victim) -> tuple[bool, bool, int, int, str]:
-    """The sort key of victims: optional ones, those that began no application, the least important, the youngest."""
+    """The sort key of victims: optional Pods, Pods that began no application, low priority, youngest."""
     application, ask = victim
     return not ask.optional, ask.key == application.first, ask.priority, -ask.created, ask.key
 
 
 class _Search:
-    """The amounts of each queue as if the ask ran and the victims so far had left.
+    """The amounts of each queue as if the ask ran and the victims chosen so far had ended.
 
-    `left`: what the victims may use together, by resource; a resource that is not there has no bound.
+    left: the most that the victims may use together, by resource. Other resources have no bound.
     """
 
     def __init__(
@@ -165,7 +168,7 @@ class _Search:
         return [victim for victim in chosen if not self._stays(victim)]
 
     def _excess(self) -> dict[YuniKornQueue, set[str]]:
-        """The queues on the path of the ask that are still above their max, and in which of its resources."""
+        """The queues on the path of the ask that still exceed their max, with the resources."""
         found = {}
         for queue in self._lacking:
             most = queue.settings.maximum or {}
@@ -184,7 +187,7 @@ class _Search:
         return any(queue in here and victim.ask.amounts.keys() & above for queue, above in self._excess().items())
 
     def _leaves(self, victim: Victim) -> bool:
-        """Take the victim away unless that would take a queue below its guarantee."""
+        """Remove the victim. Returns False, without removing it, if a queue would fall below its guarantee."""
         path = list(victim.application.leaf.up())
         after = {queue: minus(self._after.get(queue, queue.allocated), victim.ask.amounts) for queue in path}
         if any(_harmed(queue, after[queue], victim.ask) for queue in path):
@@ -193,7 +196,7 @@ class _Search:
         return True
 
     def _uses(self, victim: Victim) -> bool:
-        """Count what the victim uses, unless that is more than is left of the guarantee."""
+        """Subtract the victim from `left`. Returns False if it uses more than is left."""
         amounts = victim.ask.amounts
         if any(amount > self._left.get(name, amount) for name, amount in amounts.items()):
             return False
@@ -201,7 +204,7 @@ class _Search:
         return True
 
     def _stays(self, victim: Victim) -> bool:
-        """Put the victim back if the ask fits all the same."""
+        """Put the victim back if the ask fits without its room. Returns whether it does."""
         path = list(victim.application.leaf.up())
         before = {queue: self._after[queue] for queue in path}
         self._after.update({queue: plus(self._after[queue], victim.ask.amounts) for queue in path})
@@ -212,7 +215,7 @@ class _Search:
 
 
 def _harmed(queue: YuniKornQueue, after: YuniKornAmounts, victim: Ask) -> bool:
-    """Whether the queue has less than it is guaranteed afterwards, and less than before."""
+    """Whether the queue would afterwards have less than its guarantee, and less than now."""
     return any(
         after.get(name, 0) < min((queue.settings.guaranteed or {}).get(name, 0), queue.allocated.get(name, 0))
         for name in victim.amounts

@@ -1,4 +1,4 @@
-"""Why a Pod of YuniKorn waits: which queue, which resource, how much is short."""
+"""Why a Pod of YuniKorn waits: which queue, which resource, and how much is short."""
 
 from __future__ import annotations
 
@@ -19,9 +19,12 @@ GANG = "WaitsForGang"
 
 @dataclass(frozen=True, slots=True)
 class WaitingAllocation:
-    """`key` is a Pod, or the placeholders of a gang; `queue` is empty where the application is in none.
+    """A waiting ask with the reason.
 
-    ApplicationRejected and the reasons about quota are YuniKorn's own, on the Pod; it does not say what is short.
+    YuniKorn itself writes the reason ApplicationRejected and those about quota on the Pod, but not what is short.
+
+    key: the Pod, or the placeholders of a gang.
+    queue: empty if the application is not in any queue.
     """
 
     key: str
@@ -33,12 +36,12 @@ class WaitingAllocation:
 
     @property
     def has_room(self) -> bool:
-        """Whether it would fit, and only its turn has not come."""
+        """Whether the ask fits and only waits for its turn."""
         return self.reason == HAS_ROOM
 
 
 def waiting(simulation: YuniKornSimulation) -> Iterator[WaitingAllocation]:
-    """All that waits: by queue, in the order in which it is tried; rejected Pods come last."""
+    """Yield all waiting asks: by queue, in the order in which they are tried. Rejected Pods come last."""
     scheduler = simulation.scheduler
     for application in sorted(scheduler.applications.values(), key=_place):
         for ask in application.waiting():
@@ -48,7 +51,7 @@ def waiting(simulation: YuniKornSimulation) -> Iterator[WaitingAllocation]:
 
 
 def found(simulation: YuniKornSimulation, name: str) -> list[WaitingAllocation]:
-    """What waits of the Pod `namespace/name`, or of the application of this name."""
+    """The waiting asks of the Pod `namespace/name`, or of the application of this name."""
     return [each for each in waiting(simulation) if name in (each.key, each.application)]
 
 
@@ -58,7 +61,7 @@ def _place(application: Application) -> tuple[str, int, int, str]:
 
 
 def waits(scheduler: Scheduler, application: Application, ask: Ask) -> WaitingAllocation:
-    """Why this one waits."""
+    """The ask with the reason why it waits."""
     name, queue = application.name, application.leaf.path
     if ask.key in application.kept:
         return WaitingAllocation(ask.key, name, queue, GANG, "its gang has no room yet for all its placeholders")

@@ -33,8 +33,8 @@ class GateDecider(Protocol):
     def waiting(self) -> list[str]:
         """The names of the waiting Pods, as `namespace/name`."""
 
-    def doubt(self, key: str) -> None:
-        """Mark a Pod whose decision may no longer be valid."""
+    def forget_decision(self, key: str) -> None:
+        """Forget the decision about a Pod, because it may no longer be valid."""
 
 
 K = TypeVar("K", bound=GateDecider)
@@ -89,7 +89,7 @@ class GatesController(Controller, Generic[K]):
             return
         self._due[item] = None
         if item[0] == self._pods:
-            self.keeper.doubt(item[1])
+            self.keeper.forget_decision(item[1])
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
         passing = self.decide(now)

@@ -51,7 +51,7 @@ class Operating:
 
     def observe(self, name: str, queue: QueueObject | None) -> None:
         operation = read_operation(queue.operation) if queue is not None else None
-        if operation is not None and not operation.rests:
+        if operation is not None and not operation.is_paused:
             self._under_way[name] = operation
         else:
             self._under_way.pop(name, None)

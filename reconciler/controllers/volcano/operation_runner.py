@@ -144,7 +144,7 @@ class OperationRunner:
             tree = self.read(work=operation.kind in (OperationKind.MOVE, OperationKind.DELETE))
             queue = tree.queues.get(name)
             recorded = read_operation(queue.operation) if queue is not None else None
-            if recorded is None or recorded.rests:
+            if recorded is None or recorded.is_paused:
                 return recorded
             steps = checked_steps(tree, name, recorded, self._configuration)
             if steps != before:

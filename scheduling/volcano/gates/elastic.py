@@ -1,4 +1,4 @@
-"""The elastic part of PodGroups: what their Pods use beyond minResources, which Volcano does not count at enqueue."""
+"""The elastic part of PodGroups: the usage of their Pods beyond minResources. Volcano does not count it at enqueue."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from scheduling.volcano.gates.gated_pod import Need
 
 
 class ElasticParts:
-    """PodGroups with what they need at least, and the Pods of each that use quota."""
+    """PodGroups with their minResources, and the Pods of each that use quota."""
 
     def __init__(self) -> None:
-        self._pods: dict[str, tuple[str, Need]] = {}
-        self._used: dict[str, dict[str, int]] = {}
-        self._groups: dict[str, tuple[str, Need]] = {}
+        self._pods: dict[str, tuple[str, Need]] = {}  # PodGroup and usage of each Pod
+        self._used: dict[str, dict[str, int]] = {}  # the sum of usage by PodGroup
+        self._groups: dict[str, tuple[str, Need]] = {}  # queue and minResources of each PodGroup
 
     def put_pod(self, key: str, group: str, need: Need | None) -> None:
-        """A Pod of the PodGroup `namespace/name`. `need`: what it uses; None: nothing."""
+        """Store a Pod of the PodGroup `namespace/name`. `need`: its usage; None if it uses nothing."""
         before = self._pods.pop(key, None)
         if need is not None and group:
             self._pods[key] = group, need
@@ -28,13 +28,13 @@ class ElasticParts:
                 del self._used[before[0]]
 
     def put_group(self, name: str, queue: str, minimum: Need | None) -> None:
-        """A PodGroup. `minimum`: its minResources; None: it is gone."""
+        """Store a PodGroup. `minimum`: its minResources; None removes it."""
         self._groups.pop(name, None)
         if minimum is not None:
             self._groups[name] = queue, minimum
 
     def by_queue(self) -> Iterator[tuple[str, Mapping[str, int]]]:
-        """The queue of each PodGroup that uses more than its minimum, and by how much."""
+        """Yield the queue and the elastic amounts of each PodGroup that uses more than its minimum."""
         for name, used in self._used.items():
             if name in self._groups:
                 queue, minimum = self._groups[name]

@@ -1,7 +1,7 @@
-"""The Pods of one PodGroup at the gate: which wait, which have passed, and which may pass next.
+"""The Pods of one PodGroup at the scheduling gate: which wait, which have passed, and which may pass next.
 
-As long as nobody has passed, as many as the PodGroup needs pass together; from then on one at a time. Every change
-costs what it changes, whatever the size of the PodGroup; those that start together are added up once they are there.
+The first Pods pass together, as many as the PodGroup needs (minMember). All later Pods pass one at a time. The cost of
+a change does not depend on the size of the PodGroup, except for the one sum over the Pods that start together.
 """
 
 from __future__ import annotations
@@ -23,9 +23,17 @@ Rank = tuple[int, bool, int, str]
 Order = tuple[bool, int, bool, int, str, int, int, str]
 
 
-class GangWish(NamedTuple):
-    """Pods that pass together, or not at all. The least `order` is served first: who completes a gang that was let
-    pass, then PodGroups by priority, incomplete ones first, by age and name, and Pods by priority, age and name."""
+class PodBatch(NamedTuple):
+    """Pods that pass the gate together or not at all: the first Pods of a gang, or a single Pod.
+
+    order: the batch with the lowest value is tried first. Pods that complete a gang of which some have passed come
+        first, then PodGroups by priority, incomplete ones first, by age and name, then Pods by priority, age and name.
+    queue, group: the queue and the PodGroup of the Pods.
+    need: the sum of their requests.
+    keys: the Pods, as `namespace/name`.
+    together: what is recorded on the Pods about their joint start.
+    reclaims: whether Pods of other queues may be reclaimed for this batch: only until minMember Pods have passed.
+    """
 
     order: Order
     queue: str
@@ -34,11 +42,10 @@ class GangWish(NamedTuple):
     keys: tuple[str, ...]
     together: Together = ALONE
     reclaims: bool = True
-    """Whether others may be reclaimed for all of them: only until as many have passed as the PodGroup needs."""
 
 
 class _Place(NamedTuple):
-    """Where a Pod stands among those of its PodGroup."""
+    """The sort key of a waiting Pod within its PodGroup. `role`: its task."""
 
     priority: int
     created: int
@@ -48,8 +55,13 @@ class _Place(NamedTuple):
 
 
 class _Stage(NamedTuple):
-    """What all wishes of a PodGroup have in common: `together` while nobody has passed, `starves` while fewer have than
-    it needs. Who was created `until` then completes a gang that was let pass (nanoseconds)."""
+    """The state of a PodGroup that all its batches share.
+
+    together: no Pod has passed, so that the first ones pass together.
+    starves: fewer Pods have passed than the PodGroup needs.
+    queue, order: its queue, and its sort key in the queue.
+    until: a Pod created up to this moment (nanoseconds) completes a gang of which some Pods have passed.
+    """
 
     together: bool
     starves: bool
@@ -59,23 +71,27 @@ class _Stage(NamedTuple):
 
 
 class GatedGang:
-    """`group` is None as long as there is no such PodGroup. `wishes` are those that `changes` returned."""
+    """The waiting and the passed Pods of one PodGroup.
+
+    group: None if the PodGroup does not exist.
+    batches: the current batches, as `changes` last returned them.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.group: PodGroup | None = None
         self.priority_class = ""
-        self.wishes: dict[Need, GangWish] = {}
-        self._waiting: dict[Need, list[_Place]] = {}
-        self._waits: Counter[str] = Counter()
-        self._passed: Counter[str] = Counter()
-        self._together: Counter[Together] = Counter()
+        self.batches: dict[Need, PodBatch] = {}
+        self._waiting: dict[Need, list[_Place]] = {}  # the waiting Pods by need, sorted
+        self._waits: Counter[str] = Counter()  # the number of waiting Pods by role
+        self._passed: Counter[str] = Counter()  # the number of passed Pods by role
+        self._together: Counter[Together] = Counter()  # the joint starts of passed Pods
         self._roles: Mapping[str, int] = {}
-        """Members that each task needs; where they are more than the PodGroup needs, Volcano looks at none."""
-        self._stage: _Stage | None = None
-        self._outdated: dict[Need, None] = {}
-        self._renewed = True
-        self._last: _Place | None = None
+        """The members that each task needs; empty if the sum exceeds minMember, since Volcano then ignores them."""
+        self._stage: _Stage | None = None  # the stage of the last call of `changes`
+        self._outdated: dict[Need, None] = {}  # needs whose batches have changed since then
+        self._renewed = True  # whether the batch of a joint start may have changed
+        self._last: _Place | None = None  # the last Pod of the joint start
 
     @property
     def empty(self) -> bool:
@@ -88,7 +104,7 @@ class GatedGang:
 
     @property
     def least(self) -> int:
-        """How many of its Pods have to run together."""
+        """How many of its Pods have to run together (minMember)."""
         return self._needed()
 
     def put_group(self, group: PodGroup | None, priority: int = 0) -> None:
@@ -98,7 +114,7 @@ class GatedGang:
         self._renewed = True
 
     def wait(self, pod: VolcanoGatedPod, times: int = 1) -> None:
-        """The Pod waits; with times -1 no longer."""
+        """Count a waiting Pod; with `times` -1, stop counting it."""
         place, line = _place(pod), self._waiting.setdefault(pod.need, [])
         if times > 0:
             insort(line, place)
@@ -108,62 +124,62 @@ class GatedGang:
                 del self._waiting[pod.need]
         _count(self._waits, pod.role, times)
         self._outdated[pod.need] = None
-        self._renewed = self._renewed or self._matters(place)
+        self._renewed = self._renewed or self._is_in_joint_start(place)
 
     def passes(self, pod: VolcanoGatedPod, together: Together, times: int = 1) -> None:
-        """The Pod has passed, or may, `together` with others; with times -1 that is over."""
+        """Count a Pod that has passed or may pass, `together` with others; with `times` -1, stop counting it."""
         _count(self._passed, pod.role, times)
         _count(self._together, together, times)
 
     def order(self, pod: VolcanoGatedPod) -> Order:
-        """Where the Pod, which waits, stands among those in its queue: as in its wish, were it the first of one."""
+        """The sort key of the waiting Pod in its queue: the key of a batch of which it were the first Pod."""
         stage = self._stage or _Stage(together=False, starves=False, queue="", order=self._rank(), until=0)
         return _order(stage, _place(pod))
 
     # --- what may pass next
 
-    def lacks(self) -> str:
-        """Which members are still to be created; empty where there are enough to start, or where one has passed."""
+    def missing_members(self) -> str:
+        """Which members do not exist yet, in words; empty if there are enough to start, or if one has passed."""
         if self.group is None or self._passed:
             return ""
         for role, members in self._roles.items():
             if self._waits[role] < members:
-                return f"not all of the {members} members of task {role} that start together are there"
+                return f"not all of the {members} members of task {role} that start together exist yet"
         needed = self._needed()
-        return f"not all of the {needed} members that start together are there" if self._waits.total() < needed else ""
+        return f"not all of the {needed} members that start together exist yet" if self._waits.total() < needed else ""
 
-    def wish_of(self, need: Need) -> GangWish | None:
-        """The wish that a Pod with this need waits for; None where `changes` has not returned it yet."""
+    def batch_of(self, need: Need) -> PodBatch | None:
+        """The batch with which a Pod with this need passes; None if `changes` has not returned it yet."""
         if self._stage is not None and self._stage.together:
-            return next(iter(self.wishes.values()), None)
-        return self.wishes.get(need)
+            return next(iter(self.batches.values()), None)
+        return self.batches.get(need)
 
-    def rest(self) -> Need | None:
-        """What the Pods need that have to pass until as many have passed as start together; None if too few wait."""
+    def remaining_need(self) -> Need | None:
+        """The requests of the Pods that have to pass until the gang is complete; None if too few wait."""
         roles = {role: max(0, members - self._passed[role]) for role, members in self._roles.items()}
         members = max(sum(roles.values()), self._needed() - self._passed.total())
         if any(self._waits[role] < missing for role, missing in roles.items()) or self._waits.total() < members:
             return None
-        return _added(self._first(roles, members))
+        return _sum_of_needs(self._first(roles, members))
 
-    def changes(self) -> tuple[list[GangWish], list[GangWish]]:
-        """The wishes that are gone since the last call, and the new ones."""
-        stage = self._now()
+    def changes(self) -> tuple[list[PodBatch], list[PodBatch]]:
+        """The batches that were removed since the last call, and the new ones."""
+        stage = self._current_stage()
         if stage is None or stage != self._stage or (stage.together and self._renewed):
-            gone, self.wishes = [*self.wishes.values()], {}
-            new = [*self._wished(stage)] if stage is not None else []
+            gone, self.batches = [*self.batches.values()], {}
+            new = [*self._batches(stage)] if stage is not None else []
         else:
             outdated = [] if stage.together else [*self._outdated]
-            gone = [self.wishes.pop(need) for need in outdated if need in self.wishes]
+            gone = [self.batches.pop(need) for need in outdated if need in self.batches]
             new = [*self._singles(stage, outdated)]
-        self.wishes |= {wish.need: wish for wish in new}
+        self.batches |= {batch.need: batch for batch in new}
         self._stage, self._outdated, self._renewed = stage, {}, False
         return gone, new
 
-    def _now(self) -> _Stage | None:
-        """The current stage; None while no Pod may pass, whatever the quota."""
+    def _current_stage(self) -> _Stage | None:
+        """The current stage; None if no Pod may pass, whatever the quota."""
         group = self.group
-        if group is None or not self._waiting or self.lacks():
+        if group is None or not self._waiting or self.missing_members():
             return None
         together = not self._passed and self._needed() > 1
         starves = self._passed.total() < self._needed()
@@ -178,31 +194,34 @@ class GatedGang:
 
     @property
     def _start(self) -> Together:
-        """How its first Pods passed."""
+        """The joint start of its first Pods."""
         return max(self._together, default=ALONE)
 
     @property
     def _complete(self) -> bool:
-        """Whether as many as started together have passed. A PodGroup that asks for more later is still complete."""
+        """Whether all Pods of the joint start have passed.
+
+        A PodGroup whose minMember is raised later stays complete.
+        """
         return self._passed.total() >= self._start.pods
 
     def _needed(self) -> int:
-        """How many pass together at first."""
+        """How many Pods pass together at first."""
         return max(0, self.group.members) if self.group is not None else 0
 
-    def _wished(self, stage: _Stage) -> Iterator[GangWish]:
+    def _batches(self, stage: _Stage) -> Iterator[PodBatch]:
         return iter([self._gang(stage)]) if stage.together else self._singles(stage, self._waiting)
 
-    def _gang(self, stage: _Stage) -> GangWish:
-        """The wish of those that start together."""
+    def _gang(self, stage: _Stage) -> PodBatch:
+        """The batch of the Pods that start together."""
         chosen = self._first(self._roles, self._needed())
         places = [place for place, _ in chosen]
         self._last = places[-1]
-        wish = self._wish(stage, _added(chosen), places)
-        return wish._replace(together=Together(self._needed(), max(place.created for place in places)))
+        batch = self._batch(stage, _sum_of_needs(chosen), places)
+        return batch._replace(together=Together(self._needed(), max(place.created for place in places)))
 
     def _first(self, roles: Mapping[str, int], members: int) -> list[tuple[_Place, Need]]:
-        """The first waiting Pods of each of these tasks, then the first ones of any, until there are so many."""
+        """Choose `members` waiting Pods: the first ones that each role needs, then the first ones of any role."""
         needed = {**roles}
         spare = members - sum(needed.values())
         chosen: list[tuple[_Place, Need]] = []
@@ -218,24 +237,24 @@ class GatedGang:
             chosen.append((place, need))
         return chosen
 
-    def _singles(self, stage: _Stage, needs: Mapping[Need, object] | list[Need]) -> Iterator[GangWish]:
-        """A wish for the first Pod of each group with the same needs."""
+    def _singles(self, stage: _Stage, needs: Mapping[Need, object] | list[Need]) -> Iterator[PodBatch]:
+        """Yield a batch of the first waiting Pod for each of the needs."""
         for need in needs:
             if need in self._waiting:
-                yield self._wish(stage, need, self._waiting[need][:1])
+                yield self._batch(stage, need, self._waiting[need][:1])
 
-    def _wish(self, stage: _Stage, need: Need, places: list[_Place]) -> GangWish:
+    def _batch(self, stage: _Stage, need: Need, places: list[_Place]) -> PodBatch:
         keys = tuple(place.key for place in places)
         reclaims = stage.starves and all(place.reclaims for place in places)
-        return GangWish(_order(stage, places[0]), stage.queue, self.name, need, keys, reclaims=reclaims)
+        return PodBatch(_order(stage, places[0]), stage.queue, self.name, need, keys, reclaims=reclaims)
 
-    def _matters(self, place: _Place) -> bool:
-        """Whether the Pod is, or would be, one of those that pass together."""
+    def _is_in_joint_start(self, place: _Place) -> bool:
+        """Whether the Pod sorts among the Pods that pass together."""
         return self._last is None or place <= self._last
 
 
-def _added(chosen: list[tuple[_Place, Need]]) -> Need:
-    """What they need together."""
+def _sum_of_needs(chosen: list[tuple[_Place, Need]]) -> Need:
+    """The sum of the needs of these Pods."""
     amounts: dict[str, int] = {}
     for _, need in chosen:
         add_to(amounts, dict(need.amounts))

@@ -1,4 +1,4 @@
-"""What waits at the gate of Volcano's queues as JSON."""
+"""The Pods that wait at the gate of Volcano's queues, as JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scheduling.volcano.resources import written
 
 
 def waiting_json(each: WaitingPod) -> dict[str, Any]:
-    """Amounts are written as in the spec of a Queue."""
+    """A waiting Pod with its reason. Amounts are written as in the spec of a Queue."""
     return {
         "pod": each.pod,
         "podGroup": each.group,

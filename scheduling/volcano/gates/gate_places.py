@@ -1,6 +1,6 @@
-"""Where Pods wait at the gate: by Namespace, and by the queue of their PodGroup.
+"""An index of the Pods that wait at the gate: by Namespace, and by the queue of their PodGroup.
 
-Each change costs the same, whatever waits: a PodGroup that moves to another queue takes its Pods along as one.
+A change costs the same however many Pods wait: the index of queues has PodGroups, and a PodGroup moves with its Pods.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ Index = dict[str, dict[str, None]]
 
 
 class GatePlaces:
-    """The waiting places at the gate, of the PodGroups that have waiting Pods."""
+    """The waiting Pods by Namespace and by PodGroup, and the PodGroups that have waiting Pods by queue."""
 
     def __init__(self) -> None:
         self._namespaces: Index = {}
@@ -21,24 +21,24 @@ class GatePlaces:
         self._queues: Index = {}
 
     def put(self, pod: VolcanoGatedPod, queue: str, times: int = 1) -> None:
-        """The Pod waits, and `queue` is that of its PodGroup, empty for none; with times -1 no longer."""
+        """Add a waiting Pod; with `times` -1, remove it. `queue`: the queue of its PodGroup, empty if there is none."""
         _put(self._namespaces, pod.namespace, pod.key, times)
         if pod.group:
             _put(self._groups, pod.group, pod.key, times)
             _put(self._queues, queue, pod.group, 1 if pod.group in self._groups else -1)
 
     def move(self, group: str, before: str, after: str) -> None:
-        """The PodGroup names another queue."""
+        """Move the PodGroup from the queue `before` to the queue `after`."""
         if group in self._groups:
             _put(self._queues, before, group, -1)
             _put(self._queues, after, group, 1)
 
     def in_namespace(self, namespace: str) -> Iterator[str]:
-        """The Pods of the Namespace."""
+        """The waiting Pods of the Namespace."""
         return iter(self._namespaces.get(namespace, ()))
 
     def in_queue(self, queue: str) -> Iterator[str]:
-        """The Pods of PodGroups in the queue itself."""
+        """The waiting Pods of PodGroups in the queue, without those in its descendants."""
         return (key for group in self._queues.get(queue, ()) for key in self._groups[group])
 
 

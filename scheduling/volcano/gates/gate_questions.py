@@ -1,6 +1,6 @@
-"""The Pods that wait at the gate of Volcano's queues, in order: of a Namespace, or of a Queue with all below it.
+"""The Pods that wait at the gate of Volcano's queues: those of a Namespace, or of a Queue with its descendants.
 
-Places are read at the cost of what waits there, reasons only of those that are asked for.
+The places of all these Pods are cheap to read. Reasons are computed only for the Pods that the caller chooses.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ _LAST: Order = (True, 0, True, 0, "", 0, 0, "")
 
 
 class GatePlace(NamedTuple):
-    """Where a Pod stands: sorted, by the queue of its PodGroup, in the order in which they are tried. Those that are in
-    no queue come last.
+    """The sort key of a waiting Pod: by the queue of its PodGroup, then in the order in which Pods are tried.
+
+    Pods without a queue come last.
     """
 
     without_queue: bool
@@ -29,7 +30,10 @@ class GatePlace(NamedTuple):
 
 
 class WaitingPod(NamedTuple):
-    """`queue` is that of its PodGroup, empty for none; `why` names the one that keeps it."""
+    """A waiting Pod.
+
+    `queue`: the queue of its PodGroup, empty if there is none. `why`: the reason, with the queue that blocks.
+    """
 
     pod: str
     group: str
@@ -38,12 +42,12 @@ class WaitingPod(NamedTuple):
 
 
 def in_namespace(keeper: VolcanoGatekeeper, namespace: str) -> list[GatePlace]:
-    """The places of a Namespace, in no order."""
+    """The places of the Pods of a Namespace, not sorted."""
     return [_place(keeper, key) for key in keeper.places.in_namespace(namespace)]
 
 
 def in_queue(keeper: VolcanoGatekeeper, name: str) -> list[GatePlace]:
-    """The places in a queue and below, in no order. Raises KeyError if the queue does not exist."""
+    """The places in a queue and its descendants, not sorted. Raises KeyError if the queue does not exist."""
     below = keeper.queues.queues.tree.nodes[name].walk()
     return [_place(keeper, key) for here in below for key in keeper.places.in_queue(here.name)]
 
@@ -57,7 +61,7 @@ def reasons(keeper: VolcanoGatekeeper, places: list[GatePlace]) -> Iterator[Wait
 
 
 def _place(keeper: VolcanoGatekeeper, key: str) -> GatePlace:
-    pod, gang = keeper.stands(key)
+    pod, gang = keeper.waiting_pod(key)
     if gang is None or gang.group is None:
         return GatePlace(True, "", _LAST, key, pod.group)
     return GatePlace(False, gang.group.queue, gang.order(pod), key, pod.group)

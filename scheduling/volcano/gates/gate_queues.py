@@ -1,4 +1,4 @@
-"""The queues as the gate sees them: what counts in each, what is wrong with it, and whether something fits."""
+"""The queues at the gate: the usage of each, its faults, and whether a request fits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,12 @@ REASONS = (QUOTA, NOT_FOUND, NOT_OPEN, NOT_A_LEAF, UNREADABLE, BROKEN_TREE, DEVI
 
 @dataclass(frozen=True, slots=True)
 class PodWait:
-    """Why a Pod waits: `queue` is the one that keeps it, empty where none does; `lacks` is what is short there."""
+    """Why a Pod waits.
+
+    reason: one of REASONS, or of the reasons in `gatekeeper.py`.
+    queue: the queue that blocks the Pod; empty if none does.
+    lacks: the amounts that are short in that queue.
+    """
 
     reason: str
     queue: str = ""
@@ -39,27 +44,28 @@ class PodWait:
 
 
 class GateQueues:
-    """Queues with what counts in them. Those that Volcano creates at its start are always there.
+    """Queues with their usage. The queues that Volcano creates at its start always exist.
 
-    `checks_sums`: nothing new enters any queue while the children of one are promised more than it has.
-    `root_from_nodes`: root's capability is what the Nodes have, and breaks no sum.
+    checks_sums: nothing enters any queue while the children of one queue are promised more than it has.
+    root_from_nodes: the capability of root follows from the Nodes, and is not compared with those of its children.
     """
 
     def __init__(self, *, checks_sums: bool = False, root_from_nodes: bool = False) -> None:
         self._checks_sums = checks_sums
         self._root_from_nodes = root_from_nodes
+        # the cached result of `broken_sum`, in a list; empty if outdated
         self._broken: list[tuple[str, str] | None] = []
         self.queues = QueueAccounts(nodes=False)
         self.order = QueueOrder(self.queues)
-        self._flaws: dict[str, str] = {}
-        self._own: dict[str, dict[str, int]] = {}
+        self._flaws: dict[str, str] = {}  # why queues cannot be read, by queue
+        self._own: dict[str, dict[str, int]] = {}  # the usage of each queue without its descendants
         self.reserved: dict[str, dict[str, int]] = {}
-        """Free quota that is reserved, by queue: preempted Pods made room there for the Pods that may take it."""
+        """Free quota that is reserved, by queue: reclaimed Pods freed it for the batches with a promise."""
         for name in BUILT_IN:
             self.queues.put(VolcanoQueueSettings(name))
 
     def put(self, name: str, queue: GatedQueue | None) -> bool:
-        """Store a queue; None removes it. Returns whether anything that counts has changed."""
+        """Store a queue; None removes it. Returns whether it changed."""
         node = self.queues.get(name)
         if queue is None and name in BUILT_IN:
             queue = GatedQueue(VolcanoQueueSettings(name))
@@ -98,13 +104,13 @@ class GateQueues:
         return node is not None and node.amounts(ALLOCATED).get(lack.resource, 0) > lack.limit
 
     def counting(self, name: str) -> Node:
-        """The queue in which counts what was admitted in the one of this name."""
+        """The queue of this name, or root if it was deleted: Pods admitted in a deleted queue count in root."""
         return self.queues.get(name) or self.queues.tree.nodes[ROOT]
 
     def refusal(self, name: str, need: Need, elastic: Iterable[tuple[str, Mapping[str, int]]] = ()) -> PodWait | None:
-        """Why this does not fit now; None where it does.
+        """Why the need does not fit in the queue now; None if it fits.
 
-        `elastic`: amounts that are not counted in these queues, and in all above.
+        elastic: amounts by queue that do not count as used, in the queue and all its ancestors.
         """
         shut = self.shut(name)
         if shut is not None:
@@ -117,25 +123,25 @@ class GateQueues:
             if need.claims and here.settings.devices:
                 message = f"limits {', '.join(sorted(here.settings.devices))}, and claims of devices are not counted"
                 return PodWait(DEVICES, here.name, message)
-            if lacks := self._lacks(here, need, spared.get(here.name, {})):
+            if lacks := self._shortages(here, need, spared.get(here.name, {})):
                 return PodWait(QUOTA, here.name, lacks=lacks)
         return None
 
     def fits_at(self, name: str, need: Need) -> bool:
-        """Whether this fits into the queue, whatever those below and above say."""
+        """Whether the need fits within the limit of this queue alone, without its ancestors and descendants."""
         node = self.queues.get(name)
-        return node is None or not self._lacks(node, need)
+        return node is None or not self._shortages(node, need)
 
     def shut(self, name: str) -> PodWait | None:
-        """Why nothing new enters the queue, whatever it needs; None where something may."""
+        """Why nothing may enter the queue, whatever its size; None if the queue is open."""
         node = self.queues.get(name)
         if node is None:
             return PodWait(NOT_FOUND, name, "does not exist")
         if node.children:
-            return PodWait(NOT_A_LEAF, name, "has queues below; only a queue without takes work")
-        return next(self._wrongs(node), None)
+            return PodWait(NOT_A_LEAF, name, "has children; only a queue without children takes work")
+        return next(self._faults(node), None)
 
-    def _lacks(self, node: Node, need: Need, spared: Mapping[str, int] = _NOTHING) -> tuple[Shortage, ...]:
+    def _shortages(self, node: Node, need: Need, spared: Mapping[str, int] = _NOTHING) -> tuple[Shortage, ...]:
         limit, used = self.queues.limit(node), node.amounts(ALLOCATED)
         if kept := self.reserved.get(node.name):
             used = total(used, kept)
@@ -143,7 +149,7 @@ class GateQueues:
             used = {key: amount - spared.get(key, 0) for key, amount in used.items()}
         return (*shortages(node.name, used, dict(need.amounts), limit, self.queues.unnamed),)
 
-    def _wrongs(self, node: Node) -> Iterator[PodWait]:
+    def _faults(self, node: Node) -> Iterator[PodWait]:
         for here in node.up():
             if flaw := self._flaws.get(here.name):
                 yield PodWait(UNREADABLE, here.name, f"cannot be read: {flaw}")
@@ -160,6 +166,6 @@ class GateQueues:
             yield PodWait(BROKEN_TREE, stray.name, wrong)
 
     def _move(self, name: str, times: int) -> None:
-        """What counts in the queue does so where it is, or in root."""
+        """Add the usage of the queue to its place in the tree, or to root; with `times` -1, take it away."""
         if name in self._own:
             self.counting(name).add(ALLOCATED, self._own[name], times)

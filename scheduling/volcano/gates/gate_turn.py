@@ -1,7 +1,8 @@
 """One round of decisions at the gate, in Volcano's order, until nothing more fits.
 
-Lines that rest behind the same queue and need the same are one contest, which is over as soon as that queue has no
-room for one of them: the others need not be looked at.
+A *line* is a list of equal batches (`lines.py`). Lines that are parked because of the same queue, and need the same
+amounts, form one contest: they compete for the free quota of that queue. The contest is over as soon as the queue has
+no room for one of them, so that the other lines are not tried.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from scheduling.volcano.gates.gang import GangWish
+from scheduling.volcano.gates.gang import PodBatch
 from scheduling.volcano.gates.gate_queues import QUOTA, GateQueues
 from scheduling.volcano.gates.gated_pod import Need
 from scheduling.volcano.gates.lines import GateLines, LineKey
@@ -17,45 +18,48 @@ from scheduling.volcano.order import PriorityQueue
 
 
 class _Contest:
-    """Lines in their order; `head` is the first one. `place`: the queue in which all of them need the same amounts.
+    """Lines that compete, in their order.
 
-    A line whose queue has had its turn since it was put in takes its place anew: that can only be a later one.
+    Serving a queue lowers its rank. A line whose queue was served after the line was put in is therefore put in again.
+
+    head: the first line, which is not in the priority queue.
+    place: the queue that was short, and what all lines need there; None for lines that may wait for any queue.
     """
 
-    def __init__(self, turn: Turn, keys: Iterable[LineKey], place: tuple[str, Need] | None = None) -> None:
+    def __init__(self, round_: DecisionRound, keys: Iterable[LineKey], place: tuple[str, Need] | None = None) -> None:
         self.place = place
         self.head: LineKey | None = None
-        self._turn = turn
-        self._since: dict[LineKey, int] = {}
-        self._line: PriorityQueue[LineKey] = PriorityQueue(turn.compare)
+        self._round = round_
+        self._since: dict[LineKey, int] = {}  # by line: how often its queue had been served when the line was put in
+        self._line: PriorityQueue[LineKey] = PriorityQueue(round_.compare)  # the other lines
         for key in keys:
             self.put(key)
         self.advance()
 
     def put(self, key: LineKey) -> None:
-        self._since[key] = self._turn.served[key[0]]
+        self._since[key] = self._round.served[key[0]]
         self._line.put(key)
 
     def advance(self) -> None:
-        """The head leaves; another one takes its place."""
+        """Remove the head, and take the next line as the head."""
         self.head = None
         while self._line and self.head is None:
             key = self._line.pop()
-            if self._since[key] != self._turn.served[key[0]]:
+            if self._since[key] != self._round.served[key[0]]:
                 self.put(key)
-            elif self._turn.lines.first(key) is not None:
+            elif self._round.lines.first(key) is not None:
                 self.head = key
 
     def outdated(self) -> bool:
-        return self.head is not None and self._since[self.head] != self._turn.served[self.head[0]]
+        return self.head is not None and self._since[self.head] != self._round.served[self.head[0]]
 
 
-class Turn:
-    """`grant` carries out that the Pods of a wish pass, and puts into the lines what they make possible."""
+class DecisionRound:
+    """A round. `grant` lets the Pods of a batch pass, and adds the batches that may follow to the lines."""
 
-    def __init__(self, lines: GateLines, queues: GateQueues, grant: Callable[[GangWish], None]) -> None:
+    def __init__(self, lines: GateLines, queues: GateQueues, grant: Callable[[PodBatch], None]) -> None:
         self.lines = lines
-        self.served: Counter[str] = Counter()
+        self.served: Counter[str] = Counter()  # how many batches of each queue have passed in this round
         self._queues = queues
         self._grant = grant
         self._order = queues.order
@@ -85,14 +89,14 @@ class Turn:
         self._take()
 
     def _take(self) -> None:
-        """Take the lines that were woken since the last call."""
+        """Add the lines that were woken since the last call as one contest."""
         if not self.lines.awake:
             return
         awake, self.lines.awake = self.lines.awake, {}
         keys = []
         for key in awake:
             if self._queues.shut(key[0]):
-                self.lines.rest(key, "")
+                self.lines.park(key, "")
             else:
                 keys.append(key)
         self._enter(_Contest(self, keys))
@@ -105,28 +109,31 @@ class Turn:
         return contest.place is None or self._queues.fits_at(*contest.place)
 
     def _serve(self, contest: _Contest) -> None:
-        """Try who comes first."""
+        """Try the first batch of the head."""
         key = contest.head
-        wish = self.lines.first(key) if key is not None else None
-        if key is not None and wish is not None and self._passes(key, wish):
+        batch = self.lines.first(key) if key is not None else None
+        if key is not None and batch is not None and self._passes(key, batch):
             contest.put(key)
         contest.advance()
         self._take()
 
-    def _passes(self, key: LineKey, wish: GangWish) -> bool:
-        """Whether the first one of the line has passed, and the next one is now the first."""
+    def _passes(self, key: LineKey, batch: PodBatch) -> bool:
+        """Let the first batch of the line pass, if it fits. Returns whether the line has another batch to try."""
         refusal = self._queues.refusal(*key)
         if refusal is not None:
-            self.lines.rest(key, refusal.queue if refusal.reason == QUOTA else "")
+            self.lines.park(key, refusal.queue if refusal.reason == QUOTA else "")
             return False
         self._order.counts(self._queues.queues.tree.nodes[key[0]])
         self.served[key[0]] += 1
-        self._grant(wish)
+        self._grant(batch)
         return self.lines.first(key) is not None and key not in self.lines.awake
 
     def compare(self, a: LineKey | None, b: LineKey | None) -> int:
-        """Below 0: `a` is served first. Who completes a gang comes before all others, wherever: else another could take
-        the room that its gang has got."""
+        """Below 0: `a` is served first.
+
+        Pods that complete a gang come before all others, in every queue. Otherwise other Pods could take the room that
+        the gang counts on.
+        """
         first, second = (self.lines.first(key) if key is not None else None for key in (a, b))
         if first is None or second is None or a is None or b is None:
             return (first is None) - (second is None)

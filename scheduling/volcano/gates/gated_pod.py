@@ -1,4 +1,4 @@
-"""What decisions at the gate go by: the Pod that waits or has passed, its PodGroup, and the Queue."""
+"""The objects that decide at the gate: the Pod that waits or has passed, its PodGroup, and the Queue."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _COUNTED = ("spec.capability", "spec.deserved", "spec.guarantee", "spec.parent")
 
 
 class Need(NamedTuple):
-    """What has to fit: amounts by resource, in the order of their names. `claims`: devices are claimed beside them."""
+    """Requested amounts, sorted by resource. `claims`: whether ResourceClaims request devices as well."""
 
     amounts: tuple[tuple[str, int], ...]
     claims: bool = False
 
 
 class Together(NamedTuple):
-    """How many Pods passed at once, and when the youngest of them was created (nanoseconds, whole seconds)."""
+    """A joint start: how many Pods passed at once, and when the youngest was created (nanoseconds, whole seconds)."""
 
     pods: int = 1
     youngest: int = 0
@@ -41,7 +41,7 @@ class Together(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Together:
-        """ALONE where it is not readable."""
+        """Read the annotation; ALONE if it is not readable."""
         pods, _, youngest = text.partition(" ")
         known = pods.isascii() and pods.isdecimal() and len(pods) < _DIGITS
         return cls(int(pods), times.parse(youngest)) if known else ALONE
@@ -54,10 +54,12 @@ ALONE = Together()
 class VolcanoGatedPod(PodAtGate):
     """A Pod of Volcano's queues.
 
-    group: its PodGroup; empty where it names none.
+    group: its PodGroup; empty if it names none.
+    need: what it requests.
     role: its task in the PodGroup.
-    together: with whom it passed.
-    reclaims: whether others may be reclaimed for it. stays: it is never reclaimed itself.
+    together: the joint start with which it passed.
+    reclaims: whether other Pods may be reclaimed for it.
+    stays: it is never reclaimed itself.
     """
 
     PROJECT = VOLCANO
@@ -72,7 +74,7 @@ class VolcanoGatedPod(PodAtGate):
     stays: bool = False
 
     def counts_as(self, other: VolcanoGatedPod) -> bool:
-        """Whether nothing that is counted differs, whether it waits or not."""
+        """Whether both Pods count the same, apart from whether they wait."""
         counted, others = ((p.key, p.group, p.need, p.role, p.priority, p.created) for p in (self, other))
         return counted == others
 
@@ -86,7 +88,7 @@ class GatedGroup(NamedTuple):
 
 
 class GatedQueue(NamedTuple):
-    """A Queue, and what of its amounts or its parent cannot be read; empty where all can."""
+    """A Queue. `flaw`: why its amounts or its parent cannot be read; empty if they can."""
 
     settings: VolcanoQueueSettings
     flaw: str = ""
@@ -100,7 +102,7 @@ def gated_pod(pod: PodReading) -> VolcanoGatedPod:
     """The Pod as Volcano's queues count it."""
     notes, project, namespace = pod.annotations, pod.labels.get(QUOTA_KEY, ""), pod.namespace
     group = group_in(notes, namespace) or ""
-    ours = project == VOLCANO or group != ""  # nobody counts the others
+    ours = project == VOLCANO or group != ""  # the requests of other Pods are never counted
     requests = counted(pod_allocated(pod.spec, pod.status)) if ours else {}
     return VolcanoGatedPod(
         group,
@@ -130,7 +132,7 @@ def is_system(pod: PodReading) -> bool:
 
 
 def read_gated_group(manifest: Manifest) -> GatedGroup:
-    """Neither its phase nor its minResources count here: what its Pods request does."""
+    """Read a PodGroup without phase and minResources: the gate counts the requests of its Pods instead."""
     group = replace(read_pod_group(manifest, {}), phase="", minimum=None)
     priority_class = text(mapping(manifest.get("spec")).get("priorityClassName")) or ""
     return GatedGroup(group, priority_class, text(metadata(manifest).get("uid")) or "")

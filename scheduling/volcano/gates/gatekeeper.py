@@ -1,9 +1,8 @@
-"""Which Pods pass the gate: the rules of Volcano's queues, applied to Pods whether they have a node or not.
+"""Decides which Pods pass the gate, by the rules of Volcano's queues, whether the Pods have a node or not.
 
-A Pod that has passed counts until it ends, in the queue where it was admitted. One that never had the gate counts in
-the queue of its PodGroup from the moment that it has a node. What is decided and not stored yet is `granted`.
-Everything else follows from Pods, PodGroups and Queues, whatever happened before. A queue that is wrong admits nothing,
-and stops nobody but those below it.
+A Pod that has passed counts until it ends, in the queue where it was admitted. A Pod that never had the gate counts in
+the queue of its PodGroup once it has a node. `granted` has the decisions that are not stored yet. Everything else
+follows from the current Pods, PodGroups and Queues. A faulty queue blocks itself and its descendants, no other queue.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from enum import Enum
 from typing import NamedTuple
 
 from scheduling.queue_tree.waiting_counts import WaitingCounts
-from scheduling.volcano.gates.gang import GangWish, GatedGang
+from scheduling.volcano.gates.gang import GatedGang, PodBatch
 from scheduling.volcano.gates.gate_places import GatePlaces
 from scheduling.volcano.gates.gate_queues import REASONS as OF_QUEUES
 from scheduling.volcano.gates.gate_queues import RECLAIM, GateQueues, PodWait
-from scheduling.volcano.gates.gate_turn import Turn
+from scheduling.volcano.gates.gate_turn import DecisionRound
 from scheduling.volcano.gates.gated_pod import ALONE, GatedGroup, GatedQueue, Together, VolcanoGatedPod
 from scheduling.volcano.gates.lines import GateLines
 from scheduling.volcano.gates.reclaim import GateReclaim
@@ -30,7 +29,7 @@ REASONS = (*OF_QUEUES, NO_GROUP, GANG)
 
 
 class Grant(NamedTuple):
-    """A Pod may pass: the queue in which it counts, and with whom it passes."""
+    """The permission to pass: the queue in which the Pod counts, and its joint start with other Pods."""
 
     queue: str
     together: Together
@@ -38,12 +37,12 @@ class Grant(NamedTuple):
 
 class _How(Enum):
     WAITS = "waits at the gate"
-    COUNTS = "has passed, or may"
-    SUCCEEDED = "has passed, and uses nothing any more"
+    COUNTS = "has passed, or may pass"
+    SUCCEEDED = "has passed, and no longer uses anything"
 
 
 class _Counted(NamedTuple):
-    """What a Pod counts as, and for how much."""
+    """How a Pod is counted: as waiting or as using quota, in which queue, and with which joint start."""
 
     how: _How
     pod: VolcanoGatedPod
@@ -51,15 +50,19 @@ class _Counted(NamedTuple):
     together: Together = ALONE
 
     def same(self, other: _Counted) -> bool:
-        """Whether nothing that is counted differs."""
+        """Whether both count the same."""
         mine, others = ((each.how, each.queue, each.together) for each in (self, other))
         return mine == others and self.pod.counts_as(other.pod)
 
 
 class VolcanoGatekeeper:
-    """`granted`: the Pods that may pass, and are not stored so. Pods that are marked for the `others` are not ours.
+    """The Pods, PodGroups and Queues at the gate, and the decisions about them.
 
-    `counts`: the waiting Pods as stored. `places`: the queues in which they wait. `reclaim` chooses the victims.
+    others: the projects whose Pods another gatekeeper decides.
+    granted: the Pods that may pass, and whose gate is not removed in the cluster yet.
+    counts: the number of waiting Pods, by their stored reason.
+    places: the queues in which Pods wait.
+    reclaim: chooses the Pods to evict; None if nothing is reclaimed.
     """
 
     def __init__(
@@ -76,20 +79,21 @@ class VolcanoGatekeeper:
         self.counts = WaitingCounts(REASONS)
         self.places = GatePlaces()
         self._lines = GateLines()
-        self._pods: dict[str, VolcanoGatedPod] = {}
-        self._counted: dict[str, _Counted] = {}
-        self._waiting: dict[str, None] = {}
-        self._groups: dict[str, GatedGroup] = {}
+        self._pods: dict[str, VolcanoGatedPod] = {}  # our Pods as stored
+        self._counted: dict[str, _Counted] = {}  # how each Pod is counted
+        self._waiting: dict[str, None] = {}  # the waiting Pods
+        self._groups: dict[str, GatedGroup] = {}  # PodGroups as stored
         self._gangs: dict[str, GatedGang] = {}
+        # Pods that count in the current queue of their PodGroup, by PodGroup
         self._followers: dict[str, dict[str, None]] = {}
-        self._classes: dict[str, int] = {}
-        self._changed: dict[str, None] = {}
+        self._classes: dict[str, int] = {}  # the values of PriorityClasses
+        self._changed: dict[str, None] = {}  # PodGroups whose batches are outdated
         self.reclaim = GateReclaim(self.queues, self._gangs, self.granted) if reclaims else None
 
-    # --- what is observed; None: it is gone
+    # --- what is observed; None: the object was deleted
 
     def put_pod(self, key: str, pod: VolcanoGatedPod | None) -> None:
-        before, pod = self._pods.pop(key, None), pod if pod is not None and self._concerns(pod) else None
+        before, pod = self._pods.pop(key, None), pod if pod is not None and self._is_ours(pod) else None
         self.counts.change(before, pod)
         if self.reclaim is not None:
             self.reclaim.put_pod(key, before, pod)
@@ -131,52 +135,55 @@ class VolcanoGatekeeper:
             if self.reclaim is not None:
                 self.reclaim.changed()
 
-    def doubt(self, key: str) -> None:
-        """What was decided about the Pod may not hold any more: where that is not stored, it is decided anew."""
+    def forget_decision(self, key: str) -> None:
+        """Forget an unstored decision about the Pod, for example after a failed write. The Pod is decided again."""
         if self.granted.pop(key, None) is not None:
             self._recount(key)
         pod = self._pods.get(key)
         if self.reclaim is not None and pod is not None and not pod.deleting:
             self.reclaim.refused(key)
 
-    # --- what follows
+    # --- decisions
 
     def refresh(self) -> None:
-        """Take in what was observed, without a decision."""
-        self._renew()
+        """Update the lines for what was observed, without a decision."""
+        self._update_lines()
 
     def decide(self, now: int = 0) -> list[str]:
-        """The Pods that may pass from now on, in their order (moment in nanoseconds)."""
+        """Decide which Pods may pass from now on. Returns them in their order. `now`: in nanoseconds."""
         passing: list[str] = []
 
-        def grant(wish: GangWish) -> None:
-            for key in wish.keys:
-                self.granted[key] = Grant(wish.queue, wish.together)
+        def grant(batch: PodBatch) -> None:
+            for key in batch.keys:
+                self.granted[key] = Grant(batch.queue, batch.together)
                 self._recount(key)
-            self._renew()
-            passing.extend(wish.keys)
+            self._update_lines()
+            passing.extend(batch.keys)
 
-        self._renew()
+        self._update_lines()
         if self.reclaim is not None:
             self._keep_promises(self.reclaim, grant, now)
-        Turn(self._lines, self.queues, grant).run()
+        DecisionRound(self._lines, self.queues, grant).run()
         if self.reclaim is not None:
             self.reclaim.choose(self._lines.firsts(), now)
         return passing
 
-    def _keep_promises(self, reclaim: GateReclaim, grant: Callable[[GangWish], None], now: int) -> None:
-        """Let Pods pass first if others were preempted for them. Quota without a reservation is free for all."""
+    def _keep_promises(self, reclaim: GateReclaim, grant: Callable[[PodBatch], None], now: int) -> None:
+        """Let Pods pass first if others were reclaimed for them.
+
+        Quota that is no longer reserved is free for all Pods.
+        """
         before = self.queues.reserved
         reclaim.begin(now)
-        for wish in reclaim.due():
-            grant(wish)
+        for batch in reclaim.due():
+            grant(batch)
         after = self.queues.reserved
         for name, amounts in before.items():
             if any(after.get(name, {}).get(resource, 0) < amount for resource, amount in amounts.items()):
                 self._lines.released[name] = None
 
     def why(self, key: str) -> PodWait | None:
-        """Why the Pod waits; None if it does not wait, or if nothing is decided yet."""
+        """Why the Pod waits; None if it does not wait, or if it is not decided yet."""
         if key not in self._waiting:
             return None
         pod = self._counted[key].pod
@@ -188,16 +195,16 @@ class VolcanoGatekeeper:
         queue = gang.group.queue
         if (shut := self.queues.shut(queue)) is not None:
             return shut
-        if lacks := gang.lacks():
-            return PodWait(GANG, queue, lacks)
-        wish = gang.wish_of(pod.need)
-        if wish is not None and self.reclaim is not None:
-            going = self.reclaim.victims_for(gang.name, queue, wish.need)
+        if missing := gang.missing_members():
+            return PodWait(GANG, queue, missing)
+        batch = gang.batch_of(pod.need)
+        if batch is not None and self.reclaim is not None:
+            going = self.reclaim.victims_for(gang.name, queue, batch.need)
             if going is not None:
                 return PodWait(RECLAIM, queue, _victims_text(going))
-        refusal = self.queues.refusal(queue, wish.need) if wish is not None else None
-        if refusal is not None and wish is not None and len(wish.keys) > 1:
-            return replace(refusal, message=f"{len(wish.keys)} members pass together")
+        refusal = self.queues.refusal(queue, batch.need) if batch is not None else None
+        if refusal is not None and batch is not None and len(batch.keys) > 1:
+            return replace(refusal, message=f"{len(batch.keys)} members pass together")
         return refusal
 
     def waiting(self) -> list[str]:
@@ -206,8 +213,8 @@ class VolcanoGatekeeper:
     def is_waiting(self, key: str) -> bool:
         return key in self._waiting
 
-    def stands(self, key: str) -> tuple[VolcanoGatedPod, GatedGang | None]:
-        """A Pod that waits, and those of its PodGroup. Raises KeyError."""
+    def waiting_pod(self, key: str) -> tuple[VolcanoGatedPod, GatedGang | None]:
+        """A Pod that waits, and the gang of its PodGroup. Raises KeyError if the Pod is not counted."""
         pod = self._counted[key].pod
         return pod, self._gangs.get(pod.group)
 
@@ -222,22 +229,22 @@ class VolcanoGatekeeper:
         return counted.queue if counted is not None else ""
 
     def fitting(self) -> dict[str, str]:
-        """Pods that would pass next in their queue and have room, with that queue. Nothing is decided."""
+        """The Pods that would pass next in their queue and fit, each with that queue. Nothing is decided."""
         firsts = self._lines.firsts()
-        return {wish.keys[0]: wish.queue for wish in firsts if self.queues.refusal(wish.queue, wish.need) is None}
+        return {batch.keys[0]: batch.queue for batch in firsts if self.queues.refusal(batch.queue, batch.need) is None}
 
     def fitting_with_the_rest(self) -> dict[str, str]:
-        """Fitting Pods of PodGroups that then run as many as start together. Volcano binds no others."""
-        return {key: queue for key, queue in self.fitting().items() if self._rest_fits(self.stands(key)[1], queue)}
+        """The fitting Pods whose PodGroup also has room for the rest of its gang. Volcano binds no other Pods."""
+        return {key: queue for key, queue in self.fitting().items() if self._rest_fits(self.waiting_pod(key)[1], queue)}
 
     def _rest_fits(self, gang: GatedGang | None, queue: str) -> bool:
-        rest = gang.rest() if gang is not None else None
+        rest = gang.remaining_need() if gang is not None else None
         return rest is not None and self.queues.refusal(queue, rest) is None
 
-    # --- what counts
+    # --- counting
 
     def _recount(self, key: str) -> None:
-        """The Pod counts as what it is now."""
+        """Count the Pod by its current state, instead of the one before."""
         before, after = self._counted.get(key), self._counted_as(key)
         if before is not None and after is not None and before.same(after):
             self._counted[key] = after
@@ -263,7 +270,7 @@ class VolcanoGatekeeper:
         if pod.gated:
             return None if pod.deleting else _Counted(_How.WAITS, pod)
         if not pod.marked and not pod.bound:
-            return None  # it was never admitted: its PodGroup may have been named afterwards
+            return None  # it was never admitted, and its annotation may have been added later
         return _Counted(_How.COUNTS, pod, pod.admitted or self._queue_of(pod), pod.together)
 
     def _queue_of(self, pod: VolcanoGatedPod) -> str:
@@ -292,15 +299,15 @@ class VolcanoGatekeeper:
         _keep(self._followers.setdefault(pod.group, {}), key, follows)
         self._changed[pod.group] = None
 
-    def _concerns(self, pod: VolcanoGatedPod) -> bool:
-        """A Pod that names no PodGroup is Volcano's only where the webhook has marked it so."""
+    def _is_ours(self, pod: VolcanoGatedPod) -> bool:
+        """Whether the Pod is ours. A Pod that names no PodGroup is Volcano's only if the webhook marked it so."""
         return pod.project not in self._others and (pod.marked or bool(pod.group))
 
     def _gang(self, name: str) -> GatedGang:
         return self._gangs.setdefault(name, GatedGang(name))
 
-    def _renew(self) -> None:
-        """The lines have what the PodGroups that have changed ask for now."""
+    def _update_lines(self) -> None:
+        """Update the lines with the batches of all changed PodGroups."""
         if self._changed and self.reclaim is not None:
             self.reclaim.changed()
         for name in self._changed:

@@ -1,12 +1,13 @@
-"""The Pods that are reclaimed at the gate, so that a queue gets what it deserves.
+"""Chooses Pods to reclaim at the gate, so that a queue gets its deserved amount.
 
-A queue may reclaim a resource only while it stays within its deserved amount. If it deserves none of the resource, the
-nearest ancestor that does counts instead. Victims are outside of that queue, those of the nearest relatives first. No
-queue that has victims, but not the reclaiming Pod, falls below its deserved amount. So every reclaim brings a queue
-nearer to what it deserves, and no queue of that depth or deeper further away: queues never reclaim in turns.
+A queue may reclaim a resource only while it stays within its deserved amount. If it names no deserved amount of the
+resource, the nearest ancestor that does counts instead. Victims are outside of that queue, those of the nearest
+relatives first. A queue that loses a Pod must not fall below its deserved amount, unless it also contains the
+reclaiming Pod. So every reclaim brings one queue nearer to its deserved amount, and moves no queue of that depth or
+deeper away from it: two queues never take the same quota from each other in turns.
 
-Freed quota is reserved for the Pods for which it was freed. Pods that are being deleted anyway count as victims, so a
-new process continues where the last one stopped.
+A *promise* is a batch of Pods for which others are reclaimed. The quota that they free is reserved for it. Pods that
+are being deleted anyway count as victims, so a new process continues where the last one stopped.
 Source: Volcano v1.16, plugins/capacity; unlike there, a victim's queue has what it deserves afterwards as well.
 """
 
@@ -19,7 +20,7 @@ from typing import NamedTuple
 from scheduling.objects.amounts import add_to
 from scheduling.objects.times import SECOND
 from scheduling.queue_tree.amounts import Amounts, total
-from scheduling.volcano.gates.gang import GangWish, GatedGang
+from scheduling.volcano.gates.gang import GatedGang, PodBatch
 from scheduling.volcano.gates.gate_queues import QUOTA, GateQueues
 from scheduling.volcano.gates.gated_pod import Need, VolcanoGatedPod
 from scheduling.volcano.queue_order import common_depth
@@ -27,13 +28,13 @@ from scheduling.volcano.queues import ALLOCATED, ROOT, Node
 from scheduling.volcano.resources import shortages
 
 PATIENCE = 600 * SECOND
-"""How long anything waits for a Pod to end, in nanoseconds: a lost node must not keep quota indefinitely."""
+"""How long a promise waits for Pods to end, in nanoseconds. A Pod on a lost node may never end."""
 _SPARED = 60 * SECOND
-"""How long a Pod is left alone that could not be evicted."""
+"""How long a Pod that could not be evicted is not chosen again."""
 _PERIOD = SECOND
 """The least time between two searches."""
 _MOST_LOOKED_AT = 50_000
-"""How many Pods, or PodGroups as a whole, one search looks at. The next one goes on with the next queue."""
+"""How many units and queues one search looks at. The next search goes on with the queue after it."""
 _UNSET = 0
 
 Unit = tuple[VolcanoGatedPod, ...]
@@ -42,16 +43,18 @@ Excess = dict[str, set[str]]
 
 
 class _Promise(NamedTuple):
-    """A wish for which Pods are reclaimed, until that moment at most."""
+    """A batch for which Pods are reclaimed, and the moment at which it expires (nanoseconds)."""
 
-    wish: GangWish
+    batch: PodBatch
     until: int
 
 
 class GateReclaim:
-    """`victims`: the Pods that are to end, each with the PodGroup for which it goes.
+    """The current promises and victims.
 
-    `gangs` are those of the keeper, by PodGroup, `granted` the Pods whose passing is not stored yet.
+    gangs: the gangs of the gatekeeper, by PodGroup.
+    granted: the Pods that may pass, and whose gate is not removed yet.
+    victims: the Pods to evict, each with the PodGroup for which it is reclaimed.
     """
 
     def __init__(self, queues: GateQueues, gangs: Mapping[str, GatedGang], granted: Mapping[str, object]) -> None:
@@ -59,20 +62,20 @@ class GateReclaim:
         self._queues = queues
         self._gangs = gangs
         self._granted = granted
-        self._held: dict[str, dict[str, dict[str, VolcanoGatedPod]]] = {}
-        self._places: dict[str, tuple[str, VolcanoGatedPod]] = {}
-        self._leaving: dict[str, int] = {}
-        self._spared: dict[str, int] = {}
-        self._promises: dict[str, _Promise] = {}
-        self._balance: dict[str, dict[str, int]] = {}
-        self._again = 0
-        self._last = ""
-        self._changed = False
+        self._held: dict[str, dict[str, dict[str, VolcanoGatedPod]]] = {}  # the counted Pods by queue, PodGroup and key
+        self._places: dict[str, tuple[str, VolcanoGatedPod]] = {}  # each counted Pod with its queue
+        self._leaving: dict[str, int] = {}  # leaving Pods, and until when their end is awaited
+        self._spared: dict[str, int] = {}  # Pods that could not be evicted, and until when they are not chosen
+        self._promises: dict[str, _Promise] = {}  # by leaf queue
+        self._balance: dict[str, dict[str, int]] = {}  # by queue: promised amounts minus amounts of leaving Pods
+        self._again = 0  # the earliest moment of the next search
+        self._last = ""  # the queue at which a search reached its limit
+        self._changed = False  # whether anything has changed since the last search
 
     # --- what is observed
 
     def count(self, pod: VolcanoGatedPod, queue: str, times: int) -> None:
-        """The Pod counts in the queue; with times -1 no longer."""
+        """Count the Pod in the queue; with `times` -1, stop counting it."""
         self._changed = True
         group = self._held.setdefault(queue, {}).setdefault(pod.group, {})
         if times > 0:
@@ -87,7 +90,7 @@ class GateReclaim:
             del self._held[queue]
 
     def put_pod(self, key: str, before: VolcanoGatedPod | None, pod: VolcanoGatedPod | None) -> None:
-        """The Pod as it is stored now; None: it is gone."""
+        """Take in the Pod as it is stored now; None: it was deleted."""
         if pod is None or pod.ended or (before is not None and before.uid != pod.uid):
             for each in (self.victims, self._leaving, self._spared):
                 each.pop(key, None)
@@ -95,20 +98,20 @@ class GateReclaim:
             self._leaving.setdefault(key, _UNSET)
 
     def changed(self) -> None:
-        """Queues or PodGroups have changed."""
+        """Note that queues or PodGroups have changed, so that the next search is not skipped."""
         self._changed = True
 
     def refused(self, key: str) -> None:
-        """The Pod could not be deleted."""
+        """Note that the Pod could not be deleted. For a while it is not chosen again."""
         if self.victims.pop(key, None) is not None:
             self._leaving.pop(key, None)
             self._spared[key] = _UNSET
             self._changed = True
 
-    # --- what follows
+    # --- decisions
 
     def begin(self, now: int) -> None:
-        """Forget what has lasted too long, and promises that cannot be kept."""
+        """Begin a round: forget expired promises and those that cannot be kept, and reserve quota for the others."""
         for moments, patience in ((self._leaving, PATIENCE), (self._spared, _SPARED)):
             for key, until in [*moments.items()]:
                 if until == _UNSET:
@@ -118,36 +121,36 @@ class GateReclaim:
             self._changed = True
         self._count(now)
         for leaf, promise in [*self._promises.items()]:
-            if promise.until <= now or not self._is_current(promise.wish) or self._is_vain(leaf, promise.wish):
+            if promise.until <= now or not self._is_current(promise.batch) or self._can_never_fit(leaf, promise.batch):
                 self._drop(leaf)
                 self._count(now)
         self._reserve()
 
-    def due(self) -> Iterator[GangWish]:
-        """The wishes for which there is room now. They come before all others."""
+    def due(self) -> Iterator[PodBatch]:
+        """Yield the promised batches that fit now, and forget their promises."""
         for leaf, promise in [*self._promises.items()]:
-            if not self._is_current(promise.wish):
+            if not self._is_current(promise.batch):
                 continue
-            self._take_back(leaf, promise.wish)
-            if self._queues.refusal(leaf, promise.wish.need) is None:
+            self._remove_promised(leaf, promise.batch)
+            if self._queues.refusal(leaf, promise.batch.need) is None:
                 del self._promises[leaf]
-                yield promise.wish
+                yield promise.batch
             else:
-                self._put_back(leaf, promise.wish)
+                self._add_promised(leaf, promise.batch)
 
-    def choose(self, wishes: Iterable[GangWish], now: int) -> None:
-        """Choose the victims, for one wish of each queue at a time."""
+    def choose(self, batches: Iterable[PodBatch], now: int) -> None:
+        """Choose victims for the waiting batches. A queue has at most one promise at a time."""
         if not self._changed or now < self._again:
             return
         self._changed, self._again = False, now + _PERIOD
         order = self._queues.order
-        found: dict[str, list[GangWish]] = {}
-        for wish in wishes:
-            if wish.queue not in self._promises:
-                found.setdefault(wish.queue, []).append(wish)
+        found: dict[str, list[PodBatch]] = {}
+        for batch in batches:
+            if batch.queue not in self._promises:
+                found.setdefault(batch.queue, []).append(batch)
         open_ones = [name for name in found if self._queues.shut(name) is None]
         ordered = sorted(sorted(open_ones), key=cmp_to_key(order.compare))
-        if self._last in ordered:  # the last search ended there, since it had looked at too many
+        if self._last in ordered:  # the last search reached its limit at this queue
             start = ordered.index(self._last)
             ordered = ordered[start:] + ordered[:start]
         self._last = ""
@@ -156,15 +159,15 @@ class GateReclaim:
             if candidates.looked_at > _MOST_LOOKED_AT:
                 self._last, self._changed = name, True
                 return
-            for wish in sorted(found[name]):
-                units = self._units_for(wish, candidates)
+            for batch in sorted(found[name]):
+                units = self._units_for(batch, candidates)
                 if units is not None:
-                    self._promise(wish, units, now)
+                    self._promise(batch, units, now)
                     candidates.forget(self._places[pod.key][0] for unit in units for pod in unit)
                     break
 
     def next(self, now: int) -> int | None:
-        """When to look again though nothing changes (nanoseconds)."""
+        """When the next round is due, even if nothing changes (nanoseconds); None if no round is due."""
         moments = [*(p.until for p in self._promises.values()), *self._spared.values()]
         if self._promises:
             moments += self._leaving.values()
@@ -173,24 +176,24 @@ class GateReclaim:
         return min((moment for moment in moments if moment > now), default=None)
 
     def victims_for(self, group: str, queue: str, need: Need) -> list[str] | None:
-        """The Pods for which those of the PodGroup wait; None if nothing is reclaimed for them."""
+        """The victims whose end the PodGroup waits for; None if nothing is reclaimed for this need."""
         promise = self._promises.get(queue)
-        if promise is None or (promise.wish.group, promise.wish.need) != (group, need):
+        if promise is None or (promise.batch.group, promise.batch.need) != (group, need):
             return None
         return sorted(key for key, whose in self.victims.items() if whose == group)
 
     # --- promises
 
-    def _is_current(self, wish: GangWish) -> bool:
-        gang = self._gangs.get(wish.group)
-        found = gang.wishes.get(wish.need) if gang is not None else None
-        return found is not None and found.queue == wish.queue
+    def _is_current(self, batch: PodBatch) -> bool:
+        gang = self._gangs.get(batch.group)
+        found = gang.batches.get(batch.need) if gang is not None else None
+        return found is not None and found.queue == batch.queue
 
-    def _promise(self, wish: GangWish, units: list[Unit], now: int) -> None:
-        self._promises[wish.queue] = _Promise(wish, now + PATIENCE)
-        self._put_back(wish.queue, wish)
+    def _promise(self, batch: PodBatch, units: list[Unit], now: int) -> None:
+        self._promises[batch.queue] = _Promise(batch, now + PATIENCE)
+        self._add_promised(batch.queue, batch)
         for pod in (pod for unit in units for pod in unit):
-            self.victims[pod.key] = wish.group
+            self.victims[pod.key] = batch.group
             self._leaving[pod.key] = now + PATIENCE
             queue, _ = self._places[pod.key]
             self._add(queue, pod.need, -1)
@@ -198,7 +201,7 @@ class GateReclaim:
 
     def _drop(self, leaf: str) -> None:
         """Forget the promise. Pods that are not being deleted yet may stay."""
-        group = self._promises.pop(leaf).wish.group
+        group = self._promises.pop(leaf).batch.group
         self._changed = True
         for key in [key for key, whose in self.victims.items() if whose == group]:
             del self.victims[key]
@@ -207,13 +210,13 @@ class GateReclaim:
                 self._leaving.pop(key, None)
 
     def _count(self, now: int) -> None:
-        """Count what is promised, less what will be free once Pods have ended, by queue.
+        """Count the balance of each queue: the promised amounts minus the amounts of Pods that are about to end.
 
-        All of it is counted once for each decision. What one promise changes, changes its path alone.
+        It is counted once in each round. Later changes of a promise update only the queues on its path.
         """
         self._balance = {}
         for leaf, promise in self._promises.items():
-            self._add(leaf, promise.wish.need, 1)
+            self._add(leaf, promise.batch.need, 1)
         for key, until in self._leaving.items():
             if key in self._places and until > now:
                 queue, pod = self._places[key]
@@ -223,12 +226,12 @@ class GateReclaim:
         for here in self._queues.counting(queue).up():
             add_to(self._balance.setdefault(here.name, {}), dict(need.amounts), times)
 
-    def _take_back(self, leaf: str, wish: GangWish) -> None:
-        self._add(leaf, wish.need, -1)
+    def _remove_promised(self, leaf: str, batch: PodBatch) -> None:
+        self._add(leaf, batch.need, -1)
         self._reserve_on(leaf)
 
-    def _put_back(self, leaf: str, wish: GangWish) -> None:
-        self._add(leaf, wish.need, 1)
+    def _add_promised(self, leaf: str, batch: PodBatch) -> None:
+        self._add(leaf, batch.need, 1)
         self._reserve_on(leaf)
 
     def _reserve(self) -> None:
@@ -237,7 +240,7 @@ class GateReclaim:
             self._reserve_on(leaf)
 
     def _reserve_on(self, queue: str) -> None:
-        """Reserve what is promised in the queue and above. If nothing is promised, nothing is reserved."""
+        """Reserve the balance in the queue and its ancestors, where it is above 0."""
         for here in self._queues.counting(queue).up():
             kept = {name: amount for name, amount in self._balance.get(here.name, {}).items() if amount > 0}
             if kept:
@@ -247,19 +250,19 @@ class GateReclaim:
 
     # --- victims
 
-    def _is_vain(self, leaf: str, wish: GangWish) -> bool:
-        """Whether the wish does not fit even once all that leave have left."""
-        self._add(leaf, wish.need, -1)
-        excess = _Search(self._queues, self._balance, wish).excess
-        self._add(leaf, wish.need, 1)
+    def _can_never_fit(self, leaf: str, batch: PodBatch) -> bool:
+        """Whether the batch does not fit even after all leaving Pods have ended."""
+        self._add(leaf, batch.need, -1)
+        excess = _Search(self._queues, self._balance, batch).excess
+        self._add(leaf, batch.need, 1)
         return bool(excess)
 
-    def _units_for(self, wish: GangWish, candidates: _Candidates) -> list[Unit] | None:
-        """Choose the victims of the wish: empty if enough Pods are ending already; None if it has to wait."""
-        refusal = self._queues.refusal(wish.queue, wish.need)
-        if refusal is None or refusal.reason != QUOTA or not wish.reclaims:
+    def _units_for(self, batch: PodBatch, candidates: _Candidates) -> list[Unit] | None:
+        """Choose the victims of the batch. Empty if enough Pods are ending already; None if reclaim cannot help."""
+        refusal = self._queues.refusal(batch.queue, batch.need)
+        if refusal is None or refusal.reason != QUOTA or not batch.reclaims:
             return None
-        search = _Search(self._queues, self._balance, wish)
+        search = _Search(self._queues, self._balance, batch)
         claims = search.claims()
         if not claims:
             return None
@@ -279,7 +282,7 @@ class GateReclaim:
         return [unit for leaf, unit in chosen if not search.may_stay(leaf, unit)]
 
     def _last_served_first(self) -> list[Node]:
-        """The queues with Pods that may be reclaimed, in the reverse order of service: once for all wishes."""
+        """The queues with Pods that may be reclaimed, in the reverse order of service."""
         order = self._queues.order
 
         def compare(a: Node, b: Node) -> int:
@@ -290,14 +293,16 @@ class GateReclaim:
         return sorted(found, key=cmp_to_key(compare))
 
     def _nearest(self, mine: Node, last_served: Iterable[Node]) -> list[Node]:
-        """The other queues, by the deepest common ancestor first; of equally near ones the order stays."""
+        """The other queues, those with the deepest common ancestor first. Equally near queues keep their order."""
         above = self._queues.order.above
         path = above(mine)
         others = (node for node in last_served if node is not mine)
         return sorted(others, key=lambda node: -common_depth(above(node), path))
 
     def _units(self, queue: str) -> Iterator[Unit]:
-        """Yield Pods that may be reclaimed: last served first, those beyond a minimum before the whole PodGroup."""
+        """Yield the units of the queue, last served PodGroup first: Pods beyond minMember, then the rest as one
+        unit.
+        """
         for name in sorted(self._held[queue], key=self._rank, reverse=True):
             pods = [pod for key, pod in self._held[queue][name].items() if key not in self._leaving]
             pods.sort(key=lambda pod: (-pod.priority, pod.created, pod.key), reverse=True)
@@ -320,7 +325,10 @@ class GateReclaim:
 
 
 class _Candidates:
-    """The units that may be reclaimed, read once for all wishes of one search. `looked_at` counts those asked for."""
+    """The units that may be reclaimed, read once for all batches of a search.
+
+    `looked_at`: how many were yielded, with queues.
+    """
 
     def __init__(self, queues: Sequence[Node], units: Callable[[str], Iterable[Unit]]) -> None:
         self.queues = queues
@@ -329,7 +337,7 @@ class _Candidates:
         self._units: dict[str, list[Unit]] = {}
 
     def units(self, queue: str) -> Iterator[Unit]:
-        """Yield them in their order."""
+        """Yield the units of the queue in their order."""
         found = self._units.get(queue)
         if found is None:
             found = self._units[queue] = [*self._read(queue)]
@@ -339,20 +347,22 @@ class _Candidates:
             yield unit
 
     def forget(self, queues: Iterable[str]) -> None:
-        """Pods of these queues leave."""
+        """Read the units of these queues again, since some of their Pods are victims now."""
         for queue in queues:
             self._units.pop(queue, None)
 
 
 class _Search:
-    """The queues as if those that leave had left, and what is promised were taken. `excess`: where the wish does not
-    fit then, the resources by queue."""
+    """The usage of queues after all leaving Pods have ended and all promised batches have passed.
 
-    def __init__(self, queues: GateQueues, balance: Mapping[str, Amounts], wish: GangWish) -> None:
-        self.leaf = queues.queues.tree.nodes[wish.queue]
+    excess: the resources that the batch then still lacks, by queue.
+    """
+
+    def __init__(self, queues: GateQueues, balance: Mapping[str, Amounts], batch: PodBatch) -> None:
+        self.leaf = queues.queues.tree.nodes[batch.queue]
         self._queues = queues
         self._balance = balance
-        self._need = dict(wish.need.amounts)
+        self._need = dict(batch.need.amounts)
         self._path = [*self.leaf.up()]
         self._used: dict[str, dict[str, int]] = {}
         self.excess = self._now()
@@ -360,13 +370,13 @@ class _Search:
     def claims(self) -> dict[str, Node]:
         """The resources that may be reclaimed, each with the queue that deserves them."""
         short = {resource for resources in self.excess.values() for resource in resources}
-        if not short:  # enough are leaving; it may wait for them if it might have reclaimed them
+        if not short:  # enough Pods are leaving; a promise needs the same right as a reclaim
             short = set(self._need)
         found = {resource: self._deserving(resource) for resource in sorted(short)}
         return {resource: node for resource, node in found.items() if node is not None}
 
     def _deserving(self, resource: str) -> Node | None:
-        """The nearest queue that names the resource, if it stays within what it deserves of it."""
+        """The nearest queue that names a deserved amount of the resource, if it stays within it; else None."""
         for node in self._path:
             deserved = self._queues.queues.deserved(node)
             if node.name != ROOT and resource in deserved:
@@ -374,7 +384,7 @@ class _Search:
         return None
 
     def wanted(self, leaf: Node, claims: Mapping[str, Node]) -> set[str]:
-        """The resources that help if Pods of this queue free some; empty if nobody there needs to be looked at."""
+        """The resources that victims in this queue would have to free; empty if the queue cannot help."""
         above = {node.name for node in leaf.up()} if self.excess else set()
         return {
             resource
@@ -385,7 +395,10 @@ class _Search:
         }
 
     def take(self, leaf: Node, unit: Unit) -> bool:
-        """Take the Pods away, unless a queue that only they are in had less than it deserves then."""
+        """Remove the Pods.
+
+        Returns False, without removing them, if a queue outside of the path would get too little.
+        """
         freed = _sum(unit)
         for node in leaf.up():
             if node in self._path:
@@ -397,7 +410,7 @@ class _Search:
         return True
 
     def may_stay(self, leaf: Node, unit: Unit) -> bool:
-        """Put the Pods back if the wish fits all the same."""
+        """Put the Pods back if the batch fits without their room. Returns whether it does."""
         self._move(leaf, _sum(unit), 1)
         if self.excess:
             self._move(leaf, _sum(unit), -1)

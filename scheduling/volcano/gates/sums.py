@@ -1,4 +1,4 @@
-"""The sums in a tree of queues: what the children of a queue are promised, compared with what the queue has.
+"""Compares the amounts that the children of a queue are promised with the amounts of the queue.
 
 Source: Volcano, docs/design/hierarchical-queue-on-capacity-plugin.md, OnSessionOpen.
 """
@@ -13,18 +13,19 @@ from scheduling.volcano.resources import written
 
 
 def broken_sum(queues: QueueAccounts, *, root_from_nodes: bool) -> tuple[str, str] | None:
-    """The first queue, by name, that has less than its children are promised, and how; None if there is none.
+    """The first queue by name that has less than its children are promised, with a message; None if there is none.
 
-    What root has follows from its children, so it is only compared by capability. `root_from_nodes`: its capability is
-    what the Nodes have, and is not compared either, since the loss of a Node must not stop all queues.
+    The deserved and guaranteed amounts of root follow from its children, so only its capability is compared. With
+    `root_from_nodes` its capability follows from the Nodes and is not compared: the loss of a Node must not stop all
+    queues.
     """
     for node in sorted(queues, key=lambda each: each.name):
-        for message in _wrongs(node, root_from_nodes):
+        for message in _faults(node, root_from_nodes):
             return node.name, message
     return None
 
 
-def _wrongs(node: Node, root_from_nodes: bool) -> Iterator[str]:
+def _faults(node: Node, root_from_nodes: bool) -> Iterator[str]:
     children = [node.children[name] for name in sorted(node.children)]
     if node.name != ROOT:
         for verb, held, promised in (

@@ -1,1 +1,1 @@
-"""Volcano's queues and work played from manifests."""
+"""Simulates Volcano's queues and work from manifests."""

@@ -1,4 +1,4 @@
-"""Reads what Volcano decides about from manifests into a world: queues, PodGroups, Jobs, Pods, what surrounds them."""
+"""Reads manifests into a world of Volcano: queues, PodGroups, Jobs, Pods, and the objects that these refer to."""
 
 from __future__ import annotations
 
@@ -47,11 +47,13 @@ _ENOUGH = 10**24
 
 
 class VolcanoIntake:
-    """Puts objects into the world as they come; the newest version counts. What was decided of a pod stays.
+    """Puts objects into the world. The newest version counts, but earlier decisions about a pod or PodGroup stay.
 
-    `shown`: by PodGroup, what a person calls it: the Job or the Pod that it was made for, or itself. `problems`: what
-    was left out, and why. `stateless`: a queue has no state.
-    Without any Node there is one that has room for all.
+    Without any Node there is an artificial one that has room for all pods.
+
+    display_names: by PodGroup, the name that users know: of the Job or the Pod that it was made for, or its own.
+    problems: the objects that were left out, and why.
+    stateless: whether some queue has no state in its status.
     """
 
     def __init__(self, world: SessionWorld) -> None:
@@ -59,12 +61,12 @@ class VolcanoIntake:
         self.display_names: dict[str, str] = {}
         self.problems: list[str] = []
         self.stateless = False
-        self._classes: dict[str, int] = {}
-        self._claims: dict[str, Devices] = {}
-        self._namespaces: dict[str, str] = {}
-        self._jobs: dict[str, tuple[str, list[str]]] = {}
-        self._made_for: dict[str, str] = {}
-        self._resources: dict[str, int] = dict.fromkeys((*BASIC, PODS), _ENOUGH)
+        self._classes: dict[str, int] = {}  # the values of PriorityClasses
+        self._claims: dict[str, Devices] = {}  # the devices of ResourceClaims
+        self._namespaces: dict[str, str] = {}  # the queue that each Namespace names
+        self._jobs: dict[str, tuple[str, list[str]]] = {}  # PodGroup and pods by Job
+        self._made_for: dict[str, str] = {}  # the PodGroup by Job, if the input has it
+        self._resources: dict[str, int] = dict.fromkeys((*BASIC, PODS), _ENOUGH)  # the resources of the artificial node
         self._nodes = False
         for queue in _BUILT_IN:
             world.put_queue(queue)
@@ -74,16 +76,16 @@ class VolcanoIntake:
         return self._nodes
 
     def put(self, manifests: Iterable[Manifest], now: int) -> None:
-        """Take objects in, in any order. Pods of a moment before their creation count as created `now`."""
+        """Add or replace objects, in any order. Objects without a creation time count as created `now`."""
         by_kind: dict[GroupKind, list[Manifest]] = {}
         for manifest in manifests:
             by_kind.setdefault(group_kind(manifest), []).append(manifest)
         for kind in (*_SURROUNDINGS, *_WORK):
             for manifest in by_kind.get(kind, ()):
-                self._take(kind, manifest, now)
-        self._room_for_all()
+                self._put_one(kind, manifest, now)
+        self._put_artificial_node()
 
-    def _take(self, kind: GroupKind, manifest: Manifest, now: int) -> None:
+    def _put_one(self, kind: GroupKind, manifest: Manifest, now: int) -> None:
         match kind:
             case _ if kind == PRIORITY_CLASS:
                 self._classes |= read_priorities([manifest])
@@ -109,7 +111,7 @@ class VolcanoIntake:
 
     def _put_queue(self, queue: VolcanoQueueSettings) -> None:
         for amounts in (queue.capability or {}, queue.deserved, queue.guarantee):
-            self._saw(amounts)
+            self._note_resources(amounts)
         self.world.put_queue(queue)
 
     def _put_node(self, machine: Machine) -> None:
@@ -118,11 +120,11 @@ class VolcanoIntake:
         self._nodes = True
         self.world.put_machine(machine)
 
-    def _saw(self, amounts: Amounts) -> None:
+    def _note_resources(self, amounts: Amounts) -> None:
         for resource in amounts:
             self._resources.setdefault(resource, _ENOUGH)
 
-    def _room_for_all(self) -> None:
+    def _put_artificial_node(self) -> None:
         if not self._nodes:
             self.world.put_machine(Machine(ANY_NODE, dict(self._resources)))
 
@@ -137,11 +139,11 @@ class VolcanoIntake:
         self._put_group(group, now)
 
     def _put_group(self, group: PodGroup, now: int) -> None:
-        """What was decided of its phase stays. Instead of `default`, it is in the queue that its Namespace names."""
+        """Store the PodGroup. Its decided phase stays. If its queue is `default`, the queue of its Namespace counts."""
         if group.queue == DEFAULT:
             group = replace(group, queue=self._namespaces.get(parted(group.name)[0]) or DEFAULT)
         known = self.world.jobs.get(group.name)
-        self._saw(group.minimum or {})
+        self._note_resources(group.minimum or {})
         phase = known.group.phase if known is not None else group.phase
         created = known.group.created if known is not None else group.created or now
         self.world.put_group(replace(group, phase=phase, created=created))
@@ -186,13 +188,13 @@ class VolcanoIntake:
         self._put_task(task, now)
 
     def _put_task(self, task: Task, now: int) -> None:
-        """What was decided of it stays, unless it ended, or runs elsewhere. One that is being deleted has gone."""
+        """Store the pod, or remove it if it is leaving. A pending manifest keeps the decided status and node."""
         known = self.world.tasks.get(task.name)
         if task.status is Status.RELEASING:
             if known is not None:
                 self.world.drop_task(task.name)
             return
-        self._saw(task.request)
+        self._note_resources(task.request)
         if task.node and not self._nodes:
             task = replace(task, node=ANY_NODE)
         if task.status is Status.ALLOCATED:
@@ -205,7 +207,7 @@ class VolcanoIntake:
     # --- the end of work
 
     def drop(self, refs: Iterable[Ref]) -> None:
-        """Remove objects in any order; of kinds that are not read, and of the built-in queues, nothing happens."""
+        """Remove objects, in any order. Kinds that are not read are ignored, and the built-in queues stay."""
         world, every = self.world, list(refs)
         for ref in every:
             if ref.group_kind in (volcano.JOB, volcano.POD_GROUP):
@@ -227,7 +229,7 @@ class VolcanoIntake:
         return name if name in self.world.jobs else None
 
     def drop_job(self, name: str) -> bool:
-        """The PodGroup with all its pods, by its name or that of its Job; False where there is none."""
+        """Remove the PodGroup of this name, or of the Job of this name, with its pods. Returns whether it exists."""
         group = self.job_named(name)
         if group is None or group not in self.world.jobs:
             return False
@@ -240,7 +242,7 @@ class VolcanoIntake:
 
 
 def _job_of(pod_group: Manifest) -> str:
-    """The Volcano Job that owns it, as `namespace/name`; empty where none does."""
+    """The Volcano Job that owns the PodGroup, as `namespace/name`; empty if none does."""
     meta = metadata(pod_group)
     owners = map(mapping, listing(meta.get("ownerReferences")))
     ours = (owner for owner in owners if group_kind(owner) == volcano.JOB)

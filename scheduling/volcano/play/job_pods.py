@@ -1,4 +1,4 @@
-"""What Volcano's controllers make: of a Job a PodGroup and Pods, of a Pod that names no PodGroup one of its own.
+"""Makes what Volcano's controllers create: a PodGroup and Pods for a Job, and a PodGroup for a Pod without one.
 
 Source: Volcano v1.16, pkg/controllers/job (calcPGMinResources, createOrUpdatePodGroup) and pkg/controllers/podgroup.
 """
@@ -23,7 +23,7 @@ from scheduling.volcano.reading import read_task
 
 _MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
 DEFAULT = "default"
-"""The queue of work that names none."""
+"""The queue of work that names no queue."""
 OVER = frozenset(["Completed", "Failed", "Terminated", "Aborted"])
 """The phases in which a Job has no Pods and gets none."""
 MOST_PODS = 20_000
@@ -44,7 +44,7 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class _Role:
-    """A task of a Job: the request of each pod, the number of pods, and how many it needs to start."""
+    """A task of a Job. `needed`: how many of its pods must start. `request`: what each pod requests."""
 
     replicas: int
     needed: int
@@ -53,7 +53,7 @@ class _Role:
 
 
 def made_of_job(manifest: Manifest, classes: Mapping[str, int], claims: Mapping[str, Devices]) -> Made:
-    """`classes` are the values of the PriorityClasses. Raises TooManyPods."""
+    """The PodGroup and the pods of a Job. `classes`: the values of PriorityClasses. Raises TooManyPods."""
     meta, spec = metadata(manifest), mapping(manifest.get("spec"))
     namespace, uid = text(meta.get("namespace")) or "default", text(meta.get("uid"))
     job = text(meta.get("name")) or ""
@@ -89,7 +89,7 @@ def _pod(
     classes: Mapping[str, int],
     claims: Mapping[str, Devices],
 ) -> Task:
-    """The pods of a task differ by name alone."""
+    """A pod of the task. All pods of a task are equal except for their names."""
     template, meta = mapping(written.get("template")), metadata(job)
     theirs = metadata(template)
     notes = {**texts(theirs.get("annotations")), TASK_NAME: task.name, GROUP_NAME: parted(group)[1]}
@@ -110,7 +110,10 @@ def with_priority(task: Task, spec: Manifest, classes: Mapping[str, int]) -> Tas
 
 
 def _minimum(roles: Sequence[_Role], members: int) -> Amounts:
-    """minResources: what the first pods ask for, by priority; with enough for all tasks, first what each needs."""
+    """minResources: the requests of the first `members` pods, tasks with a high priority first.
+
+    If `members` suffices for the needed pods of all tasks, these come first.
+    """
     ordered = sorted(roles, key=lambda role: -role.priority)
     if members < sum(role.needed for role in roles):
         batches = [(role, role.replicas) for role in ordered]
@@ -129,7 +132,7 @@ def _minimum(roles: Sequence[_Role], members: int) -> Amounts:
 
 
 def made_of_pod(pod: Manifest, task: Task) -> PodGroup:
-    """The PodGroup that the controller makes for the Pod; those of one owner share it."""
+    """The PodGroup that the controller makes for the Pod. Pods of one owner share it."""
     notes = texts(metadata(pod).get("annotations"))
     members = _number(notes.get(_MIN_MEMBER, "")) or 1
     minimum: dict[str, int] = {}

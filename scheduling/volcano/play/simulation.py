@@ -1,4 +1,4 @@
-"""Plays Volcano's queues and PodGroups from manifests: work comes and ends, and sessions run until nothing moves."""
+"""Simulates Volcano from manifests: work comes and ends, and sessions run until nothing changes any more."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HAS_ROOM = QueueRefusal("there is room for it, and the scheduler has not placed 
 RECLAIMS = QueueRefusal("it may reclaim room from others, and the scheduler has not done so yet")
 _LEAST_SESSIONS = 100
 _SESSIONS_EACH = 5
-"""Sessions for each pod before a simulation counts as one that never settles."""
+"""After this many sessions for each pod, and _LEAST_SESSIONS more, a simulation counts as never settling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +83,10 @@ class VolcanoSimulation:
     An evicted pod stops at once and waits again. With Volcano's own configuration it waits one session longer, since
     a controller recreates such pods while the scheduler already uses their room.
 
-    `conf`: how the scheduler is configured.
-    `refusals`: why each PodGroup or pod waits.
-    `next`: the decisions about waiting pods that were not carried out.
+    conf: the configuration of the scheduler.
+    refusals: why each PodGroup or pod waits.
+    next: decisions about waiting pods that `look` did not carry out.
+    unsettled: whether sessions kept changing something until the limit.
     """
 
     def __init__(self, start: int, conf: SchedulerConf = SETTLED_CONF) -> None:
@@ -102,19 +103,19 @@ class VolcanoSimulation:
     # --- events
 
     def announce(self, event: str) -> None:
-        """Note in the trace that this event comes now."""
+        """Add the event to the trace."""
         self.trace.append(VolcanoInput(self.now, event))
 
     def change(self, manifests: Iterable[Manifest]) -> None:
-        """Add or change objects, in any order, without a decision: `settle` is for the caller."""
+        """Add or change objects, in any order. Decisions follow when the caller calls `settle`."""
         self.intake.put(manifests, self.now)
 
     def drop(self, refs: Iterable[Ref]) -> None:
-        """Delete objects, without a decision. What runs in a deleted queue goes on, and nothing new starts there."""
+        """Delete objects, without decisions. Pods in a deleted queue keep running, and nothing new starts there."""
         self.intake.drop(refs)
 
     def finish(self, key: str) -> bool:
-        """End the Job, the PodGroup or the Pod `namespace/name`, then settle; False where there is none."""
+        """End the Job, the PodGroup or the Pod `namespace/name`, then settle. Returns False if it does not exist."""
         world = self.engine.world
         if not self.intake.drop_job(key):
             task = world.tasks.get(key)
@@ -130,32 +131,32 @@ class VolcanoSimulation:
         self.now = max(self.now, moment)
 
     def settle(self) -> None:
-        """Hold sessions until nothing moves, also in one that looks at everybody and so has all reasons."""
+        """Run sessions until nothing changes. The last one looks at all PodGroups, so that `refusals` is complete."""
         for _ in range(_LEAST_SESSIONS + _SESSIONS_EACH * len(self.engine.world.tasks)):
             if self._session():
                 continue
-            self.engine.world.parked.nobody = True
+            self.engine.world.parked.none_parked = True
             if not self._session():
                 return
         self._bring_back()
         self.unsettled = True
 
     def look(self) -> None:
-        """Hold one session without carrying anything out, for the reasons of what waits."""
+        """Run one session without carrying out its decisions, to learn why work waits."""
         outcome = self.engine.consider(self.conf.actions)
         self.refusals = outcome.refusals
         self.next = dict.fromkeys(outcome.binds, HAS_ROOM) | dict.fromkeys(outcome.pipelined, RECLAIMS)
 
-    # --- what there is
+    # --- the current state
 
     @property
     def problems(self) -> list[str]:
-        """What is left out."""
+        """The objects that were left out, and why."""
         return self.intake.problems
 
     @property
     def has_work(self) -> bool:
-        """Whether there are PodGroups of Volcano, or were."""
+        """Whether there are, or were, PodGroups of Volcano."""
         return bool(self.engine.world.jobs) or any(not isinstance(each, VolcanoInput) for each in self.trace)
 
     def running(self) -> dict[str, RunningPods]:
@@ -168,7 +169,7 @@ class VolcanoSimulation:
         return self.intake.display_names.get(group, group)
 
     def excesses(self) -> Iterator[Excess]:
-        """The queues that use more than they may."""
+        """Yield the queues and resources whose usage exceeds the limit."""
         queues = self.engine.world.queues
         for node in queues:
             limits = queues.limit(node)
@@ -185,7 +186,7 @@ class VolcanoSimulation:
     # --- sessions
 
     def _session(self) -> bool:
-        """Whether anything moved."""
+        """Run one session and carry it out. Returns whether anything changed."""
         world = self.engine.world
         before = {name: world.jobs[name].group.phase for name in world.jobs}
         outcome = self.engine.decide(self.conf.actions)
@@ -223,7 +224,7 @@ class VolcanoSimulation:
             self.trace.append(PodsEvicted(self.now, group, queue, tuple(pods), tuple(preemptors[group])))
 
     def _bring_back(self) -> None:
-        """Let the pods wait again that were evicted before this session."""
+        """Let the pods that were evicted before this session wait again."""
         for task in self._away:
             self.engine.world.put_task(task)
         self._away.clear()

@@ -1,4 +1,4 @@
-"""What of Volcano's quota is in use: by queue the limits, what is allocated of them, and its PodGroups by phase."""
+"""The usage of Volcano's queues: their limits and allocated amounts, and their PodGroups by phase."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Texts = Mapping[str, Mapping[str, str]]
 
 
 def amounts(queues: QueueAccounts, node: Node) -> Texts:
-    """`limit` is realCapability: what the queue may use at most; what is unlimited is left out, and so are Pods."""
+    """The amounts of the queue. `limit` is realCapability. Unlimited amounts and the resource `pods` are left out."""
     own = node.settings
     found: dict[str, Mapping[str, float]] = {
         "limit": queues.limit(node),
@@ -32,7 +32,7 @@ def amounts(queues: QueueAccounts, node: Node) -> Texts:
 
 
 def phases_by_queue(world: SessionWorld) -> dict[str, Counter[str]]:
-    """How many PodGroups of each phase each queue has itself."""
+    """The number of PodGroups by queue and phase, without those of descendants."""
     counts: dict[str, Counter[str]] = {}
     for job in world.jobs.values():
         counts.setdefault(job.group.queue, Counter())[job.group.phase] += 1
@@ -40,7 +40,7 @@ def phases_by_queue(world: SessionWorld) -> dict[str, Counter[str]]:
 
 
 def phases_below(world: SessionWorld) -> dict[str, Counter[str]]:
-    """How many PodGroups of each phase are in each queue and in all below it."""
+    """The number of PodGroups by queue and phase, descendants included."""
     counts: dict[str, Counter[str]] = {}
     for name, own in phases_by_queue(world).items():
         node = world.queues.get(name)

@@ -1,4 +1,4 @@
-"""Why PodGroups of Volcano wait: the queue, the resource, how much is short, and what uses it."""
+"""Why PodGroups of Volcano wait: the queue, the resource, how much is short, and which PodGroups use it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from scheduling.volcano.refusal import QueueRefusal
 
 _GATED = QueueRefusal("the pod waits behind a scheduling gate")
 _MOST = 3
-"""The most holders that are named."""
+"""How many users of a resource are named."""
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingReason:
-    """`pods`: how many pods of the PodGroup are refused for it; 0: the PodGroup itself is."""
+    """A reason. `pods`: how many pods of the PodGroup it refuses; 0 if it refuses the PodGroup itself."""
 
     refusal: QueueRefusal
     pods: int
@@ -29,7 +29,12 @@ class WaitingReason:
 
 @dataclass(frozen=True, slots=True)
 class WaitingPodGroup:
-    """A PodGroup with pods that wait. `display_name`: see `VolcanoSimulation`. No `phase`: the PodGroup is missing."""
+    """A PodGroup with pods that wait.
+
+    display_name: the name that users know, see `VolcanoSimulation`.
+    phase: its phase; empty if the PodGroup does not exist.
+    waits, pods: how many of its pods wait, and how many it has.
+    """
 
     group: str
     display_name: str
@@ -41,7 +46,7 @@ class WaitingPodGroup:
 
 
 def waiting(simulation: VolcanoSimulation) -> Iterator[WaitingPodGroup]:
-    """All that waits: by queue, the most important first; Pods without their PodGroup come last."""
+    """Yield all waiting PodGroups: by queue, highest priority first. Pods whose PodGroup is missing come last."""
     world = simulation.engine.world
     for job in sorted(world.jobs.values(), key=_place):
         pending = [task for task in job.tasks.values() if task.status is Status.PENDING]
@@ -63,7 +68,7 @@ def waiting(simulation: VolcanoSimulation) -> Iterator[WaitingPodGroup]:
 
 
 def found(simulation: VolcanoSimulation, name: str) -> list[WaitingPodGroup]:
-    """What waits of the Job, the PodGroup or the Pod `namespace/name`."""
+    """The waiting PodGroups of the Job, the PodGroup or the Pod `namespace/name`."""
     task = simulation.engine.world.tasks.get(name)
     group = task.group if task is not None else simulation.intake.job_named(name)
     return [each for each in waiting(simulation) if group and each.group == group]
@@ -74,7 +79,7 @@ def _place(job: GangJob) -> tuple[str, int, int, str]:
 
 
 def _reasons(simulation: VolcanoSimulation, job: GangJob, pending: Iterable[Task]) -> Iterator[WaitingReason]:
-    """Each once, with the number of pods."""
+    """Yield each reason once, with the number of pods that it refuses."""
     for refusal in simulation.refusals.get(job.name, ()):
         yield WaitingReason(refusal, 0)
     counts: dict[QueueRefusal, int] = {}
@@ -90,18 +95,18 @@ def _of_pod(simulation: VolcanoSimulation, name: str) -> tuple[QueueRefusal, ...
     return (coming,) if coming is not None else simulation.refusals.get(name, ())
 
 
-# --- what uses it, and what limits it
+# --- users and limits of a resource
 
 
 @dataclass(slots=True)
 class Holders:
-    """The users of a resource in a queue and below, the largest first; each answer is computed once."""
+    """The PodGroups that use a resource in a queue and its descendants, the largest first. Results are cached."""
 
     simulation: VolcanoSimulation
     _known: dict[tuple[str, str], list[tuple[str, int]]] = field(default_factory=dict)
 
     def of(self, shortage: Shortage) -> list[tuple[str, int]]:
-        """PodGroups, as a person calls them, with their amounts."""
+        """The PodGroups that use what is short, by their display names, with their amounts."""
         key = shortage.queue, shortage.resource
         if key not in self._known:
             self._known[key] = [*self._find(*key)]
@@ -116,10 +121,10 @@ class Holders:
 
 
 def limited_by(queues: QueueAccounts, shortage: Shortage) -> str:
-    """Where the limit of a shortage comes from, in words; empty where there is none to raise."""
+    """The source of the limit that is short, in words; empty if there is no limit to raise."""
     node = queues.get(shortage.queue)
     if node is not None and shortage.limit != queues.limit(node).get(shortage.resource, 0):
-        return ""  # it is what the queue deserves
+        return ""  # the deserved amount is short, not the limit
     return _source(queues, node, shortage.resource) if node is not None else ""
 
 

@@ -1,1 +1,1 @@
-"""Which Pods pass a scheduling gate, by YuniKorn's quota."""
+"""Decides which Pods pass a scheduling gate, by YuniKorn's quota."""

@@ -1,7 +1,7 @@
-"""Pods that are deleted so that others get what their queue is guaranteed.
+"""Chooses Pods to delete so that another queue gets its guaranteed amount.
 
-What they use counts until they have ended; who gets the room is decided then. Until then the leaf for which they leave
-asks for nobody else, so that no more Pods go than have to.
+Victims count as using quota until they have ended. Only then is it decided which Pod gets the room. Until then the leaf
+for which they leave gets no further victims, so that no more Pods are deleted than necessary.
 """
 
 from __future__ import annotations
@@ -14,23 +14,26 @@ from scheduling.yunikorn.preemptors import ANYWHERE
 from scheduling.yunikorn.scheduler import Scheduler
 
 PATIENCE = 600 * SECOND
-"""How long a leaf waits for its victims at most, in nanoseconds: a lost node must not block it indefinitely."""
+"""How long a leaf waits for its victims to end, in nanoseconds. A Pod on a lost node may never end."""
 _EVERY_LEAF = ""
 
 
 class Evictions:
-    """`leaves`: by Pod the path of the leaf that it leaves for."""
+    """The current victims. `leaves`: by Pod, the path of the leaf for which it is deleted."""
 
     def __init__(self) -> None:
         self.leaves: dict[str, str] = {}
-        self._until: dict[str, int] = {}
-        self._begun = False
+        self._until: dict[str, int] = {}  # until when each leaf waits for its victims
+        self._begun = False  # whether the Pods that an earlier process deleted are counted
 
     def decide(
         self, scheduler: Scheduler, pods: Mapping[str, YuniKornGatedPod], granted: Container[str], now: int
     ) -> None:
-        """Choose who leaves. Nobody is chosen while Pods that may go have only been `granted` their room."""
-        if not self._begun:  # those that a process before this one has deleted may be on their way out
+        """Choose the victims.
+
+        None are chosen while a possible victim is `granted`: it may pass but still has its gate.
+        """
+        if not self._begun:  # an earlier process may have deleted Pods that have not ended yet
             self._begun = True
             self._add(_EVERY_LEAF, (key for key, pod in pods.items() if pod.deleting and not pod.ended), now)
         while (found := scheduler.preemption(now, lambda leaf: self._waits(leaf.path, now))) is not None:
@@ -39,18 +42,18 @@ class Evictions:
                 return
             if all(key in pods for key in keys):
                 self._add(leaf.path, keys, now)
-            else:  # places that a gang reserves must not be deleted
+            else:  # placeholders are not Pods and cannot be deleted
                 scheduler.preemptors.in_vain(leaf, {ANYWHERE}, None)
 
     def gone(self, pod: str) -> None:
-        """Forget a Pod that has ended, or was not deleted after all."""
+        """Forget a Pod that has ended, or could not be deleted."""
         leaf = self.leaves.pop(pod, None)
         if leaf is not None and leaf not in self.leaves.values():
             self._until.pop(leaf, None)
 
     @property
     def next(self) -> int | None:
-        """When the first leaf stops to wait (nanoseconds)."""
+        """When the first leaf stops waiting for its victims (nanoseconds)."""
         return min(self._until.values(), default=None)
 
     def _add(self, leaf: str, pods: Iterable[str], now: int) -> None:

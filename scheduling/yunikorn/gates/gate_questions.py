@@ -1,6 +1,6 @@
-"""The Pods that wait at the gate, in order: of a Namespace, or of a queue with all below it.
+"""The Pods that wait at the gate: those of a Namespace, or of a queue with its descendants.
 
-Places are read at the cost of what waits there, reasons only of those that are asked for.
+The places of all these Pods are cheap to read. Reasons are computed only for the Pods that the caller chooses.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from scheduling.yunikorn.waiting import WaitingAllocation
 
 
 class ApplicationPlace(NamedTuple):
-    """Where a Pod stands: sorted, by queue, in the order in which applications and their Pods are tried. Those that are
-    in no queue come last.
+    """The sort key of a waiting Pod: by queue, then in the order in which applications and their Pods are tried.
+
+    Pods without a queue come last.
     """
 
     without_queue: bool
@@ -30,7 +31,7 @@ class ApplicationPlace(NamedTuple):
 
 
 def in_namespace(keeper: YuniKornGatekeeper, namespace: str) -> list[ApplicationPlace]:
-    """The places of a Namespace, in no order."""
+    """The places of the Pods of a Namespace, not sorted."""
     found = []
     for key in keeper.waiting_in(namespace):
         application = keeper.scheduler.owners.get(key)
@@ -43,7 +44,7 @@ def in_namespace(keeper: YuniKornGatekeeper, namespace: str) -> list[Application
 
 
 def in_queue(keeper: YuniKornGatekeeper, path: str) -> list[ApplicationPlace]:
-    """The places in a queue and below, in no order. Raises KeyError if the queue does not exist."""
+    """The places in a queue and its descendants, not sorted. Raises KeyError if the queue does not exist."""
     return [
         _place(application, key)
         for leaf in keeper.scheduler.tree.queues[path.lower()].walk()

@@ -1,4 +1,4 @@
-"""What stands at the gates by Namespace, as it is stored: kept with each change, so that nobody counts all Pods."""
+"""Counts Pods at the gates and their usage by Namespace, updated with each change of a Pod."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ REASONS = (
 
 
 class GateUsage:
-    """For each Namespace, how many Pods wait and why, and what Pods that passed use, in YuniKorn's units.
+    """For each Namespace: how many Pods wait and why, and the usage of Pods that passed, in YuniKorn's units.
 
-    Pods that are marked for the quota of `others` are theirs.
+    others: the projects whose Pods are not counted.
     """
 
     def __init__(self, others: frozenset[str] = frozenset()) -> None:
@@ -37,7 +37,7 @@ class GateUsage:
         self._used: Counter[tuple[str, str]] = Counter()
 
     def change(self, before: YuniKornGatedPod | None, after: YuniKornGatedPod | None) -> None:
-        """Count a changed Pod. None: it is new, or gone."""
+        """Count a changed Pod. None: it did not exist before, or no longer exists."""
         before, after = self._ours(before), self._ours(after)
         self._waiting.change(before, after)
         for pod, times in ((before, -1), (after, 1)):
@@ -46,7 +46,7 @@ class GateUsage:
                 _add(self._used, {(pod.namespace, name): times * amount for name, amount in amounts})
 
     def waiting(self) -> Iterator[tuple[str, str, int]]:
-        """The Namespace, the reason, how many."""
+        """Yield the Namespace, the reason and the number of Pods."""
         return self._waiting.waiting()
 
     def used(self, namespace: str, resource: str) -> int:

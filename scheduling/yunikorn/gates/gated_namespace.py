@@ -1,4 +1,4 @@
-"""Namespaces with quota of YuniKorn: the little that decisions go by."""
+"""Namespaces with quota of YuniKorn: the part that decisions need."""
 
 from __future__ import annotations
 
@@ -15,11 +15,17 @@ from policies.dialects.yunikorn_gates import has_quota
 from scheduling.yunikorn.application import NamespaceQuota
 
 Usage: TypeAlias = Mapping[str, tuple[int, int]]
-"""The part of a quota that is in use, and the quota, by resource in YuniKorn's units."""
+"""The used amount and the quota, by resource, in YuniKorn's units."""
 
 
 class GatedNamespace(NamedTuple):
-    """The annotations that it was read from, its quota, why that cannot be read, and the tags of its applications."""
+    """A Namespace.
+
+    limited: whether it has quota annotations, even unreadable ones.
+    quota: None if it has no quota, or if it cannot be read.
+    flaw: why the quota cannot be read; empty if it can.
+    tags: the tags of its applications, which placement rules read.
+    """
 
     annotations: Mapping[str, str]
     limited: bool
@@ -59,22 +65,22 @@ class GatedNamespaces:
         return self._found[name].annotations if name in self._found else None
 
     def flaw(self, name: str) -> str:
-        """Why the quota of the Namespace cannot be read; empty where it can."""
+        """Why the quota of the Namespace cannot be read; empty if it can."""
         return self._found[name].flaw if name in self._found else ""
 
     def has_quota(self, name: str) -> bool:
         return name in self._found and self._found[name].limited
 
     def quota(self, name: str) -> Mapping[str, int]:
-        """The quota that can be read; empty without one."""
+        """The quota of the Namespace; empty if it has none, or if it cannot be read."""
         return (self._found[name].quota or {}) if name in self._found else {}
 
     def quotas(self) -> Iterator[tuple[str, Mapping[str, int]]]:
-        """Each Namespace with a readable quota, and the quota."""
+        """Yield each Namespace with a readable quota, and the quota."""
         yield from ((name, each.quota) for name, each in self._found.items() if each.quota)
 
     def bound(self, name: str) -> NamespaceQuota | None:
-        """What all its dynamic queues may have together; None without a quota."""
+        """The limit for all dynamic queues of the Namespace together; None without a quota."""
         if name not in self._found:
             return None
         leaf = with_tags(Leaf(name, False, None, None, 0), ReportedApplication(tags=self._found[name].tags))
@@ -83,7 +89,7 @@ class GatedNamespaces:
         return NamespaceQuota(name, leaf.maximum or {}, leaf.max_applications)
 
     def parent_of(self, name: str) -> str:
-        """The queue that the Namespace names as its parent; empty for none."""
+        """The parent queue that the Namespace names; empty if it names none."""
         return self._found[name].annotations.get(PARENT_QUEUE, "") if name in self._found else ""
 
     def tags(self, name: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A Pod that waits at our gate or has passed it: the little that decisions go by."""
+"""A Pod that waits at our gate or has passed it: the part that decisions need."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from scheduling.queue_tree.pod_at_gate import PodAtGate
 from scheduling.yunikorn.application import Ask
 
 Whose = tuple[str, str, tuple[str, ...]]
-"""The queue that a Pod asks for, empty for none, and its user with groups."""
+"""The queue that a Pod requests, empty if it requests none, and its user with groups."""
 
 
 @dataclass(frozen=True, slots=True)
 class YuniKornGatedPod(PodAtGate):
-    """A Pod of YuniKorn's queues. Only one that is marked for its quota is ever preempted.
+    """A Pod of YuniKorn's queues. It can be preempted only if it is marked for YuniKorn's quota.
 
-    application: `namespace/id`, so that nobody uses up the quota of another namespace by its id.
-    gang: the annotation that names task groups; `policy`: the one with the timeout of their placeholders.
+    application: `namespace/id`, so that Pods cannot use the quota of another namespace by using its application id.
+    whose: the requested queue, and the user with groups.
+    gang: the annotation with the task groups. policy: the annotation with the timeout of their placeholders.
     """
 
     PROJECT = YUNIKORN
@@ -38,11 +39,11 @@ class YuniKornGatedPod(PodAtGate):
 
     @property
     def has_passed(self) -> bool:
-        """Whether it was let pass, or has a node. One that never had the gate may never get a node."""
+        """Whether it has no gate any more and is marked, or has a node although it never had the gate."""
         return not self.gated and (self.marked or self.bound)
 
     def counts_as(self, other: YuniKornGatedPod) -> bool:
-        """Whether nothing that is counted differs, whether it waits or not."""
+        """Whether both Pods count the same, apart from whether they wait."""
         counted, others = (
             (p.uid, p.application, p.whose, p.ask, p.gang, p.policy, p.project, p.ended, p.deleting)
             for p in (self, other)

@@ -1,8 +1,8 @@
-"""Which Pods pass the gate: YuniKorn's decisions about applications in queues, made anew from what is stored.
+"""Decides which Pods pass the gate, by YuniKorn's decisions about applications in queues.
 
-A Pod that has passed counts until it ends, in the queue where it was admitted. One that never had the gate counts from
-the moment that it has a node. What is decided and not stored yet is `granted`. Everything else follows from Pods,
-Namespaces and queues.yaml, whatever happened before.
+A Pod that has passed counts until it ends, in the queue where it was admitted. A Pod that never had the gate counts
+once it has a node. `granted` has the decisions that are not stored yet. Everything else follows from the current Pods,
+Namespaces and queues.yaml.
 """
 
 from __future__ import annotations
@@ -32,17 +32,24 @@ from scheduling.yunikorn.waiting import WaitingAllocation, waits
 
 
 class _Refused(NamedTuple):
-    """An application that is in no queue, by what its first Pod asked for."""
+    """An application that is in no queue, and its first Pod, whose request was refused."""
 
     refusal: ApplicationRefusal
     first: str
 
 
 class YuniKornGatekeeper:
-    """`queues` is what queues.yaml says. `granted`: the Pods that may pass, and are not stored so, with their queue.
-    `counts` are of what is stored. Pods that are marked for the quota of `others` are theirs. With `preempts` Pods
-    leave so that queues get what they are guaranteed, see `evictions`. `once`: the quota of a Namespace holds for all
-    its dynamic queues together, also after it was moved; False for each of them, as in YuniKorn.
+    """The Pods and Namespaces at the gate, and the decisions about them.
+
+    queues: the queues of queues.yaml.
+    others: the projects whose Pods another gatekeeper decides.
+    preempts: whether Pods are deleted so that queues get their guaranteed amounts, see `evictions.py`.
+    once: whether the quota of a Namespace limits all its dynamic queues together, also after a change of its parent
+        queue. If not, it limits each of them, as in YuniKorn.
+    granted: the Pods that may pass and whose gate is not removed in the cluster yet, with their queue.
+    spaces: the Namespaces.
+    counts: waiting Pods and usage, as stored in the cluster.
+    timeouts: how long gangs keep the places of missing members.
     """
 
     def __init__(
@@ -62,24 +69,25 @@ class YuniKornGatekeeper:
         self.counts = GateUsage(others)
         self.timeouts = PlaceTimeouts()
         self.scheduler = self._scheduler()
-        self._pods: dict[str, YuniKornGatedPod] = {}
-        self._entered: dict[str, YuniKornGatedPod] = {}
-        self._in_namespace: dict[str, dict[str, None]] = {}
-        self._members: dict[str, dict[str, None]] = {}
-        self._sharing: dict[YuniKornQueue, Counter[str]] = {}
+        self._pods: dict[str, YuniKornGatedPod] = {}  # Pods as stored
+        self._entered: dict[str, YuniKornGatedPod] = {}  # Pods that the scheduler counts, as they were entered
+        self._in_namespace: dict[str, dict[str, None]] = {}  # Pods by Namespace
+        self._members: dict[str, dict[str, None]] = {}  # entered Pods by application
+        self._sharing: dict[YuniKornQueue, Counter[str]] = {}  # by leaf: the number of applications of each Namespace
+        # why single Pods may not pass, although their application is in a queue
         self._barred: dict[str, ApplicationRefusal] = {}
-        self._refused: dict[str, _Refused] = {}
-        self._gangs: dict[str, None] = {}
-        self._keeping: dict[str, None] = {}
-        self._dirty: dict[str, None] = {}
-        self._stale: dict[str, None] = {}
-        self._doubted: dict[str, None] = {}
-        self._returned: dict[str, None] = {}
+        self._refused: dict[str, _Refused] = {}  # applications that are in no queue
+        self._gangs: dict[str, None] = {}  # applications whose kept places have to be updated
+        self._keeping: dict[str, None] = {}  # gangs with missing members
+        self._dirty: dict[str, None] = {}  # Pods that have changed
+        self._stale: dict[str, None] = {}  # Namespaces that have changed
+        self._to_redecide: dict[str, None] = {}  # Pods whose decision is to be made again
+        self._returned: dict[str, None] = {}  # granted Pods that `decide` has already returned
 
     # --- what is observed
 
     def put_pod(self, key: str, pod: YuniKornGatedPod | None) -> None:
-        """None: it is gone."""
+        """Take in the Pod as it is stored now; None: it was deleted."""
         before = self._pods.pop(key, None)
         self.counts.change(before, pod)
         if self.evictions is not None and (pod is None or pod.ended or (before and before.uid != pod.uid)):
@@ -94,36 +102,36 @@ class YuniKornGatekeeper:
         self._dirty[key] = None
 
     def put_namespace(self, name: str, namespace: Namespace | None) -> None:
-        """None: it is gone."""
+        """Take in the Namespace as it is stored now; None: it was deleted."""
         if self.spaces.put(name, namespace):
             self._stale[name] = None
 
-    def doubt(self, key: str) -> None:
-        """What was decided about the Pod may not hold any more: where that is not stored, it is decided anew."""
+    def forget_decision(self, key: str) -> None:
+        """Forget an unstored decision about the Pod, for example after a failed write. The Pod is decided again."""
         pod = self._pods.get(key)
         if pod is not None and pod.gated and key in self.granted:
-            self._doubted[key] = None
+            self._to_redecide[key] = None
         if pod is not None and not pod.deleting and self.evictions is not None:
             self.evictions.gone(key)
 
     def usage(self, namespace: str) -> Usage | None:
-        """What the Pods of the Namespace use that have passed or may; None without a quota that can be read."""
+        """The usage of the Pods of the Namespace that have passed or may pass; None without a readable quota."""
         passing = [self._pods[key].ask.amounts for key in self.granted if key.startswith(f"{namespace}/")]
         return {
             name: (self.counts.used(namespace, name) + sum(each.get(name, 0) for each in passing), most)
             for name, most in self.spaces.quota(namespace).items()
         } or None
 
-    # --- what follows
+    # --- decisions
 
     def refresh(self) -> None:
-        """Take in what was observed, without a decision: enough for questions."""
+        """Update the scheduler for what was observed, without a decision. Questions need no more."""
         if self.queues.renewed():
-            self._start_anew()
-        self._take_in()
+            self._reset()
+        self._apply_changes()
 
     def decide(self, now: int) -> list[str]:
-        """The Pods that may pass since it was asked last, in their order (moment in nanoseconds)."""
+        """Decide which Pods may pass, and return those that are new since the last call. `now`: in nanoseconds."""
         self.refresh()
         self._time_out(now)
         while not self.queues.fault and (decision := self.scheduler.step(now)) is not None:
@@ -141,7 +149,7 @@ class YuniKornGatekeeper:
         return [key for key in self.granted if key not in returned]
 
     def _time_out(self, now: int) -> None:
-        """Gangs give up the places that they have kept for too long; those that keep places keep them from now on."""
+        """End the places that gangs have kept for too long, and start the timeout of newly kept places."""
         self.timeouts.forget_others(self.scheduler.applications)
         self._gangs |= dict.fromkeys(self.timeouts.expire(now))
         self._keep_places()
@@ -152,13 +160,13 @@ class YuniKornGatekeeper:
         self._keeping.clear()
 
     def next_preemption(self) -> int | None:
-        """When others may be preempted though nothing changes (nanoseconds); None where nobody waits for that."""
+        """When preemption may be possible even if nothing changes (nanoseconds); None if no Pod waits for that."""
         if self.evictions is None:
             return None
         return min(filter(None, (self.evictions.next, self.scheduler.preemptors.next)), default=None)
 
     def why(self, key: str) -> WaitingAllocation | None:
-        """Why the Pod waits; None for one that does not."""
+        """Why the Pod waits; None if it does not."""
         pod = self._entered.get(key)
         if pod is None or not pod.gated or key in self.granted:
             return None
@@ -189,23 +197,23 @@ class YuniKornGatekeeper:
     def _scheduler(self) -> Scheduler:
         return Scheduler(ApplicationTree(self.queues.partition), preempts=False)
 
-    def _start_anew(self) -> None:
+    def _reset(self) -> None:
         self.scheduler = self._scheduler()
         for each in (self._entered, self._members, self._sharing, self._barred, self._refused, self._gangs):
             each.clear()
         self._dirty = dict.fromkeys(self._pods)
 
-    def _take_in(self) -> None:
-        """What has changed leaves, then it enters as it is now: what runs first, then by age.
+    def _apply_changes(self) -> None:
+        """Take all changed Pods out of the scheduler, and enter them in their current state: running first, by age.
 
-        Pods of Namespaces that have changed do so whatever they are, and Pods whose decision is in doubt.
+        Unchanged Pods leave and enter too if their Namespace has changed, or if their decision is to be made again.
         """
         stale = dict.fromkeys(key for name in self._stale for key in self._in_namespace.get(name, ()))
-        stale |= self._doubted
+        stale |= self._to_redecide
         dirty = {**self._dirty, **stale}
-        for key in self._doubted:
+        for key in self._to_redecide:
             self.granted.pop(key, None)
-        self._dirty, self._stale, self._doubted = {}, {}, {}
+        self._dirty, self._stale, self._to_redecide = {}, {}, {}
         entering: dict[str, YuniKornGatedPod] = {}
         retried: dict[str, YuniKornGatedPod] = {}
         for key in dirty:
@@ -218,7 +226,7 @@ class YuniKornGatekeeper:
                 continue
             if before is not None:
                 retried |= self._leave(before)
-            if pod is not None and self._concerns(pod):
+            if pod is not None and self._is_ours(pod):
                 entering[key] = pod
         again = {key: pod for key, pod in retried.items() if self._entered.get(key) is pod}
         self._enter_all({**again, **entering}.values())
@@ -230,16 +238,16 @@ class YuniKornGatekeeper:
             self._entered[pod.key] = pod
         for runs, group in groupby(entering, self._runs):
             if not runs:
-                self._keep_places()  # for those that wait
+                self._keep_places()  # before waiting Pods enter
             for pod in group:
                 self._enter(pod)
         self._keep_places()
 
     def _stays(self, before: YuniKornGatedPod, pod: YuniKornGatedPod) -> bool:
-        """Whether it counts as it did."""
+        """Whether the Pod still counts the same."""
         return before.counts_as(pod) and (self._runs(before) == self._runs(pod))
 
-    def _concerns(self, pod: YuniKornGatedPod) -> bool:
+    def _is_ours(self, pod: YuniKornGatedPod) -> bool:
         if pod.project in self._others:
             return False
         if pod.gated:
@@ -253,7 +261,11 @@ class YuniKornGatekeeper:
         return not self._runs(pod), pod.ask.created, pod.key
 
     def _leave(self, pod: YuniKornGatedPod) -> dict[str, YuniKornGatedPod]:
-        """Take it out. Returned are those that are tried anew, since it was the one refused, or the last that ran."""
+        """Take the Pod out of the scheduler.
+
+        Returns the Pods of its application to enter again: all of them if it was the Pod whose request was refused, or
+        the last running one of an application that now belongs in another queue.
+        """
         key, name = pod.key, pod.application
         del self._entered[key]
         members = self._members[name]
@@ -283,7 +295,7 @@ class YuniKornGatekeeper:
             self._left(application.leaf, namespace)
 
     def _belongs_in_another_queue(self, application: Application) -> bool:
-        """Whether nothing of it runs any more, and what waits of it leads to another queue by now."""
+        """Whether no Pod of it runs any more, and placement rules now choose another queue for its first Pod."""
         if not application.pods or any(key in self.scheduler.owners for key in application.allocations):
             return False
         first = self._entered[next(iter(self._members[application.name]))]
@@ -306,7 +318,7 @@ class YuniKornGatekeeper:
         if runs:
             self.scheduler.add_running(application, pod.ask)
             self._gangs[name] = None
-        elif (barred := self._bars(pod, application.leaf)) is not None:
+        elif (barred := self._why_barred(pod, application.leaf)) is not None:
             self._barred[pod.key] = barred
         else:
             self.scheduler.add(application, pod.ask)
@@ -315,7 +327,7 @@ class YuniKornGatekeeper:
             self._enter_all([self._entered[key] for key in self._members[name] if key not in self.scheduler.owners])
 
     def _grant_held(self, application: Application, keys: Iterable[str]) -> None:
-        """Grant the Pods that took the place of a placeholder."""
+        """Grant those of these Pods that took the place of a placeholder."""
         for key in [*keys]:
             found = self._entered.get(key)
             if found is not None and key in application.allocations and found.gated:
@@ -327,8 +339,8 @@ class YuniKornGatekeeper:
         queue, user, groups = pod.whose
         return Submission(queue, user, groups, self.spaces.tags(pod.namespace))
 
-    def _bars(self, pod: YuniKornGatedPod, leaf: YuniKornQueue | None) -> ApplicationRefusal | None:
-        """Why nothing new of the Namespace passes. What a declared queue has, annotations do not change."""
+    def _why_barred(self, pod: YuniKornGatedPod, leaf: YuniKornQueue | None) -> ApplicationRefusal | None:
+        """Why no new Pod of the Namespace passes. Annotations do not matter in a queue that queues.yaml declares."""
         if self.queues.fault:
             return ApplicationRefusal(UNREADABLE_QUEUES, f"queues.yaml cannot be used: {self.queues.fault}")
         if pod.namespace not in self.spaces:
@@ -337,7 +349,7 @@ class YuniKornGatekeeper:
         return ApplicationRefusal(UNREADABLE_QUOTA, f"Namespace {pod.namespace}: {flaw}") if flaw else None
 
     def _submitted(self, pod: YuniKornGatedPod, runs: bool) -> Application | ApplicationRefusal:
-        """The application of its first Pod, or why it is in no queue."""
+        """Submit the application of this first Pod. Returns it, or why it is in no queue."""
         submission, tree = self._submission(pod), self.scheduler.tree
         recorded = self.granted.get(pod.key) or pod.admitted
         if runs and recorded:
@@ -345,7 +357,7 @@ class YuniKornGatekeeper:
         else:
             placement = tree.place(submission)
             known = tree.queues.get(placement.queue.lower()) if placement.queue else None
-            if not runs and (barred := self._bars(pod, known)) is not None:
+            if not runs and (barred := self._why_barred(pod, known)) is not None:
                 return barred
             if not placement.queue:
                 return ApplicationRefusal(REJECTED, "; ".join((placement.reason, *placement.passed)))
@@ -369,7 +381,7 @@ class YuniKornGatekeeper:
         return application
 
     def _gang(self, pod: YuniKornGatedPod) -> tuple[TaskGroup, ...]:
-        """The task groups of the application, as its oldest Pod with any names them. Raises BadTaskGroups."""
+        """The task groups that the Pod names, else those of the oldest Pod with any. Raises BadTaskGroups."""
         if pod.gang:
             return task_groups({TASK_GROUPS: pod.gang})
         members = [self._entered[key] for key in self._members[pod.application]]
@@ -377,7 +389,7 @@ class YuniKornGatekeeper:
         return task_groups({TASK_GROUPS: named.gang}) if named is not None else ()
 
     def _timeout(self, application: Application) -> int:
-        """The seconds that the application keeps the place of a missing member, as the oldest Pod with groups says."""
+        """How long the application keeps places of missing members (seconds), by the oldest Pod with task groups."""
         members = [self._entered[key] for key in self._members[application.name]]
         named = min((each for each in members if each.gang), key=lambda each: each.ask.created, default=None)
         return placeholder_timeout(named.policy if named is not None else "")
@@ -412,7 +424,7 @@ class YuniKornGatekeeper:
         self.scheduler.changed(leaf)
 
     def _keep_places(self) -> None:
-        """A gang that had its room keeps a place for each member of its minimum that is not there yet."""
+        """Reserve a place for each missing member of a gang that was allocated once, until a timeout."""
         for name in self._gangs:
             application = self.scheduler.applications.get(name)
             if application is not None and application.placeholders is not None:

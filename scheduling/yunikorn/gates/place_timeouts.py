@@ -1,6 +1,6 @@
-"""How long a gang keeps the places of members that do not exist: placeholders time out.
+"""The timeouts of placeholders: how long a gang keeps the places of members that do not exist.
 
-Each time counts from the moment at which a place is first seen to be free, so after a restart it begins again.
+A timeout begins when a place is first observed to be free, so it begins again after a restart.
 Source: YuniKorn core, `pkg/scheduler/objects/application.go`, `timeoutPlaceholderProcessing`.
 """
 
@@ -10,22 +10,22 @@ from collections.abc import Container
 
 
 class PlaceTimeouts:
-    """The gangs that keep places, and those that keep none any more; moments are in nanoseconds."""
+    """The gangs that keep places, and the gangs whose timeout is over. Moments are in nanoseconds."""
 
     def __init__(self) -> None:
-        self._until: dict[str, int] = {}
-        self._over: set[str] = set()
+        self._until: dict[str, int] = {}  # when running timeouts end, by application
+        self._over: set[str] = set()  # applications whose timeout has ended
 
     def is_over(self, application: str) -> bool:
-        """Whether the application keeps no places any more."""
+        """Whether the timeout of the application is over, so that it keeps no places."""
         return application in self._over
 
     def keeps(self, application: str, until: int) -> None:
-        """The application keeps places; the first `until` counts as long as it does."""
+        """Start the timeout of the application, which ends at `until`. A running timeout is not changed."""
         self._until.setdefault(application, until)
 
     def complete(self, application: str) -> None:
-        """No member of the application is missing. A member that goes later leaves a place for the whole time."""
+        """End the timeout, since no member is missing. If a member ends later, a new timeout begins."""
         self._until.pop(application, None)
         self._over.discard(application)
 
@@ -36,7 +36,7 @@ class PlaceTimeouts:
                 self.complete(name)
 
     def expire(self, now: int) -> list[str]:
-        """The applications whose time ends now."""
+        """End the timeouts that are over, and return their applications."""
         found = [name for name, until in self._until.items() if until <= now]
         for name in found:
             del self._until[name]

@@ -1,4 +1,4 @@
-"""What YuniKorn's ConfigMaps say of queues, as far as they can be used."""
+"""The queues of YuniKorn's ConfigMaps, if they can be used."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scheduling.yunikorn.simulation import NOBODY
 
 
 class QueuesInForce:
-    """`namespace` is that of the ConfigMaps. With a `fault` in them nobody new is admitted anywhere."""
+    """The queues. `namespace`: of the ConfigMaps. `fault`: why they cannot be used; then no new Pod is admitted."""
 
     def __init__(self, namespace: str) -> None:
         self._namespace = namespace
@@ -30,7 +30,7 @@ class QueuesInForce:
         self._read()
 
     def renewed(self) -> bool:
-        """Whether the queues changed since it was asked last."""
+        """Whether the queues changed since the last call."""
         found, self._renewed = self._renewed, False
         return found
 

@@ -13,7 +13,7 @@ import yaml
 from analysis.impact import effect_text
 from analysis.what_if.outcome import GainRow, ReachRow, RiskRow, WhatIfOutcome
 from analysis.what_if.outlines import OutlinedNode, OutlineTags, outlines
-from analysis.what_if.state import ProposedChange, Resting
+from analysis.what_if.state import ProposedChange, SettledCluster
 from policies import dialects
 from policies.configuration.settings import Configuration
 from policies.dialects.declared import DECLARED
@@ -29,12 +29,12 @@ B = cluster_queue("b", "org", group("cpu", flavor("spot", cpu=4)), preemption={"
 STORED = [namespace("ns"), FLAVOR, cohort("org"), A, B, local_queue("to-a", "a"), local_queue("to-b", "b")]
 
 
-def state(*more: dict[str, Any]) -> Resting:
+def state(*more: dict[str, Any]) -> SettledCluster:
     manifests = [*STORED, *more]
     read = [(each.ref, manifest) for manifest in manifests if (each := dialects.read(manifest)) is not None]
     forest = Forest.of((each for manifest in STORED if (each := dialects.read(manifest)) is not None), DECLARED)
     kept = {ref: json.dumps(manifest).encode() for ref, manifest in read if ref.group_kind in DECLARED}
-    return Resting.of(
+    return SettledCluster.of(
         forest,
         kept,
         lambda decisions: of_manifests(manifests, decisions),
@@ -43,7 +43,7 @@ def state(*more: dict[str, Any]) -> Resting:
     )
 
 
-def answered(state: Resting, *manifests: dict[str, Any]) -> WhatIfOutcome:
+def answered(state: SettledCluster, *manifests: dict[str, Any]) -> WhatIfOutcome:
     """The outcome, after its way to another process."""
     return ForkingPickler.loads(ForkingPickler.dumps(state.answer(ProposedChange(manifests))))
 

@@ -71,5 +71,5 @@ def test_explain_names_the_rule_that_begins_so_before_one_that_is_like_it() -> N
 
 
 def test_what_only_files_can_have_is_explained_too() -> None:
-    assert "the one that is applied last decides" in run("explain", "given-twice").stdout
+    assert "the object that is applied last takes effect" in run("explain", "given-twice").stdout
     assert "baseline" in run("explain", "stale-baseline-entry").stdout

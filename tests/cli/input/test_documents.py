@@ -220,10 +220,10 @@ def test_what_merely_is_called_a_list_stays_a_manifest() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "column", "words"),
     [
-        ("kind: List\nitems:\n- 5\n", 3, 3, "a single value stands where a manifest is expected"),
-        ("kind: List\nitems:\n- [a]\n", 3, 3, "a list stands where"),
+        ("kind: List\nitems:\n- 5\n", 3, 3, "a single value is given where a manifest is expected"),
+        ("kind: List\nitems:\n- [a]\n", 3, 3, "a list is given where"),
         ("kind: List\nitems: {a: 1}\n", 2, 1, "`items` of a List is a mapping"),
-        ('{"kind": "List",\n"items": [null]}', 2, 11, "nothing stands where"),
+        ('{"kind": "List",\n"items": [null]}', 2, 11, "nothing is given where"),
     ],
 )
 def test_an_item_that_is_no_manifest_is_told_with_its_place(text: str, line: int, column: int, words: str) -> None:
@@ -405,8 +405,8 @@ def test_an_anchor_does_not_reach_into_the_next_document() -> None:
         ("a: .nan\n", 1, 4, "not a number"),
         ("[a]: 1\n", 1, 1, "a key must be a string"),
         ("a: 1\n~: 1\n", 2, 1, "this one is null"),
-        ("- a\n- b\n", 1, 1, "a list stands where a manifest is expected, a mapping"),
-        ("\n  hello\n", 2, 3, "a single value stands where"),
+        ("- a\n- b\n", 1, 1, "a list is given where a manifest is expected, which is a mapping"),
+        ("\n  hello\n", 2, 3, "a single value is given where"),
         ("a: " + "[" * 200 + "]" * 200, 1, 103, "more than 100"),
         ('a: "\\ud800"', 1, 7, "not YAML"),
         ('{"a": 1,\n "a": 2}', 2, 2, "'a' occurs twice"),
@@ -435,7 +435,7 @@ def test_a_broken_text_is_told_with_the_place_of_the_fault(text: str, line: int,
         ('{"a": ' + "9" * 5000 + "}", 1, 7, "too many digits"),
         ('{"a": ' + "[" * 101 + "]" * 101 + "}", 1, 106, "more than 100"),
         ("[" * 100_000, 1, 101, "more than 100"),
-        ("[1]", 1, 1, "a list stands where a manifest is expected"),
+        ("[1]", 1, 1, "a list is given where a manifest is expected"),
     ],
 )
 def test_a_broken_json_file_is_told_with_the_place_of_the_fault(

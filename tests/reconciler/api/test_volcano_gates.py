@@ -114,7 +114,7 @@ def test_members_that_complete_a_gang_come_first() -> None:
     [
         (queue("org", "nowhere"), "BrokenQueueTree", "org: has the parent nowhere, which does not exist"),
         (queue("org", "root", capability={"cpu": "x"}), "UnreadableQueue", "org: cannot be read: "),
-        (queue("below", "ml"), "QueueHasChildren", "has queues below; only a queue without takes work"),
+        (queue("below", "ml"), "QueueHasChildren", "has children; only a queue without children takes work"),
         (pod_group("g", "gone", space="dev"), "QueueNotFound", "does not exist"),
         (queue("org", "root") | {"status": {"state": "Closed"}}, "QueueNotOpen", "org: is Closed"),
     ],
@@ -185,8 +185,8 @@ def test_a_list_costs_what_waits_there(monkeypatch: pytest.MonkeyPatch) -> None:
         cluster.add(pod(f"x{number}", "w", space="other"))
     cluster.settle()
     keeper, seen = cluster.controller.keeper, []
-    stands = keeper.stands
-    monkeypatch.setattr(keeper, "stands", lambda key: (seen.append(key), stands(key))[1])
+    waiting_pod = keeper.waiting_pod
+    monkeypatch.setattr(keeper, "waiting_pod", lambda key: (seen.append(key), waiting_pod(key))[1])
     monkeypatch.setattr(keeper, "waiting", None)
 
     assert pods(get(cluster.core, OF_DEV)) == ["dev/g2"]

@@ -148,7 +148,7 @@ def test_a_gang_of_which_not_all_are_created_passes_nothing_and_reserves_nothing
     gate = Gate(*TREE, pod_group("g", "ml", 4), pod_group("other", "ml"), *some(3), *some(4, "o", "other"))
 
     assert gate.settle() == ["o0", "o1", "o2", "o3"]
-    assert gate.why("p0") == PodWait("WaitsForGang", "ml", "not all of the 4 members that start together are there")
+    assert gate.why("p0") == PodWait("WaitsForGang", "ml", "not all of the 4 members that start together exist yet")
     gate.put(gated("p3"))
     gate.end("o0", "o1", "o2", "o3")
     assert gate.settle() == ["p0", "p3", "p1", "p2"]
@@ -158,7 +158,7 @@ def test_each_task_has_its_own_minimum() -> None:
     group = pod_group("g", "ml", 3, minTaskMember={"ps": 1, "worker": 2})
     gate = Gate(*TREE, group, *(gated(f"w{n}", role="worker", at=n) for n in range(3)))
     assert gate.settle() == []
-    message = "not all of the 1 members of task ps that start together are there"
+    message = "not all of the 1 members of task ps that start together exist yet"
     assert gate.why("w0") == PodWait("WaitsForGang", "ml", message)
 
     gate.put(gated("ps", role="ps", at=9))
@@ -196,7 +196,7 @@ def test_a_refused_write_of_a_member_gives_its_room_back_and_is_tried_again() ->
     passing = gate.keeper.decide()
     gate.store(passing[:3])
     gate.put(queue("ml", "org", capability={"cpu": "3"}))
-    gate.keeper.doubt(passing[3])
+    gate.keeper.forget_decision(passing[3])
     assert gate.keeper.decide() == []
     assert reason(gate, "p3") == ("NotEnoughQueueQuota", "ml")
 
@@ -241,7 +241,7 @@ def test_a_podgroup_in_a_queue_with_children_waits_alone() -> None:
     gate = Gate(*TREE, pod_group("inner", "org"), pod_group("g", "ml"), gated("i", "inner"), *some(1))
 
     assert gate.settle() == ["p0"]
-    assert gate.why("i") == PodWait("QueueHasChildren", "org", "has queues below; only a queue without takes work")
+    assert gate.why("i") == PodWait("QueueHasChildren", "org", "has children; only a queue without children takes work")
 
 
 @pytest.mark.parametrize(

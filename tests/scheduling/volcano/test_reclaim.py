@@ -149,7 +149,7 @@ def test_nobody_is_evicted_for_a_pod_that_would_not_fit_even_then() -> None:
     assert (outcome.evicted, outcome.pipelined) == ((), {})
     assert reasons(outcome, "wants") == [
         "no node has room for the pod",
-        "no pods may be taken that would make room for it",
+        "no pods may be evicted that would make room for it",
     ]
 
 

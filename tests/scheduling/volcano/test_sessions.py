@@ -166,7 +166,7 @@ def test_running_pods_of_an_unknown_podgroup_take_room() -> None:
 
     assert reasons(outcome, "a0") == [
         "no node has room for the pod",
-        "no pods may be taken that would make room for it",
+        "no pods may be evicted that would make room for it",
         "it may not reclaim: queue A would exceed its deserved amount: cpu 0 used + 1m requested > 0, 1m short",
     ]
 

@@ -92,7 +92,9 @@ def test_nothing_else_begins_while_an_operation_is_under_way() -> None:
 
     assert plans.move(tree(paused, queue("q")), "p", "q", RULES).refusals == ("p is paused; resume it first",)
     assert plans.pause(tree(moving), "p").refusals == ("p is being changed: move",)
-    assert plans.move(tree(moving, queue("q"), queue("r")), "p", "r", RULES).refusals == ("p is on its way to q",)
+    assert plans.move(tree(moving, queue("q"), queue("r")), "p", "r", RULES).refusals == (
+        "p is already being moved to q",
+    )
     assert plans.resume(tree(queue("p")), "p").refusals == ("p is not paused",)
 
 
@@ -125,7 +127,7 @@ def test_a_record_that_no_annotation_holds_is_refused() -> None:
     many = [queue(f"{'q' * 240}-{number}", "p") for number in range(LONGEST // 240)]
 
     (refusal,) = plans.pause(tree(queue("p"), *many), "p").refusals
-    assert "do not fit an annotation" in refusal
+    assert "do not fit in an annotation" in refusal
 
 
 def test_a_deletion_closes_all_and_deletes_the_children_first_once_their_work_is_gone() -> None:
@@ -151,7 +153,7 @@ def test_a_queue_that_came_later_is_not_deleted() -> None:
     found = tree(queue("p", state="Closed"), queue("new", "p", state="Closed"))
 
     assert next_steps(found, "p", operation) == []
-    assert awaited(found, "p", operation) == "new came below p since, and is not deleted with it"
+    assert awaited(found, "p", operation) == "queues that were added below p later are not deleted with it: new"
 
 
 def test_a_deletion_of_a_paused_queue_remembers_what_was_open_and_resume_ends_it() -> None:

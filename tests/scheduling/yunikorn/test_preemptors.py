@@ -24,7 +24,7 @@ class Restless(Scheduler):
     """Tries every leaf in each step."""
 
     def step(self, now: int) -> object:  # type: ignore[override]
-        self.preemptors.parked.nobody = True
+        self.preemptors.parked.none_parked = True
         return super().step(now)
 
 

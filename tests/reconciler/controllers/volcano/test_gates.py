@@ -193,7 +193,7 @@ def test_a_podgroup_in_a_queue_with_children_stops_nobody_else() -> None:
     cluster.settle()
 
     assert cluster.passed() == ["p"]
-    assert cluster.note("i") == "QueueHasChildren in org: has queues below; only a queue without takes work"
+    assert cluster.note("i") == "QueueHasChildren in org: has children; only a queue without children takes work"
 
 
 def test_a_process_that_does_not_lead_writes_nothing() -> None:

@@ -18,7 +18,7 @@ from reconciler.objects.observed import Key
 from reconciler.objects.outcomes import Failed, Written
 from scheduling.objects.times import SECOND
 from scheduling.volcano.gates import reclaim
-from scheduling.volcano.gates.gang import GangWish
+from scheduling.volcano.gates.gang import PodBatch
 from scheduling.volcano.gates.gated_pod import VolcanoGatedPod
 from scheduling.volcano.gates.reclaim import PATIENCE
 from tests.builders import Manifest
@@ -369,8 +369,8 @@ def test_a_search_that_has_looked_at_enough_goes_on_with_the_next_queue(monkeypa
     found: dict[int, int] = {}
     choose = reclaim.GateReclaim.choose
 
-    def noted(self: reclaim.GateReclaim, wishes: Iterable[GangWish], now: int) -> None:
-        choose(self, wishes, now)
+    def noted(self: reclaim.GateReclaim, batches: Iterable[PodBatch], now: int) -> None:
+        choose(self, batches, now)
         found[now] = len(self.victims)
 
     monkeypatch.setattr(reclaim.GateReclaim, "choose", noted)

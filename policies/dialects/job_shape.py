@@ -20,14 +20,16 @@ Step: TypeAlias = str | int
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """A number of pods at a path, 1 where it is absent, and no more than what another path says."""
+    """A number of pods at a path, 1 where it is absent, and no more, or no fewer, than what other paths say."""
 
     path: str
     at_most: str = ""
+    at_least: str = ""
 
     def of(self, holder: Manifest) -> int:
         count, most = integer(at(holder, self.path)), integer(at(holder, self.at_most)) if self.at_most else None
-        count = 1 if count is None else max(0, count)
+        least = (integer(at(holder, self.at_least)) or 0) if self.at_least else 0
+        count = max(least, 1 if count is None else max(0, count))
         return count if most is None else min(count, max(0, most))
 
 

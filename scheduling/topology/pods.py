@@ -107,7 +107,10 @@ def is_of_topology(annotations: Mapping[str, str]) -> bool:
 
 
 def foreign_pod(pod: PodReading) -> ForeignPod | None:
-    """What the pod takes of its node outside topologies; None if it takes nothing."""
-    if not pod.bound or pod.ended or is_of_topology(pod.annotations):
+    """What the pod takes of its node outside topologies; None if it takes nothing.
+
+    Anybody may write the annotations of a topology; only a pod that was started for a Workload is counted with that.
+    """
+    if not pod.bound or pod.ended or (is_of_topology(pod.annotations) and POD_SET in pod.labels):
         return None
     return ForeignPod(pod.node, amounts.counted(pod_requests(pod.spec)))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from cluster.errors import ClusterError
 from cluster.resource import Manifest, Resource
 from cluster.served import WORKLOADS
-from policies.amounts.ancestry import DEEPEST
+from policies.amounts.ancestry import DEEPEST, is_marked
 from policies.configuration.settings import Configuration
 from policies.dialects.core import POD
 from policies.dialects.frameworks.replicated import REPLICA_SET
@@ -87,7 +87,7 @@ def named_workload(review: Review, configuration: Configuration, fetch: Fetch) -
 def _asks(review: Review, configuration: Configuration, forest: Forest) -> bool:
     """Whether it matters: for what names a queue, or is about to, while jobs or Pods are managed here.
 
-    A Pod is held back only once.
+    So it does for a Pod that a tenant creates as one of a job. A Pod is held back only once.
     """
     settings = in_namespace(configuration.kueue, review.namespace or "default", forest)
     if review.object is None or review.subresource or not (settings.manage_jobs or settings.manage_pods):
@@ -98,6 +98,8 @@ def _asks(review: Review, configuration: Configuration, forest: Forest) -> bool:
     if not known or texts(mapping(metadata(review.object).get("labels"))).get(QUEUE_NAME):
         return known
     created = review.operation is ChangeOperation.CREATE
+    if review.kind == POD and is_marked(review.object) and not review.user.may_be_controller_in(review.namespace):
+        return created
     return created and (settings.without_queue or has_default_queue(review.namespace or "default", forest))
 
 

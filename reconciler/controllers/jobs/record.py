@@ -200,6 +200,7 @@ class WorkloadRecord:
     `owners`: its owners among the jobs.
     `jobs`: the jobs that it represents. Most jobs have their own Workload, but several may name the same.
     `pods`: the Pods that run on its quota.
+    `pod_sets`: the number of these Pods by pod set.
     `given_up`: those of them that its job gave up.
     `left`: its job is gone and may have had pods.
     `left_at`: when that was looked at first.
@@ -212,6 +213,7 @@ class WorkloadRecord:
     why: str = ""
     jobs: dict[Key, None] = field(default_factory=dict)
     pods: dict[str, StartedPod] = field(default_factory=dict)
+    pod_sets: Counter[str] = field(default_factory=Counter)
     given_up: dict[str, None] = field(default_factory=dict)
     left: bool = False
     left_at: int | None = None

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from cluster.errors import ClusterError
 from cluster.resource import Manifest, Resource
 from cluster.served import WORKLOADS
-from policies.amounts.ancestry import DEEPEST
+from policies.amounts.ancestry import DEEPEST, is_marked
 from policies.configuration.settings import Configuration
 from policies.dialects.core import POD
 from policies.dialects.frameworks.replicated import REPLICA_SET
@@ -91,7 +91,8 @@ def named_workload(review: Review, configuration: Configuration, fetch: Fetch) -
 def _asks(review: Review, configuration: Configuration, forest: Forest) -> bool:
     """Whether the owners matter: jobs or Pods are managed, and the object names a queue or is about to get one.
 
-    For a Pod they matter only when it is created, since a gate is added only then.
+    For a Pod they matter only when it is created, since a gate is added only then. They also matter if a tenant creates
+    it as the Pod of a job.
     """
     settings = in_namespace(configuration.kueue, review.namespace or "default", forest)
     if review.object is None or review.subresource or not (settings.manage_jobs or settings.manage_pods):
@@ -102,6 +103,8 @@ def _asks(review: Review, configuration: Configuration, forest: Forest) -> bool:
     if not known or texts(mapping(metadata(review.object).get("labels"))).get(QUEUE_NAME):
         return known
     created = review.operation is ChangeOperation.CREATE
+    if review.kind == POD and is_marked(review.object) and not review.user.may_be_controller_in(review.namespace):
+        return created
     return created and (settings.without_queue or has_default_queue(review.namespace or "default", forest))
 
 

@@ -18,9 +18,12 @@ from policies.dialects.kueue_owners import ControllerReference, controller_of
 from policies.dialects.kueue_workload import ELASTIC, SLICE_CHAIN
 from policies.dialects.pod_reading import gates_in
 from policies.dialects.reading import Manifest, mapping, metadata, text, texts
+from policies.model.change import User
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, Ref
 
+STARTED = (("labels", POD_SET), ("annotations", STARTED_FOR), ("annotations", SLICE_CHAIN))
+"""The labels and annotations by which a Pod says that it was started on quota."""
 DEEPEST = 10
 """The most levels of owners that are followed, as in Kueue."""
 
@@ -69,29 +72,40 @@ def counted_above(job: QueuedJob, forest: Forest, *, slicing: bool) -> QueuedJob
     return above if _grows(above, slicing) or _within(total_requests(job), _left_to_children(above)) else None
 
 
-def pod_counted_above(pod: Manifest, forest: Forest, *, slicing: bool) -> QueuedJob | None:
-    """The job that already counts a new Pod; None if there is none.
+def pod_counted_above(pod: Manifest, forest: Forest, user: User, *, slicing: bool) -> QueuedJob | None:
+    """The job that already counts a new Pod of this user; None if there is none.
 
     The Pod must be as the job's controller creates Pods: it has the labels by which the controller selects Pods, and
     the labels, annotations and gates of one of the templates by which Pods are counted. It may have requests that the
-    template lacks, since a LimitRange can add them.
+    template lacks, since a LimitRange can add them. A tenant may create such a Pod too. So it must not request more
+    than that template unless a controller creates it.
     """
     meta = metadata(pod)
     namespace, controller = text(meta.get("namespace")) or "default", controller_of(meta)
     above = ancestor(POD, controller, namespace, forest)
     direct = _owner(controller, namespace, forest) if above is not None and controller is not None else None
-    if above is None or direct is None or not _as_made_by(direct, pod):
+    if above is None or direct is None or not _as_made_by(direct, pod, whole=user.may_be_controller_in(namespace)):
         return None
     held, wanted = total_requests(above), template_requests({"spec": mapping(pod.get("spec"))}, 1)
     known = {resource: amount for resource, amount in wanted.items() if resource in held}
     return above if _grows(above, slicing) or _within(known, held) else None
 
 
-def _as_made_by(job: QueuedJob, pod: Manifest) -> bool:
+def _as_made_by(job: QueuedJob, pod: Manifest, *, whole: bool) -> bool:
+    """`whole`: the Pod may request more than its template, as others may add to a Pod."""
     if job.selector is not None and not job.selector.matches(texts(metadata(pod).get("labels"))):
         return False
-    counted = _counted_by(pod)
-    return not job.pod_sets or any(_counted_by(pods.template) <= counted for pods in job.pod_sets)
+    counted, wanted = _counted_by(pod), template_requests(pod, 1)
+    return not job.pod_sets or any(
+        _counted_by(pods.template) <= counted and (whole or _within(wanted, template_requests(pods.counted, 1)))
+        for pods in job.pod_sets
+    )
+
+
+def is_marked(pod: Manifest) -> bool:
+    """Whether a Pod says that it was started on quota."""
+    meta = metadata(pod)
+    return any(key in texts(meta.get(part)) for part, key in STARTED)
 
 
 def _counted_by(holder: Mapping[str, Any]) -> set[tuple[str, str]]:

@@ -23,15 +23,17 @@ Step: TypeAlias = str | int
 class Count:
     """A number of pods, which a job has at `path`; 1 if it is absent.
 
-    `at_most`: the path of a number that limits it; empty for none.
+    `at_most`, `at_least`: the paths of numbers that limit it; empty for none.
     """
 
     path: str
     at_most: str = ""
+    at_least: str = ""
 
     def of(self, holder: Manifest) -> int:
         count, most = integer(at(holder, self.path)), integer(at(holder, self.at_most)) if self.at_most else None
-        count = 1 if count is None else max(0, count)
+        least = (integer(at(holder, self.at_least)) or 0) if self.at_least else 0
+        count = max(least, 1 if count is None else max(0, count))
         return count if most is None else min(count, max(0, most))
 
 

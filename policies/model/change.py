@@ -57,10 +57,27 @@ class Change:
         return ChangeOperation.DELETE if self.after is None else ChangeOperation.UPDATE
 
 
+_ACCOUNT = "system:serviceaccount:"
+
+
 @dataclass(frozen=True, slots=True)
 class User:
     name: str = ""
     groups: tuple[str, ...] = ()
+
+    @property
+    def is_of_kubernetes(self) -> bool:
+        """Whether it is a controller of Kubernetes, or a user with all rights."""
+        return (
+            self.name == "system:kube-controller-manager"
+            or self.name.startswith(f"{_ACCOUNT}kube-system:")
+            or "system:masters" in self.groups
+        )
+
+    def may_be_controller_in(self, namespace: str) -> bool:
+        """Whether it may run jobs of the namespace for its tenants, who also have the ServiceAccounts in it."""
+        elsewhere = self.name.startswith(_ACCOUNT) and not self.name.startswith(f"{_ACCOUNT}{namespace}:")
+        return self.is_of_kubernetes or elsewhere
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,7 +90,7 @@ def _job(
 
 def _pod(manifest: Manifest, forest: Forest, configuration: Configuration, user: User, *, demanded: bool) -> Patch:
     """The gate of Kueue's quota, then the defaults of Volcano or YuniKorn, then the gate of their quota."""
-    held = held_pod(manifest, _kueue(manifest, forest, configuration), forest)
+    held = held_pod(manifest, _kueue(manifest, forest, configuration), forest, user)
     manifest = patched(manifest, held)
     of_volcano = complete_pod(manifest, configuration.volcano.resource_groups)
     of_volcano += gated_pod(patched(manifest, of_volcano), configuration.volcano.queue_allocation_gate)

@@ -6,10 +6,10 @@ Source: Kueue v0.19, pkg/controller/jobs/{pod,deployment,statefulset,leaderworke
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from policies.amounts.ancestry import ancestor, pod_counted_above
+from policies.amounts.ancestry import STARTED, ancestor, is_marked, pod_counted_above
 from policies.amounts.role_hash import role_hash
 from policies.configuration.settings import KueueSettings
 from policies.dialects.kueue_jobs import (
@@ -21,6 +21,7 @@ from policies.dialects.kueue_jobs import (
     QUEUE_NAME,
     STATEFUL_SET,
     SUSPENDED_BY,
+    QueuedJob,
 )
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.kueue_owners import controller_of
@@ -29,6 +30,7 @@ from policies.dialects.kueue_ray import ray_cluster
 from policies.dialects.kueue_workload import ELASTIC
 from policies.dialects.reading import Manifest, listing, mapping, text, texts
 from policies.model import fields
+from policies.model.change import User
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind
 from policies.mutation.kueue_defaults import DEFAULT_CLASS, DEFAULT_QUEUE, has_default_class, has_default_queue
@@ -46,6 +48,7 @@ _PODSET_GROUP = f"{PREFIX}podset-group-name"
 _OFFSET = f"{PREFIX}pod-index-offset"
 _MPI_JOB = GroupKind("kubeflow.org", "MPIJob")
 _NOBODY = Forest()
+_NO_USER = User()
 _PLACED = tuple(
     f"{PREFIX}podset-{how}"
     for how in (
@@ -63,6 +66,7 @@ def held_pod(
     manifest: Manifest,
     settings: KueueSettings,
     forest: Forest = _NOBODY,
+    user: User = _NO_USER,
 ) -> Patch:
     """Add the scheduling gate, the labels and the finalizer of a managed Pod to a Pod that names a LocalQueue.
 
@@ -70,16 +74,21 @@ def held_pod(
     was counted.
     If a running ancestor job already counts the Pod, nothing is added, unless the annotation SUSPENDED_BY says that
     this job cannot be suspended. `forest` must have this job by its UID, and the owners between.
+    Only a controller may create a Pod that was started on quota. From any other Pod the labels and annotations that
+    say so are removed, since it would count for a job that did not create it.
     """
     meta, spec = manifest.get("metadata"), manifest.get("spec")
     if not settings.manage_pods or not isinstance(meta, dict) or not isinstance(spec, dict):
         return []
     labels, notes = texts(meta.get("labels")), texts(meta.get("annotations"))
+    above, namespace = _above(manifest, settings, forest, user), _namespace(meta)
+    claims = above is None and is_marked(manifest) and not user.may_be_controller_in(namespace)
+    unmarked = [*_without(meta, STARTED)] if claims else []
     added_labels = {MANAGED: "true"}
     if SUSPENDED_BY not in notes:
-        queued, namespace = bool(labels.get(QUEUE_NAME)), _namespace(meta)
-        if not (queued or has_default_queue(namespace, forest)) or _counted(manifest, settings, forest):
-            return []
+        queued = bool(labels.get(QUEUE_NAME))
+        if not (queued or has_default_queue(namespace, forest)) or (above is not None and above.running):
+            return unmarked
         if not queued:
             added_labels[QUEUE_NAME] = DEFAULT_QUEUE
         if not labels.get(PRIORITY_CLASS) and has_default_class(forest, settings):
@@ -94,13 +103,18 @@ def held_pod(
     finalizers = listing(meta.get("finalizers"))
     if MANAGED not in finalizers:
         operations.append(_add([*finalizers, MANAGED], "metadata", "finalizers"))
-    return operations + _gated(spec, [GATE, TOPOLOGY_GATE] if placed else [GATE])
+    return operations + unmarked + _gated(spec, [GATE, TOPOLOGY_GATE] if placed else [GATE])
 
 
-def _counted(pod: Manifest, settings: KueueSettings, forest: Forest) -> bool:
-    """Whether a running ancestor job already counts the Pod."""
-    above = pod_counted_above(pod, forest, slicing=settings.enabled("ElasticJobsViaWorkloadSlices"))
-    return above is not None and above.running
+def _above(pod: Manifest, settings: KueueSettings, forest: Forest, user: User) -> QueuedJob | None:
+    """The job that counts the Pod, or will once it runs."""
+    return pod_counted_above(pod, forest, user, slicing=settings.enabled("ElasticJobsViaWorkloadSlices"))
+
+
+def _without(meta: Mapping[str, Any], keys: Iterable[tuple[str, str]]) -> Iterator[dict[str, Any]]:
+    for part, key in keys:
+        if key in texts(meta.get(part)):
+            yield {"op": "remove", "path": fields.pointer("metadata", part, key)}
 
 
 def _namespace(meta: Mapping[str, Any]) -> str:

@@ -108,7 +108,10 @@ def is_of_topology(annotations: Mapping[str, str]) -> bool:
 
 
 def foreign_pod(pod: PodReading) -> ForeignPod | None:
-    """The usage of the pod on its node; None if it has no node, has ended, or belongs to a topology."""
-    if not pod.bound or pod.ended or is_of_topology(pod.annotations):
+    """The usage of the pod on its node; None if it has no node, has ended, or is counted with a Workload.
+
+    Anybody may write the annotations of a topology. Only a pod that was started for a Workload is counted with that.
+    """
+    if not pod.bound or pod.ended or (is_of_topology(pod.annotations) and POD_SET in pod.labels):
         return None
     return ForeignPod(pod.node, amounts.counted(pod_requests(pod.spec)))

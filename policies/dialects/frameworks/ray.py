@@ -83,7 +83,10 @@ def _of(kind: str, **more: Any) -> JobShape:
     where = ".".join(CLUSTERS[kind])
     head = PodSetPath(HEAD, f"{where}.headGroupSpec.template", counted=partial(_head_of, where))
     workers = PodSetPath(
-        "groupName", "template", (Count("replicas"), Count("numOfHosts")), entries=f"{where}.workerGroupSpecs"
+        "groupName",
+        "template",
+        (Count("replicas", at_least="minReplicas"), Count("numOfHosts")),  # KubeRay makes the minimum in any case
+        entries=f"{where}.workerGroupSpecs",
     )
     submitters = PodSetPath(
         "submitter",

@@ -26,7 +26,6 @@ from policies.dialects.reading import mapping, texts
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
-from policies.model.change import User
 from policies.model.findings import STRICT_ONLY, Finding
 from policies.model.objects import Ref
 from policies.model.pools import written
@@ -38,6 +37,7 @@ _KINDS = tuple(kind for kind, framework in KINDS.items() if isinstance(framework
 _ENDED = "Failed"
 """The podReplacementPolicy with which Pods are replaced only after they have ended."""
 _ALONE = "leave the template as it is; to change a number alone, use kubectl patch: kubectl apply replaces whole lists"
+_NO_MARK = f"leave {POD_SET} out"
 _LEAVE = "name another queue, or delete the job and create one without a queue"
 
 
@@ -51,8 +51,9 @@ def quota_evaded(proposal: Proposal) -> Iterator[Finding]:
     elastic, remove its queue, or change its controller. The controller of a running job may start its children if they
     request no more than was admitted. Started Pods are counted by labels and annotations, so these must stay. This also
     holds for the pod templates of an elastic job, which creates Pods at any time. A running Pod stays with its job:
-    only Kubernetes' own controllers may change its owner, or the labels of the Job controller. A job must not name the
-    Workload of another job as its own. A running Pod must not be resized to more.
+    only Kubernetes' own controllers may change its owner, or the labels of the Job controller. Nobody else may add the
+    label of a Pod that was started on quota. A job must not name the Workload of another job as its own. A running Pod
+    must not be resized to more.
     Example: `kubectl patch job train -p '{"spec":{"suspend":false}}'` on a Job with a queue-name.
     Fix: leave it suspended; it starts when its queue has quota for it. To make it larger, suspend it first.
     """
@@ -65,10 +66,13 @@ def quota_evaded(proposal: Proposal) -> Iterator[Finding]:
             yield from _Change(proposal, before, job).findings()
 
     for old, pod in proposal.changed(Pod):
+        if old is not None and POD_SET in pod.labels and POD_SET not in old.labels:
+            message = "only a Pod that was started on quota has this label"
+            yield Finding(pod.ref, fields.join("metadata.labels", POD_SET), message, fix=_NO_MARK, profiles=STRICT_ONLY)
         if old is not None and POD_SET in old.labels:
             yield from _uncounted(old, pod)
             yield from _resized(old, pod)
-            if not _is_of_kubernetes(proposal.circumstances.user):
+            if not proposal.circumstances.user.is_of_kubernetes:
                 yield from _taken_away(old, pod)
 
 
@@ -99,15 +103,6 @@ def _resized(old: Pod, pod: Pod) -> Iterator[Finding]:
             message = f"requests {resource}={amount}, but {had.get(resource, Quantity.ZERO)} was admitted"
             fix = "change the pod template of its job"
             yield Finding(pod.ref, "spec.containers", message, fix=fix, subject=resource, profiles=STRICT_ONLY)
-
-
-def _is_of_kubernetes(user: User) -> bool:
-    """Whether the user is a controller of Kubernetes, or has all rights."""
-    return (
-        user.name == "system:kube-controller-manager"
-        or user.name.startswith("system:serviceaccount:kube-system:")
-        or "system:masters" in user.groups
-    )
 
 
 def _counting_keys(labels: Mapping[str, str], annotations: Mapping[str, str]) -> dict[tuple[str, str], str | None]:

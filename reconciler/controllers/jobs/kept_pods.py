@@ -1,7 +1,8 @@
 """Counts started Pods for their job until they have ended, even if their labels or owners change.
 
 If a watch no longer shows a Pod, its label may have been removed. So the Pod is looked up by name, and its labels are
-restored. If the job has released a Pod and may have made another one in its place, the released Pod is ended.
+restored. If the job has released a Pod and may have made another one in its place, the released Pod is ended. If more
+Pods run than were admitted, the newest of them are ended.
 """
 
 from __future__ import annotations
@@ -15,23 +16,30 @@ from policies.dialects.core import POD
 from policies.dialects.kueue_jobs import POD_SET, STARTED_FOR
 from policies.dialects.kueue_workload import SLICE_CHAIN
 from policies.model.objects import parted
+from reconciler.controllers.jobs.record import VisibleJob
 from reconciler.controllers.jobs.started_pods import STARTED_PODS, StartedPod
 from reconciler.controllers.jobs.store import JobStore
 from reconciler.controllers.owners.out_of_sight import OutOfSight
 from reconciler.controllers.slices.slice_pods import counted_pods
 from reconciler.controllers.stored_workloads import StoredWorkloads
-from reconciler.core.controller import Busy, WaitFor, Wanted
+from reconciler.core.controller import Busy, WaitFor, WakeAt, Wanted
 from reconciler.jobs.pod_writes import CUT_OFF, LONGEST_GRACE, POD_MANAGER
 from reconciler.objects.bypasses import Bypasses
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
+from scheduling.objects.roles import pod_requests
+from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Workload
 
 CountSurplus = Callable[[str, Mapping[str, int]], None]
 MARKS_RESTORED = "QuotaMarksRestored"
 _GROWN = "The Pod requests more than was admitted"
 _GIVEN_UP = "Its job gave the Pod up and made another one, so that more Pods run than were admitted"
+_TOO_MANY = "More Pods run than were admitted"
 _RAN, _LABEL = "RanWithoutQuota", "LabelRemoved"
+_STOPPED = "Its job has stopped"
+_PATIENCE, _PATIENCE_WHEN_STOPPED = 10 * SECOND, 30 * SECOND
+"""How long more Pods may run than were admitted, or Pods of a stopped job: its controller may be about to end them."""
 
 
 class KeptPods:
@@ -58,6 +66,7 @@ class KeptPods:
         self._bypasses = bypasses
         self._sight = OutOfSight(STARTED_PODS.kind)
         self._stale: dict[str, None] = {}
+        self._crowded_since: dict[str, int] = {}
         self._changed: list[str] = []
 
     # --- what was observed; each method returns the Workload that the Pod no longer runs for, or None
@@ -96,16 +105,38 @@ class KeptPods:
         kept = self._store.pod(name)
         if len(self._bypasses):
             self._changed.append(name)
-        if kept is not None and (kept.given_up or not kept.marked or self._store.workloads[kept.workload].given_up):
+        if kept is not None and (not kept.marked or self._is_looked_at(kept.workload)):
             self._stale[kept.workload] = None
         if left in self._surplus:
             self._stale[left] = None
         return left
 
     def workload_changed(self, workload: str) -> None:
-        record = self._store.workloads.get(workload)
-        if workload in self._surplus or (record is not None and record.given_up):
+        if workload in self._surplus or self._is_looked_at(workload):
             self._stale[workload] = None
+
+    def _is_looked_at(self, workload: str) -> bool:
+        """Whether its job gave up Pods, or more of them run than were admitted. A crowd is looked at in its time."""
+        record = self._store.workloads.get(workload)
+        if record is None or not record.pods:
+            return False
+        if record.given_up or workload in self._crowded_since:
+            return bool(record.given_up)
+        room = self._room(workload)
+        return room is not None and any(count > room.get(name, 0) for name, count in record.pod_sets.items())
+
+    def _room(self, workload: str) -> dict[str, int] | None:
+        """How many Pods of each pod set may run at most; None where that is not known, or counted elsewhere."""
+        read = self._workloads.read(workload)
+        if read is None or read.elastic or read.finished:
+            return None
+        if self._is_stopped(workload, read):
+            return {}
+        if not read.counts or read.admission is None:
+            return None
+        generations = max((job.generations for job in self._jobs(workload)), default=1)
+        given = {each.name: each.count for each in read.admission.assignments}
+        return {each.name: (given.get(each.name) or each.count) * generations for each in read.pod_sets}
 
     def wake(self, workload: str) -> None:
         self._stale[workload] = None
@@ -132,18 +163,70 @@ class KeptPods:
         record = self._store.workloads.get(workload)
         self._count_pods(workload, record.pods if record is not None and record.given_up else {})
         if record is None:
+            self._crowded_since.pop(workload, None)
             return
         for name, pod in [*self._unmarked(record.pods), *self._excess(workload, record.pods)]:
             if busy(STARTED_PODS.kind, name):
                 yield WaitFor((STARTED_PODS.kind, workload), (STARTED_PODS.kind, name))
                 continue
-            yield self._restored_labels(name, pod, now) if not pod.marked else self._deletion(name, pod, now)
+            message = _GROWN if pod.grown else _GIVEN_UP
+            yield self._restored_labels(name, pod, now) if not pod.marked else self._end(name, pod, message, now)
+        yield from self._end_newest(workload, record.pods, busy, now)
+
+    def _end_newest(self, workload: str, pods: dict[str, StartedPod], busy: Busy, now: int) -> Iterator[Wanted]:
+        """End the newest of more Pods than were admitted, though their job gave up none of them.
+
+        Pods of a job that has stopped would hold its quota indefinitely where nothing deletes them. They keep their
+        grace period.
+        """
+        room = self._room(workload)
+        leaving = [*self._newest(room, pods)]
+        if not leaving:
+            self._crowded_since.pop(workload, None)
+            return
+        patience = _PATIENCE if room else _PATIENCE_WHEN_STOPPED
+        since = self._crowded_since.setdefault(workload, now)
+        if now < since + patience:
+            yield WakeAt((STARTED_PODS.kind, workload), since + patience)
+            return
+        self._crowded_since[workload] = now
+        yield WakeAt((STARTED_PODS.kind, workload), now + patience)
+        for name, pod in leaving:
+            if busy(STARTED_PODS.kind, name):
+                continue
+            if room:
+                yield self._end(name, pod, _TOO_MANY, now)
+            else:
+                namespace, bare = parted(name)
+                yield WantedWrite(
+                    _key(name), Delete(PODS, namespace, bare, uid=pod.uid), _about(name, pod), CUT_OFF, _STOPPED
+                )
+
+    def _newest(self, room: Mapping[str, int] | None, pods: dict[str, StartedPod]) -> Iterator[tuple[str, StartedPod]]:
+        """The Pods beyond the room of their pod set, in the reverse order of their appearance."""
+        stay = [(name, pod) for name, pod in pods.items() if not (pod.given_up or pod.deleting or pod.alone)]
+        over = Counter(pod.pod_set for _, pod in stay)
+        over.subtract(over if room is None else room)
+        for name, pod in reversed(stay):
+            if over[pod.pod_set] > 0 and pod.marked:
+                over[pod.pod_set] -= 1
+                yield name, pod
 
     def _count_pods(self, workload: str, pods: Mapping[str, StartedPod]) -> None:
-        """Count the Workload's Pods beyond the admitted ones until they end, so that nothing takes their room."""
-        found = {
-            name: count for name, count in _surplus(self._workloads.read(workload), pods.values()).items() if count > 0
-        }
+        """Count all Pods of the Workload until they have ended, so that nothing is admitted into their room.
+
+        No more are counted than its job gave up. One without a node, or that requests less than its pod set, takes no
+        such room: anybody may create Pods that say that they are of this Workload.
+        """
+        read = self._workloads.read(workload)
+        least = {each.name: pod_requests(each.template) for each in read.pod_sets} if read is not None else {}
+        most = Counter(
+            pod.pod_set
+            for pod in pods.values()
+            if pod.given_up and pod.bound and _within(least.get(pod.pod_set, {}), pod.asks)
+        )
+        beyond = _surplus(read, pods.values())
+        found = {name: min(count, beyond[name]) for name, count in most.items() if beyond[name] > 0}
         self._surplus.pop(workload, None)
         if found:
             self._surplus[workload] = None
@@ -169,15 +252,18 @@ class KeptPods:
 
     def _is_stopped(self, workload: str, read: Workload | None) -> bool:
         """Whether the job has stopped or has to stop. A job that is being deleted may leave its Pods running."""
-        jobs = [self._store.visible[key].visible for key in self._store.represented_by(workload)]
-        at_rest = any(job is not None and not (job.running or job.deleting) for job in jobs)
+        jobs = self._jobs(workload)
+        at_rest = bool(jobs) and not any(job.running or job.deleting for job in jobs)
         return at_rest or (read is not None and read.evicted)
 
-    def _deletion(self, name: str, pod: StartedPod, now: int) -> WantedWrite:
+    def _jobs(self, workload: str) -> list[VisibleJob]:
+        found = (self._store.visible[key].visible for key in self._store.represented_by(workload))
+        return [job for job in found if job is not None]
+
+    def _end(self, name: str, pod: StartedPod, message: str, now: int) -> WantedWrite:
         namespace, bare = parted(name)
         shorter = LONGEST_GRACE if pod.grace > LONGEST_GRACE else None
         self._bypasses.seen((POD.kind, name), _RAN, now)
-        message = _GROWN if pod.grown else _GIVEN_UP
         action = Delete(PODS, namespace, bare, uid=pod.uid, grace_seconds=shorter)
         return WantedWrite(_key(name), action, _about(name, pod), CUT_OFF, message, True)
 
@@ -206,6 +292,10 @@ def _surplus(read: Workload | None, pods: Iterable[StartedPod]) -> Counter[str]:
     found = Counter(pod.pod_set for pod in pods if not pod.gates)
     found.subtract(counted_pods(read))
     return found
+
+
+def _within(least: Mapping[str, int], asks: Mapping[str, int]) -> bool:
+    return all(asks.get(name, 0) >= amount for name, amount in least.items())
 
 
 def _key(name: str) -> Key:

@@ -215,6 +215,7 @@ class WorkloadRecord:
     why: str = ""
     jobs: dict[Key, None] = field(default_factory=dict)
     pods: dict[str, StartedPod] = field(default_factory=dict)
+    pod_sets: Counter[str] = field(default_factory=Counter)
     given_up: dict[str, None] = field(default_factory=dict)
     left: bool = False
     left_at: int | None = None

@@ -204,10 +204,13 @@ class JobStore:
         if before is not None and pod is not None and before.uid == pod.uid:
             pod = before.later(pod)
         home = self._workload_of_pod.pop(name, None)
+        if before is not None and home is not None:
+            self.workloads[home].pod_sets[before.pod_set] -= 1
         if pod is not None and pod.workload:
             self._workload_of_pod[name] = pod.workload
             record = self.workload(pod.workload)
             record.pods[name] = pod
+            record.pod_sets[pod.pod_set] += 1
             if pod.given_up:
                 record.given_up[name] = None
         if home is None or (pod is not None and pod.workload == home):

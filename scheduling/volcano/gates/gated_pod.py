@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from scheduling.volcano.reading import PREEMPTABLE, read_pod_group, read_queue
 from scheduling.volcano.resources import counted, limited_resources
 
 _DIGITS = 10
+_OF_CLASS = "deviceclass.resource.kubernetes.io/"
 _COUNTED = ("spec.capability", "spec.deserved", "spec.guarantee", "spec.parent")
 
 
@@ -106,9 +108,7 @@ def gated_pod(pod: PodReading) -> VolcanoGatedPod:
     requests = counted(pod_allocated(pod.spec, pod.status)) if ours else {}
     return VolcanoGatedPod(
         group,
-        Need(
-            tuple((r, requests[r]) for r in limited_resources(requests)), bool(listing(pod.spec.get("resourceClaims")))
-        ),
+        Need(tuple((r, requests[r]) for r in limited_resources(requests)), _claims_devices(pod, requests)),
         notes.get(TASK_NAME, ""),
         integer(pod.spec.get("priority")) or 0,
         times.parse(pod.created),
@@ -125,6 +125,11 @@ def gated_pod(pod: PodReading) -> VolcanoGatedPod:
         deleting=pod.deleting,
         bound=pod.bound,
     )
+
+
+def _claims_devices(pod: PodReading, requests: Iterable[str]) -> bool:
+    """A scheduler makes a claim of a request that names a class of devices (KEP-5004)."""
+    return bool(listing(pod.spec.get("resourceClaims"))) or any(name.startswith(_OF_CLASS) for name in requests)
 
 
 def is_system(pod: PodReading) -> bool:

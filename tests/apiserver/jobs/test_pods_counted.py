@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
+from tests import builders
 from tests.apiserver.harness import ApiError, ControlPlane
 from tests.apiserver.jobs.tenant_world import (
     JOBS,
@@ -25,8 +27,11 @@ from tests.apiserver.jobs.tenant_world import (
     nothing_is_left,
     runs,
     submit,
+    workload_of,
 )
+from tests.apiserver.kueue_world import KUEUE
 from tests.apiserver.webhook.guard import Guard
+from tests.builders import container, kueue
 from tests.waiting import eventually
 
 SECONDS = 3.0
@@ -70,10 +75,21 @@ def end(server: ControlPlane, within: int = 30) -> None:
     for pod in pods(server):
         meta = pod["metadata"]
         if meta.get("deletionTimestamp") and meta.get("deletionGracePeriodSeconds", 0) <= within:
-            server.request(
-                "PATCH", f"{TEAM}/pods/{meta['name']}", {"metadata": {"finalizers": None}}, content_type=MERGE
+            with suppress(ApiError):  # it is gone meanwhile
+                server.request(
+                    "PATCH", f"{TEAM}/pods/{meta['name']}", {"metadata": {"finalizers": None}}, content_type=MERGE
+                )
+            server.kubectl(
+                "delete",
+                "pod",
+                meta["name"],
+                "-n",
+                "team",
+                "--grace-period=0",
+                "--force",
+                "--wait=false",
+                "--ignore-not-found",
             )
-            server.kubectl("delete", "pod", meta["name"], "-n", "team", "--grace-period=0", "--force", "--wait=false")
 
 
 def running(server: ControlPlane) -> int:
@@ -331,3 +347,70 @@ def test_a_pod_of_a_job_is_not_resized_to_more(server: ControlPlane, guard: Guar
         return running(server) == 1000 and len(pods(server)) == 1
 
     eventually(again)
+
+
+# --- Pods that only say that they are of a job
+
+
+def forged(server: ControlPlane, name: str, workload: str, cpu: str = "0", **spec: Any) -> None:
+    """A Pod of the tenant that says it was started on the quota of this Workload. Its controller never made it."""
+    labels, notes = {"kueue.x-k8s.io/podset": "main"}, {"kueue.x-k8s.io/workload": workload}
+    owner = server.request("GET", f"{TEAM}/configmaps/kube-root-ca.crt")["metadata"]
+    by = {"apiVersion": "v1", "kind": "ConfigMap", "name": owner["name"], "uid": owner["uid"], "controller": True}
+    made = builders.pod(name, None, {"containers": [container(cpu=cpu)], **spec}, labels=labels, annotations=notes)
+    made["metadata"]["ownerReferences"] = [by]
+    server.request("POST", f"{TEAM}/pods", made, user=TENANT)
+
+
+def test_pods_that_say_they_are_of_a_job_take_no_quota_and_hold_up_nobody(server: ControlPlane) -> None:
+    started(server, slow_job("one", "1", grace=30))
+    gates = [{"name": "example.com/mine"}]
+    for number in range(5):
+        forged(server, f"forged-{number}", workload_of(server, "one"), schedulingGates=gates)
+    loose = builders.pod(
+        "loose",
+        None,
+        {"containers": [container(cpu="0")], "nodeName": "node"},
+        labels={"kueue.x-k8s.io/podset": "main"},
+        annotations={"kueue.x-k8s.io/workload": workload_of(server, "one")},
+    )
+    server.request("POST", f"{TEAM}/pods", loose, user=TENANT)
+
+    submit(server, "two", "1")
+    eventually(lambda: runs(server, "two"))
+
+    server.request("DELETE", f"{JOBS}/two?propagationPolicy=Background")
+    urgent = {**kueue("WorkloadPriorityClass", "urgent", {}), "value": 1000}
+    server.request("POST", f"{KUEUE}/workloadpriorityclasses", urgent)
+    preempts = job("three", "2")
+    preempts["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = "urgent"
+    server.request("POST", JOBS, preempts, user=TENANT)
+
+    def starts() -> bool:
+        end(server)
+        return runs(server, "three")
+
+    eventually(starts, seconds=60.0)
+
+
+def test_of_more_pods_than_were_admitted_the_newest_end_whoever_made_them(server: ControlPlane) -> None:
+    (real,) = started(server, slow_job("one", "1"))
+    for number in range(3):
+        forged(server, f"forged-{number}", workload_of(server, "one"), cpu="1")
+    bind(server)
+    assert running(server) == 4 * 1000
+
+    def alone() -> bool:
+        end(server)
+        return [each["metadata"]["name"] for each in pods(server)] == [real]
+
+    eventually(alone, seconds=40.0)
+
+
+def test_nobody_adds_the_mark_of_a_pod_that_was_started_on_quota(server: ControlPlane) -> None:
+    server.request(
+        "POST", f"{TEAM}/pods", builders.pod("free", None, {"containers": [container(cpu="1")]}), user=TENANT
+    )
+
+    with pytest.raises(ApiError, match="quota-evaded"):
+        change(server, "free", {"metadata": {"labels": {"kueue.x-k8s.io/podset": "main"}}})

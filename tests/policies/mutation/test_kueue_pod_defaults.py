@@ -10,7 +10,7 @@ import pytest
 from policies.amounts.role_hash import role_hash
 from policies.configuration.kueue.gates import KueueVersion
 from policies.configuration.settings import AdmissionSettings, Configuration, KueueSettings, YuniKornSettings
-from policies.model.change import ChangeOperation
+from policies.model.change import ChangeOperation, User
 from policies.model.forest import Forest
 from policies.mutation.defaults import patch
 from tests import builders
@@ -122,10 +122,52 @@ def test_a_pod_is_held_back_whatever_owner_it_names_unless_that_runs_for_it(fore
     assert gates(held) == [f"{K}admission"]
 
 
+CONTROLLER = User("system:serviceaccount:kube-system:job-controller")
+
+
 def test_what_a_limit_range_gave_a_pod_does_not_make_it_another_job() -> None:
     spec = {"containers": [builders.container(cpu="1", memory="1Gi")]}
 
-    assert patch(pod(spec, labels={QUEUE: "a"}, ownerReferences=[JOB]), owner(), ON) == []
+    assert patch(pod(spec, labels={QUEUE: "a"}, ownerReferences=[JOB]), owner(), ON, user=CONTROLLER) == []
+
+
+TENANTS = [User("tina"), User("system:serviceaccount:ns:default")]
+MARKS = {"labels": {f"{K}podset": "main"}, "annotations": {f"{K}workload": "w", f"{K}workload-slice-name": "w"}}
+
+
+@pytest.mark.parametrize("user", TENANTS, ids=["a person", "an account of the namespace"])
+@pytest.mark.parametrize("requests", [{"cpu": "2"}, {"cpu": "1", "memory": "1Gi"}], ids=["more", "something else"])
+def test_a_pod_that_a_tenant_creates_for_a_job_is_held_back_if_it_requests_more_than_the_job_would_make(
+    user: User, requests: dict[str, str]
+) -> None:
+    elastic = batch_of_two(annotations={f"{K}elastic-job": "true"})
+    larger = pod({"containers": [builders.container(**requests)]}, labels={QUEUE: "a"}, ownerReferences=[JOB])
+
+    for above in (batch_of_two(), elastic):
+        assert gates(jsonpatch.apply_patch(larger, patch(larger, above, ON, user=user))) == [f"{K}admission"]
+        assert patch(pod(labels={QUEUE: "a"}, ownerReferences=[JOB]), above, ON, user=user) == []
+
+
+def batch_of_two(**metadata: Any) -> Forest:
+    """A job of two pods, as the webhook finds it."""
+    spec = {"suspend": False, "parallelism": 2, "completions": 2, "template": builders.template("1")}
+    return world(builders.batch_job("j", spec, uid="u", labels={QUEUE: "a"}, **metadata))
+
+
+@pytest.mark.parametrize("user", TENANTS, ids=["a person", "an account of the namespace"])
+@pytest.mark.parametrize("owners", [[], [{**JOB, "apiVersion": "v1", "kind": "ConfigMap"}], [JOB]])
+@pytest.mark.parametrize("labels", [{}, {QUEUE: "a"}], ids=["without a queue", "with a queue"])
+def test_a_pod_that_a_tenant_creates_does_not_say_that_it_was_started_on_quota(
+    user: User, owners: list[dict[str, Any]], labels: dict[str, str]
+) -> None:
+    claims = pod(ownerReferences=owners, labels={**MARKS["labels"], **labels}, annotations=MARKS["annotations"])
+
+    done: dict[str, Any] = jsonpatch.apply_patch(claims, patch(claims, NOTHING, ON, user=user))
+
+    left = {*done["metadata"]["labels"], *done["metadata"]["annotations"]}
+    assert left.isdisjoint({*MARKS["labels"], *MARKS["annotations"]})
+    kept: dict[str, Any] = jsonpatch.apply_patch(claims, patch(claims, NOTHING, ON, user=CONTROLLER))
+    assert {*MARKS["labels"]} <= {*kept["metadata"]["labels"]}, "a controller may make Pods of a kind that is not known"
 
 
 def test_a_template_is_marked_whatever_owner_it_names_unless_that_is_queued() -> None:

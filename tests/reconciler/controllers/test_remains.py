@@ -21,7 +21,7 @@ from tests.reconciler.driver import Driver
 from tests.reconciler.jobs.world import NOW, K
 
 GOING = {"deletionTimestamp": "2025-01-01T00:00:00Z"}
-RUNS: dict[str, Any] = {"nodeName": "n"}
+RUNS: dict[str, Any] = {"nodeName": "n", **builders.template()["spec"]}
 
 
 class Stage:
@@ -280,3 +280,67 @@ def test_a_pod_that_never_had_a_node_and_is_deleted_holds_nothing() -> None:
 
     assert stage.due() == []
     assert lets_go(stage.due(PATIENCE // 10**9))
+
+
+@pytest.mark.parametrize(
+    ("forged", "spec"),
+    [
+        ("that wait at a gate", {**RUNS, "nodeName": "", "schedulingGates": [{"name": "example.com/mine"}]}),
+        ("that request nothing", {"nodeName": "n", "containers": [builders.container()]}),
+    ],
+)
+@pytest.mark.parametrize("owned", [True, False], ids=["of another owner", "of nobody"])
+def test_pods_that_only_say_that_they_are_of_the_job_take_no_quota(
+    forged: str, spec: dict[str, Any], owned: bool
+) -> None:
+    other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "c", "controller": True}
+    stage = Stage()
+    stage.pod(ownerReferences=[{**other, "uid": "u"}])
+    for number in range(9):
+        stage.pod(f"forged-{number}", uid=f"f{number}", spec=spec, ownerReferences=[other] if owned else [])
+    stage.pod("loose", uid="l", spec=spec)
+
+    stage.due()
+
+    assert stage.surplus.get(stage.name, {}) == {}, forged
+
+
+def test_of_more_pods_than_were_admitted_the_newest_end_though_the_job_gave_up_none() -> None:
+    owner = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "name": "r", "uid": "r", "controller": True}
+    stage = Stage()
+    for name in ("j-1", "j-2", "j-3"):
+        stage.pod(name, uid=name, ownerReferences=[owner])
+    assert of_pods(stage.due()) == of_pods(stage.due(9)) == []
+
+    ended = of_pods(stage.due(1))
+
+    assert [each.action.name for each in ended if isinstance(each.action, Delete)] == ["j-3", "j-2"]
+    assert {each.message for each in ended} == {"More Pods run than were admitted"}
+    for name in ("j-2", "j-3"):
+        stage.pod(name, uid=name, phase="Failed")
+    assert of_pods(stage.due(60)) == []
+
+
+def test_a_pod_that_its_job_deletes_meanwhile_costs_no_other_one() -> None:
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
+    stage = Stage()
+    stage.pod(ownerReferences=[owner])
+    stage.pod("j-2", uid="q", ownerReferences=[owner])
+    assert of_pods(stage.due()) == []
+
+    stage.pod("j-2", uid="q", ownerReferences=[owner], deletionGracePeriodSeconds=30, **GOING)
+
+    assert of_pods(stage.due(60)) == []
+
+
+def test_pods_that_a_stopped_job_leaves_behind_end_in_their_own_time() -> None:
+    other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "c", "controller": True}
+    stage = Stage()
+    stage.pod(spec={**RUNS, "terminationGracePeriodSeconds": 300}, ownerReferences=[other])
+    stage.job(suspend=True)
+    assert of_pods(stage.due()) == of_pods(stage.due(29)) == []
+
+    (write,) = of_pods(stage.due(1))
+
+    assert isinstance(write.action, Delete)
+    assert (write.action.grace_seconds, write.message) == (None, "Its job has stopped")

@@ -178,7 +178,8 @@ def test_a_queue_without_other_flavors_places_all_work() -> None:
 def test_pods_of_others_take_room_until_they_end() -> None:
     api = racks(node("n1", 2))
     api.put(("PodOnNode", "ns/daemon"), pod("daemon", "1"))
-    of_topology = {"annotations": {"kueue.x-k8s.io/podset-required-topology": RACK}}
+    labels = {"kueue.x-k8s.io/podset": "main"}
+    of_topology = {"annotations": {"kueue.x-k8s.io/podset-required-topology": RACK}, "labels": labels}
     api.put(("PodOnNode", "ns/counted-by-its-workload"), pod("counted-by-its-workload", "1", **of_topology))
     submit(api, asks("both", 2, required=RACK))
     assert not holds(stored(api, "both"), "QuotaReserved")

@@ -169,6 +169,13 @@ def test_a_ray_cluster_has_a_head_and_its_groups() -> None:
     assert sizes(made) == {"head": 1, "gpu": 6}
 
 
+def test_a_group_of_a_ray_cluster_has_at_least_its_minimum() -> None:
+    groups = [{"groupName": "GPU", "replicas": 1, "minReplicas": 50, "numOfHosts": 2, "template": TEMPLATE}]
+    made = job("RayCluster", "ray.io/v1", headGroupSpec={"template": TEMPLATE}, workerGroupSpecs=groups)
+
+    assert sizes(made) == {"head": 1, "gpu": 100}
+
+
 def test_a_wish_for_a_topology_is_carried_along() -> None:
     slices = {f"{K}podset-slice-required-topology": "host", f"{K}podset-slice-size": "2"}
     wish = {f"{K}podset-required-topology": "rack", **slices, "other": "x"}

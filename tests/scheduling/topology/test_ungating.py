@@ -131,11 +131,14 @@ def test_who_names_one_level_of_several_is_misplaced() -> None:
     assert names(misplaced(workload("n1=1", admission=placed), pods)) == ["a"]
 
 
-def bound(phase: str = "Running", annotations: dict[str, str] | None = None, node: str = "n1") -> PodReading:
+PLACED = {"kueue.x-k8s.io/podset-unconstrained-topology": "false"}
+
+
+def bound(phase: str = "Running", node: str = "n1", **metadata: dict[str, str]) -> PodReading:
     container = {"name": "c", "resources": {"requests": {"cpu": "250m"}}}
     return pod_reading(
         {
-            "metadata": {"namespace": "ns", "name": "p", "annotations": annotations or {}},
+            "metadata": {"namespace": "ns", "name": "p", **metadata},
             "spec": {"nodeName": node, "containers": [container]},
             "status": {"phase": phase},
         }
@@ -144,6 +147,7 @@ def bound(phase: str = "Running", annotations: dict[str, str] | None = None, nod
 
 def test_a_pod_outside_topologies_takes_its_requests_of_its_node() -> None:
     assert foreign_pod(bound()) == ("n1", {"cpu": 250})
+    assert foreign_pod(bound(annotations=PLACED)) == ("n1", {"cpu": 250}), "no Workload counts it"
 
 
 @pytest.mark.parametrize(
@@ -152,7 +156,7 @@ def test_a_pod_outside_topologies_takes_its_requests_of_its_node() -> None:
         bound(phase="Succeeded"),
         bound(phase="Failed"),
         bound(node=""),
-        bound(annotations={"kueue.x-k8s.io/podset-unconstrained-topology": "false"}),
+        bound(annotations=PLACED, labels={"kueue.x-k8s.io/podset": "main"}),
     ],
 )
 def test_pods_that_take_nothing_outside_topologies(pod: PodReading) -> None:

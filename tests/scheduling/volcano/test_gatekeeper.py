@@ -325,8 +325,10 @@ def test_claims_of_devices_are_not_counted_so_they_stay_out_of_queues_that_limit
         gate.put(made)
     gate.put(gated("plain", "d"))
 
+    gate.put(gated("named", "d", **{"deviceclass.resource.kubernetes.io/gpu.example.com": "8"}))
+
     assert sorted(gate.settle()) == ["f", "plain"]
-    assert reason(gate, "d") == ("DevicesNotCounted", "dra")
+    assert reason(gate, "d") == reason(gate, "named") == ("DevicesNotCounted", "dra")
 
 
 def test_pods_that_wait_for_the_quota_of_another_project_are_theirs() -> None:

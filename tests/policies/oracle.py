@@ -267,13 +267,20 @@ def _missteps(before: World, after: World, edit: Edit) -> Iterator[str]:
             yield from _submitted(old, new, after)
         elif key.kind == "LocalQueue":
             yield from _opened(old, new, after)
-        elif key == _queue("root") and old is not None:
-            if any(_amounts(old, f) != _amounts(new, f) for f in ("guarantee", "deserved", "capability")):
-                yield "root's amounts are changed"
+        elif key == _queue("root"):
+            yield from _root_changed(old, new)
         elif key.kind == "Queue":
             yield from _first_child(old, new, before, after)
             if old is None or _parent(old) != _parent(new):
                 yield from _without_ancestor(key, after)
+
+
+def _root_changed(old: Manifest | None, new: Manifest) -> Iterator[str]:
+    before, parent = old["spec"].get("parent") if old else None, new["spec"].get("parent")
+    if parent not in (None, "", "root", before):
+        yield "root gets a parent"
+    if old is not None and any(_amounts(old, f) != _amounts(new, f) for f in ("guarantee", "deserved", "capability")):
+        yield "root's amounts are changed"
 
 
 def _without_ancestor(key: Key, after: World) -> Iterator[str]:

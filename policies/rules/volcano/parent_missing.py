@@ -19,15 +19,12 @@ def parent_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A Volcano queue names a parent that does not exist.
 
     Why it is refused: Volcano's scheduler refuses all work in a session in which the parent of a queue is missing.
-    Kueue is
-    different: an implicit Cohort, which only its children name, is allowed, and has no quota and no limits.
+    Kueue is different: an implicit Cohort, which only its children name, is allowed, and has no quota and no limits.
     Example: `spec.parent: enginering` where the queue is called `engineering`.
     Fix: correct the name, or apply the parent first, or in the same change set.
     """
     named: dict[Ref, Ref] = {}  # the first queue that names each missing parent: the other findings follow from it
-    queues = sorted(
-        proposal.changed(Queue), key=lambda each: each[1].ref
-    )  # so that the order of documents does not matter
+    queues = sorted(proposal.changed(Queue), key=lambda each: each[1].ref)  # the order of documents does not matter
     changed = {queue.ref for _, queue in queues}
     for before, queue in queues:
         last, absent = _first_absent(proposal, queue)

@@ -15,11 +15,9 @@ def protected_queue(proposal: Proposal) -> Iterator[Finding]:
 
     Why it is refused: without `root` there is no tree, and without `default` there is no queue for work that names
     none. The amounts of `root` are those of the cluster: with a capability that names only cpu, no queue could use
-    memory. With
-    `volcano.queueAllocatedPodsCheck`, a queue with allocated pods must not be deleted, either. A parent of `root` makes
-    a
-    cycle: Volcano's own webhook accepts it, and then crashes. With `volcano.rootFromNodes`, only the reconciler may
-    change the amounts of `root`.
+    memory. With `volcano.queueAllocatedPodsCheck`, a queue with allocated pods must not be deleted, either. A parent of
+    `root` makes a cycle: Volcano's own webhook accepts it, and then crashes. With `volcano.rootFromNodes`, only the
+    reconciler may change the amounts of `root`.
     Example: `kubectl delete queue default`.
     Fix: change or delete another queue, or remove `spec.parent` of `root`. With `volcano.rootQueueProtection: false` in
     the configuration, the amounts of `root` may be changed.

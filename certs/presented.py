@@ -76,6 +76,6 @@ def handshake(server: TlsServer, context: ssl.SSLContext, name: str, seconds: fl
     """The certificate of a server in DER. Raises OSError, also if `context` does not trust it."""
     with socket.create_connection((server.host, server.port), seconds) as plain:
         if link_local(str(plain.getpeername()[0])):
-            raise OSError(f"{server} leads to an address of the link itself")
+            raise OSError(f"{server} leads to a link-local address")
         with context.wrap_socket(plain, server_hostname=name or server.host) as secured:
             return secured.getpeercert(binary_form=True) or b""

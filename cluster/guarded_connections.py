@@ -23,7 +23,7 @@ def _checked(connection: HTTPConnection, connected: socket.socket) -> socket.soc
         raise NewConnectionError(connection, str(error)) from error
     if link_local(address):
         connected.close()
-        raise NewConnectionError(connection, f"it leads to {address}, an address of the link itself")
+        raise NewConnectionError(connection, f"it leads to {address}, a link-local address")
     return connected
 
 

@@ -197,9 +197,9 @@ def job_state_lines(job: Found) -> Iterator[str]:
     if "owner" in job:
         yield plain(f"    belongs to {job['owner']}")
     for each in job["workloads"]:
-        role = "stands for it" if each["stands"] else "names it as an owner"
+        role = "is its Workload" if each["stands"] else "names it as an owner"
         state = f"; {each['state']}: {each['why']}" if "state" in each else ""
-        yield plain(f"    Workload {each['name']} {role}, {each['pods']} Pods in sight run on its quota{state}")
+        yield plain(f"    {each['name']} {role}; Pods that use its quota: {each['pods']}{state}")
     for each in job["changes"]:
         yield plain(f"    {each.get('at', 'just now')}  {each['event']}: {each['from']} -> {each['to']}")
 

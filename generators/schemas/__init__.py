@@ -146,7 +146,7 @@ def _job_states() -> Schema:
         {
             "name": TEXT,
             "stands": {"description": "Whether the job uses it.", **YES},
-            "pods": {"description": "Pods in sight that run on its quota.", **COUNT},
+            "pods": {"description": "Pods that use its quota.", **COUNT},
         },
         {"state": TEXT, "why": TEXT},
     )

@@ -132,7 +132,7 @@ def _server_faults(server: str, trust: Trust) -> Iterator[str]:
     if url is None or not _valid_host((url.hostname or "").lower()):
         yield "untrusted server endpoint"
     elif link_local(url.hostname or "") and not trust.link_local:
-        yield "untrusted server endpoint: an address of the link itself is not allowed"
+        yield "untrusted server endpoint: a link-local address is not allowed"
     elif url.scheme != "https" and not (url.scheme == "http" and trust.plain_http):
         yield "untrusted server endpoint: write https://; reconciler.multiKueue.connection.allowPlainHTTP allows http"
 

@@ -130,8 +130,8 @@ def bomb() -> str:
     ("server", "said"),
     [
         ("http://127.0.0.1:1", "write https://"),
-        ("https://2852039166", "an address of the link itself"),
-        ("https://[::ffff:169.254.169.254]/latest", "an address of the link itself"),
+        ("https://2852039166", "a link-local address"),
+        ("https://[::ffff:169.254.169.254]/latest", "a link-local address"),
     ],
 )
 def test_whoever_writes_a_kubeconfig_does_not_choose_any_address(planes: Planes, server: str, said: str) -> None:

@@ -71,7 +71,9 @@ def _start(queues: int, workloads: int) -> None:
         install(server)
         login = server.kubeconfig
         server.kubectl("create", "namespace", "team")
+        server.stop_api_server()  # its cache would take many minutes to follow so many changes
         filled.fill(server.etcd_url, starting.manifests(queues, workloads))
+        server.start_api_server()
         filled.until_calm(server)
         began = time.monotonic()
         with reconciling(login) as running, Line(login) as line:

@@ -39,7 +39,7 @@ def test_it_prints_the_state_and_what_led_there(tmp_path: Path, there: FakeApi) 
 
     assert shown.stdout == (
         "Job ns/train (uid u1) is Queued: its Workload decides when it runs\n"
-        "    Workload job-train-1 stands for it, 2 Pods in sight run on its quota\n"
+        "    job-train-1 is its Workload; Pods that use its quota: 2\n"
         "    2026-01-01T00:00:00Z  Shown: Unresolved -> Shown\n"
     )
     (asked,) = there.seen

@@ -11,7 +11,7 @@ from policies.dialects.kubeconfig import Trust, content_fault, path_fault
 from tests.policies.dialects.kubeconfigs import config
 
 PLAIN = "untrusted server endpoint: write https://; reconciler.multiKueue.connection.allowPlainHTTP allows http"
-LINK = "untrusted server endpoint: an address of the link itself is not allowed"
+LINK = "untrusted server endpoint: a link-local address is not allowed"
 
 
 def test_a_token_and_an_authority_in_the_file_itself_are_fine() -> None:

@@ -1,4 +1,4 @@
-"""Reads the manifests to migrate from files, standard input and the context of --against."""
+"""Reads the manifests of `quotree migrate` from files, standard input and --against, and converts them to Kueue."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from policies.model.quantity import BadQuantity, Quantity
 
 
 class Origin(StrEnum):
-    """The system from which queues are migrated."""
+    """The value of --from. `kueue` converts older versions of Kueue's own objects to v1beta2."""
 
     VOLCANO = "volcano"
     YUNIKORN = "yunikorn"
@@ -37,7 +37,8 @@ class Origin(StrEnum):
 _TARGETS = frozenset(
     {kueue_kinds.COHORT, kueue_kinds.CLUSTER_QUEUE, kueue_kinds.LOCAL_QUEUE, kueue_kinds.RESOURCE_FLAVOR}
 )
-"""The kinds that the migration from another scheduler writes. Some of their objects may exist already."""
+"""The kinds that a migration from Volcano or YuniKorn writes. They are read too, because some of these objects may
+exist already."""
 _KINDS: Final[Mapping[Origin, frozenset[GroupKind]]] = {
     Origin.VOLCANO: _TARGETS | {volcano.QUEUE, volcano.POD_GROUP, volcano.JOB, core.POD, core.NAMESPACE},
     Origin.YUNIKORN: _TARGETS | {CONFIG_MAP, core.NAMESPACE, core.POD},
@@ -51,7 +52,7 @@ _KINDS: Final[Mapping[Origin, frozenset[GroupKind]]] = {
         kueue_kinds.PROVISIONING_REQUEST_CONFIG,
     },
 }
-"""The kinds that are read from a cluster or a snapshot. From files, every kind that the migration knows is read."""
+"""The kinds that are kept from a cluster or a snapshot. Files are not filtered."""
 _MIGRATE: Final[Mapping[Origin, Callable[[Sequence[Manifest], MigrationWish], Migration]]] = {
     Origin.VOLCANO: migrate_volcano,
     Origin.YUNIKORN: migrate_yunikorn,
@@ -67,9 +68,11 @@ class Migrated:
 
 
 def migrated(origin: Origin, paths: Sequence[str], against: Against, wish: MigrationWish) -> Migrated:
-    """Read the queues and migrate them. Raises Misused without inputs, and OutOfReach if the context cannot be read.
+    """Read the queues and migrate them. If an object is in both, the one from `paths` counts. Raises Misused if there
+    are neither paths nor --against, and OutOfReach if the cluster or snapshot cannot be read.
 
-    In a cluster, Quotree's configuration names the namespace of YuniKorn's configuration.
+    With --against cluster, the Namespace of YuniKorn's ConfigMap is the one in Quotree's configuration file, which is
+    searched near `paths`.
     """
     if not paths and against.kind == "nothing":
         raise Misused("no input: name files or folders, -f - for standard input, or --against cluster")
@@ -104,7 +107,8 @@ def _context(
 
 
 def totals(written: Sequence[str]) -> dict[str, int]:
-    """The amounts of RESOURCE=AMOUNT, in Kueue's units. Raises Misused."""
+    """The values of --total (RESOURCE=AMOUNT) in Kueue's units. Raises Misused if one is invalid, negative or
+    repeated."""
     found: dict[str, int] = {}
     for each in written:
         resource, _, amount = each.partition("=")

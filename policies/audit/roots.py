@@ -1,4 +1,4 @@
-"""Finds the project of an object, and the root of its tree."""
+"""Finds the dialect (Kueue, Volcano or YuniKorn) of a finding's object, and the root of its quota tree."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class TreeRoot(NamedTuple):
 
 
 def dialect_of(forest: Forest, ref: Ref, rule: Rule) -> Dialect:
-    """The project of an object. If several projects read its kind, the project of the rule."""
+    """The dialect of the object's API group. If several dialects read its kind, that of the rule; for a rule of all
+    dialects, that of the scheduler or queue that the object names."""
     if (found := _OF_GROUP.get(ref.group)) is not None:
         return found
     package = rule.check.__module__.split(".")[2]
@@ -54,11 +55,12 @@ class Roots:
         self._tops: dict[Ref, Ref] = {}
 
     def of(self, ref: Ref, dialect: Dialect) -> TreeRoot | None:
-        """The root of the tree that the object is in or refers to; None if there is none.
+        """The root of the tree that the object is in or refers to; None if it names no node. A parent that only its
+        children name is a node.
 
-        If the tree ends in a cycle, the root is the first node by name on the cycle. In Kueue, a ClusterQueue without a
-        Cohort is its own root. All queues of Volcano have the same root, and so have those of YuniKorn. Namespaces with
-        a parent queue are grouped by its name.
+        If the way up ends in a cycle, the node on the cycle whose name sorts first stands for the root. In Kueue, a
+        ClusterQueue without a Cohort is its own root. In Volcano, the root is `root`, or a missing parent on the way
+        up. In YuniKorn, a Namespace is in the tree of the parent queue that it names, and everything else is in `root`.
         """
         obj = self._forest.get(ref)
         if dialect is Dialect.YUNIKORN:

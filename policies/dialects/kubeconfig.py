@@ -1,4 +1,4 @@
-"""Checks whether a kubeconfig is safe to use for a worker cluster of MultiKueue, and from where it may be read.
+"""Checks whether a kubeconfig is safe to use for a worker cluster of MultiKueue, and which files may be read.
 
 A kubeconfig comes from a Secret or a file that others can write. Its author must not be able to make the manager run a
 program, read the manager's files, or connect to a server without a verified certificate.
@@ -19,13 +19,15 @@ from policies.dialects.addresses import link_local
 from policies.dialects.reading import Manifest, listing, mapping, text
 
 BAD, INSECURE = "BadKubeConfig", "InsecureKubeConfig"
-"""The reasons in a condition: the kubeconfig cannot be read, or is not safe."""
+"""The reasons of a condition. BAD: the kubeconfig cannot be found or loaded. INSECURE: its content is invalid or not
+safe."""
 PREFIX = "/etc/multikueue/kubeconfigs"
-"""The folder below which files may be named."""
+"""The folder that a path must be in, by default."""
 KEY = "kubeconfig"
 """The key of a Secret's data."""
 MAX_COPIED = 10_000
-"""The most values that YAML aliases in a kubeconfig may repeat. Kubeconfigs that tools write have no aliases."""
+"""The most values that YAML aliases in a kubeconfig may repeat, so that a small text does not become a huge one. Tools
+write no aliases."""
 _OUTSIDE = "kubeconfig path is not under the allowed prefix"
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LONGEST_NAME = 253
@@ -35,7 +37,7 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9._~%:\[\]/-]+").fullmatc
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """What a kubeconfig may have only if the settings allow it.
+    """Risky features of a kubeconfig that the settings may allow. All are off by default.
 
     `insecure_tls`: no verification of the server's certificate.
     `plain_http`: no TLS at all.
@@ -128,7 +130,9 @@ def _named(config: Manifest, many: str, one: str) -> dict[str, Mapping[str, Any]
 
 
 def _server_faults(server: str, trust: Trust) -> Iterator[str]:
-    url = _split(server if "://" in server else f"http://{server}")  # clients add http:// as well
+    url = _split(
+        server if "://" in server else f"http://{server}"
+    )  # client-go completes it, with http:// unless TLS is configured
     if url is None or not _valid_host((url.hostname or "").lower()):
         yield "untrusted server endpoint"
     elif link_local(url.hostname or "") and not trust.link_local:
@@ -140,7 +144,7 @@ def _server_faults(server: str, trust: Trust) -> Iterator[str]:
 def _split(server: str) -> SplitResult | None:
     try:
         return urlsplit(server) if _URL(server) else None
-    except ValueError:  # brackets that have no address in them
+    except ValueError:  # brackets without an IPv6 address
         return None
 
 

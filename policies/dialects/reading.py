@@ -1,4 +1,4 @@
-"""Lenient look-ups in manifests whose structure may be wrong, for all dialects.
+"""Reads fields of manifests whose structure may be wrong. All dialects use it.
 
 A value that the schema refuses counts as absent here, so that the rest of the object can still be judged.
 `policies.schema.structure` reports these values.
@@ -39,7 +39,7 @@ def listing(value: object) -> list[Any]:
 
 
 def text(value: object) -> str | None:
-    """The value if it is a text that is not empty, else None. In Kubernetes an empty text means absent."""
+    """The value if it is a non-empty string, else None. To Kubernetes an empty string is an unset field."""
     return value if isinstance(value, str) and value else None
 
 
@@ -54,7 +54,7 @@ def texts(value: object) -> dict[str, str]:
 
 
 def not_texts(value: object, field: str) -> Iterator[Defect]:
-    """Defects for values of such a mapping that are not texts. To the API server, null is an empty text."""
+    """A defect for each value of a mapping that is not a string. To the API server, null is an empty string."""
     for key, item in mapping(value).items():
         if item is not None and not isinstance(item, str):
             written = json.dumps(item, default=str)

@@ -1,4 +1,5 @@
-"""Deletes finished Workloads, and the jobs of deactivated Workloads, after the configured time.
+"""Deletes finished Workloads, and the jobs of Workloads that Kueue or Quotree deactivated, after the configured time.
+What a user deactivated is kept.
 
 The time of deletion is computed from the conditions of the Workload, so a restart does not change it.
 Source: Kueue v0.19, objectRetentionPolicies (workload controller, job framework); KEP-1618.
@@ -22,10 +23,10 @@ from reconciler.objects.wanted import WantedWrite, refer, reference
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import DEACTIVATED, EVICTED, FINISHED, Workload
 
-_AUTOMATIC = f"{DEACTIVATED}DueTo"
-"""The prefix of an eviction's reason if Kueue or Quotree deactivated the workload instead of a user."""
+_DEACTIVATED_BY_SYSTEM = f"{DEACTIVATED}DueTo"
+"""The reason of the condition Evicted begins with this if Kueue or Quotree deactivated the Workload, and not a user."""
 _RETRY_AFTER = 10 * SECOND
-"""Nanoseconds after which a deletion is repeated if the object still exists."""
+"""Nanoseconds after which a deletion is tried again if the object still exists."""
 _NO_KINDS: Mapping[GroupKind, tuple[str, Resource]] = {}
 
 
@@ -47,17 +48,20 @@ class RetentionController(Controller):
         self._retention = retention
         self._kinds = kinds
         self._moments = DueNames()
+        self._tried: dict[str, int] = {}  # by Workload: the moment at which its deletion was due when it was tried
 
     def workload_changed(self, workload: str) -> None:
         observed = self._look(workload)
         moment = deletion_time(observed.value, self._retention) if observed is not None else None
         if moment is None:
             self._moments.drop(workload)
-        elif self._moments.get(workload) != moment:
+            self._tried.pop(workload, None)
+        elif self._moments.get(workload) != moment and self._tried.get(workload) != moment:
             self._moments.set(workload, moment)
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
-        """Delete the objects whose retention time has passed. Delete an object again later if it still exists."""
+        """Delete the objects whose retention time has passed. An object that still exists, or was busy, is tried again
+        later."""
         for name in self._moments.due(now):
             self._moments.drop(name)
             observed = self._look(name)
@@ -65,6 +69,7 @@ class RetentionController(Controller):
             if observed is None or moment is None or moment > now:
                 continue
             if deletions := [*self._deletions(observed)]:
+                self._tried[name] = moment
                 self._moments.set(name, now + _RETRY_AFTER)
             yield from [write for write in deletions if not (busy(*write.key) or busy("Workload", name))]
 
@@ -79,7 +84,7 @@ class RetentionController(Controller):
             yield from self._jobs(workload, observed.manifest())
             return
         action = Delete(WORKLOADS, workload.namespace, workload.name, workload.resource_version)
-        message = "Deleted workload: its retention time after finishing has passed"
+        message = "Deleted workload: it finished longer ago than its retention time"
         yield WantedWrite(("Workload", workload.key), action, reference(workload), "Deleted", message)
 
     def _jobs(self, workload: Workload, manifest: Mapping[str, Any]) -> Iterator[WantedWrite]:
@@ -92,17 +97,23 @@ class RetentionController(Controller):
             action = Delete(resource, workload.namespace, name, uid=uid, background=True)
             key = f"{workload.namespace}/{name}"
             about = refer(str(owner["apiVersion"]), str(owner["kind"]), key, uid)
-            message = f"Deleted job: its workload {workload.key} was deactivated, and its retention time has passed"
+            message = f"Deleted job: its workload {workload.key} was deactivated longer ago than its retention time"
             yield WantedWrite((kind, key), action, about, "Deleted", message)
 
 
 def deletion_time(workload: Workload, retention: Retention) -> int | None:
-    """When to delete the Workload or its jobs; None if they are kept, or are being deleted already."""
+    """When to delete the Workload or its jobs; None if no retention time applies, a user deactivated the Workload, it
+    is active, or it is already being deleted."""
     if workload.deleting:
         return None
     finished, evicted = workload.holding(FINISHED), workload.holding(EVICTED)
     if finished is not None:
         return finished.since + retention.finished if retention.finished is not None else None
-    if retention.deactivated is None or evicted is None or workload.active or not evicted.reason.startswith(_AUTOMATIC):
+    if (
+        retention.deactivated is None
+        or evicted is None
+        or workload.active
+        or not evicted.reason.startswith(_DEACTIVATED_BY_SYSTEM)
+    ):
         return None
     return evicted.since + retention.deactivated

@@ -39,7 +39,7 @@ _INT32_MAX = 2**31 - 1
 
 
 class IncompleteGroup(PolicyError):
-    """A group of Pods lacks some of its Pods, or does not state its size."""
+    """A group of Pods lacks some of its Pods, or has no valid annotation with its size."""
 
 
 class TooFewPods(IncompleteGroup):
@@ -98,7 +98,8 @@ def workload_of_group(
     naming: Naming = NAMING,
     gates: RequestGates = ALL_REQUESTS,
 ) -> dict[str, Any]:
-    """The Workload of a group of Pods, with a pod set for each role. Its newest Pods beyond its size do not count.
+    """The Workload of a group of Pods, with a pod set for each role. If there are more Pods than the size of the group,
+    only the oldest ones count.
 
     Raises IncompleteGroup, UnknownPriorityClass.
     """

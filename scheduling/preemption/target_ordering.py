@@ -1,7 +1,8 @@
-"""Chooses the ClusterQueue of the next victim under fair sharing: from the root down by the highest weighted share.
+"""Chooses the ClusterQueue that loses the next workload under fair sharing: it starts at the root and descends to the
+child with the highest weighted share.
 
-Shares only fall while victims are removed, so earlier results are upper bounds. Each Cohort has a heap, of which only
-the top is recomputed. So the next child is found without computing the shares of all children.
+Removing victims only lowers shares, so a cached share is an upper bound. Each Cohort keeps its children in a heap, and
+only the top of the heap is recomputed. So the next child is found without computing the shares of all children.
 Source: Kueue v0.19, pkg/scheduler/preemption/fairsharing/ordering.go.
 """
 
@@ -20,7 +21,7 @@ _Key: TypeAlias = tuple[object, ...]
 
 
 class _Candidates:
-    """The candidates of a ClusterQueue. The next one is already read."""
+    """The candidates of a ClusterQueue, of which `first` is the next one."""
 
     def __init__(self, candidates: Iterator[Reservation]) -> None:
         self._rest = candidates
@@ -40,7 +41,8 @@ class _Candidates:
 
 
 class TargetOrdering:
-    """The candidates of a search, by ClusterQueue and in the order of preemption.
+    """The remaining candidates of one preemptor, by ClusterQueue. Those of one ClusterQueue are in the order of
+    preemption.
 
     own: the preemptor's ClusterQueue, which may be picked even if it does not borrow.
     """
@@ -57,14 +59,14 @@ class TargetOrdering:
         self._shares = shares
         self._order = precedence.order
         self._candidates = {node: _Candidates(listed) for node, listed in candidates.items()}
-        # by Cohort: keys of its children, which may be outdated
+        # by Cohort: a heap of its children with their keys, which may be outdated
         self._heaps: dict[QuotaNode, list[tuple[_Key, QuotaNode]]] = {}
         for node, listed in self._candidates.items():
             if listed.first is not None:
                 self._enter(node)
 
     def pick(self) -> QuotaNode | None:
-        """The ClusterQueue of the next victim, which has a candidate to `pop`; None if no borrower is left."""
+        """The ClusterQueue that loses the next victim, which has a candidate to `pop`; None if none is left."""
         root = self._path[-1]
         if root is self._own:
             return root if self.has_more(root) else None
@@ -85,7 +87,7 @@ class TargetOrdering:
         return self._candidates[node].pop()
 
     def drop(self, node: QuotaNode) -> list[Reservation]:
-        """Do not pick the ClusterQueue again. Returns its remaining candidates."""
+        """Remove the ClusterQueue from the search. Returns its remaining candidates."""
         return self._candidates[node].clear()
 
     def _enter(self, node: QuotaNode) -> None:
@@ -112,7 +114,8 @@ class TargetOrdering:
         return None
 
     def _key(self, node: QuotaNode) -> _Key | None:
-        """The sort key: highest share first, then Cohorts. None if nothing below the node can ever be preempted."""
+        """The sort key: the highest share first, at equal shares Cohorts before ClusterQueues. None if the node has no
+        candidates left, or neither borrows nor is an ancestor of the preemptor."""
         candidates = self._candidates.get(node)
         first = candidates.first if candidates is not None else None
         if first is None and not self._heaps.get(node):
@@ -126,5 +129,5 @@ class TargetOrdering:
 
 
 def _before_all(node: QuotaNode) -> _Key:
-    """A key that sorts before all others, so that each child's key is computed before one is chosen."""
+    """A key that sorts before all real ones, so that the key of each child is computed before a child is chosen."""
     return (-1, node.name, node.is_queue)

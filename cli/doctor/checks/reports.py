@@ -1,4 +1,4 @@
-"""Checks that the audit can write its reports, and that no reports are left without an audit."""
+"""Checks that the audit can write its reports, and that no reports remain after the audit was uninstalled."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ from policies.audit.reports import APIS, MANAGED_BY, PREFIX, ReportApi
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 
 _LABEL = ",".join(f"{key}={value}" for key, value in MANAGED_BY.items())
-_NONE = "neither OpenReports nor PolicyReports are installed, so none are written; see the metrics and /v1/findings"
+_NONE = (
+    "neither OpenReports nor PolicyReports are installed, so the audit writes no reports; its findings are in the"
+    " metrics and at /v1/findings"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ReportKeeper:
-    """The state of the audit, which keeps the reports up to date.
+    """Whether the audit is installed and active.
 
     `installed`: whether its Deployment exists.
-    `expired`: whether its Lease has expired.
+    `expired`: whether no replica holds a current Lease.
     `renewed`: the time in the Lease at which it was last renewed; empty if it was never renewed.
     """
 

@@ -20,13 +20,12 @@ _NAMED = 10  # the most children that a finding lists, the largest first
     default=Action.OFF,
 )
 def children_nominal_exceed_parent(proposal: Proposal) -> Iterator[Finding]:
-    """The nominal quotas of a Cohort's descendants add up to more than its own.
+    """The nominal quotas of a Cohort's children add up to more than its own.
 
-    Why it may be refused: if you plan quota from the top down, a Cohort's nominal quota is a cap on the quota of its
-    descendants. Kueue reads it differently: it adds the Cohort's nominal quota to that of its children, so the tree has
-    the sum of both. Therefore the rule is off by default. Turn it on if your Cohorts are caps. A Cohort caps the
-    FlavorResources that it lists. The others are capped by the nearest ancestor that lists them. A child that does not
-    list a FlavorResource counts with the sum of its own children.
+    Why it may be refused: turn the rule on if you plan quota from the top down, so that a Cohort's nominal quota limits
+    everything below it. It is off by default, because Kueue adds the Cohort's nominal quota to that of its children, so
+    the tree has the sum of both. A Cohort is compared only for the pairs of flavor and resource that it lists. A child
+    counts with its own nominal quota for such a pair, or with the sum of its own children if it does not list the pair.
     Example: Cohort `eng` has 10 cpu in flavor `spot`; its ClusterQueues have 6 and 5.
     Fix: lower a child's nominalQuota, or raise the Cohort's.
     """

@@ -1,4 +1,4 @@
-"""Finds out whether Volcano's own programs run, from their Leases, their Pods, and their writes.
+"""Finds out whether Volcano's controller manager and scheduler run, from their Leases, their Pods, and their writes.
 
 Volcano's manifests run the programs without leader election, so a missing Lease does not prove that they are down.
 """
@@ -12,8 +12,8 @@ from scheduling.objects.times import SECOND
 class Leases:
     """The Leases with one name, by namespace. Times are in nanoseconds.
 
-    The clocks of the holders are not used. A Lease counts as held for its duration, from the time at which its last
-    renewal was observed, by our clock.
+    The clocks of the holders are not used. A Lease counts as held for its duration from the first call of `held_until`
+    after a renewal was observed, by the clock of this process.
     """
 
     def __init__(self) -> None:
@@ -28,29 +28,35 @@ class Leases:
             self._new[key] = lease
 
     def held_until(self, now: int) -> int:
-        """When the last of the Leases expires, if none is renewed. If no process runs, this is in the past."""
+        """When the last of the Leases expires, if none is renewed; 0 if none is held. Renewals observed since the last
+        call count from `now`."""
         for key, lease in self._new.items():
             self._held[key] = lease, now
         self._new.clear()
         return max((since + lease.seconds * SECOND for lease, since in self._held.values()), default=0)
 
 
-ALWAYS = 1 << 62
-"""A time in nanoseconds that never comes."""
+FOREVER = 1 << 62
+"""A time in nanoseconds that is never reached."""
 QUIET = 60 * SECOND
-"""How long a program counts as running after one of its writes was observed, in nanoseconds."""
+"""How long a program that the configuration declares stopped counts as running after a new write, in nanoseconds."""
 
 
 class VolcanoProgram:
     """One of Volcano's programs. Times are in nanoseconds.
 
     `name`: its name in messages.
-    `replaced`: whether the configuration says that it is stopped. Then its earlier writes do not count.
+    `replaced`: whether the configuration declares it stopped. Then only writes after the first decision count, each for
+    QUIET.
 
     Private state:
     `_last_writes`: when the program wrote each queue last.
-    `_its_queues`: the queues that the program wrote later than this reconciler.
-    `_counts_until`: until then the program counts as running because of a write, in nanoseconds.
+    `_its_queues`: the queues that the program wrote last. If the times are equal, the program counts as the last
+    writer.
+    `_latest_write`: the queue and the time of its last write since the first decision.
+    `_wrote_again`: whether that write was not considered yet.
+    `_counts_until`: until when that write makes the program count as running.
+    `_started`: whether a decision was made. Writes that were observed before may be old.
     """
 
     def __init__(self, name: str, *, replaced: bool) -> None:
@@ -60,7 +66,7 @@ class VolcanoProgram:
         self._pods: dict[str, None] = {}
         self._last_writes: dict[str, str] = {}
         self._its_queues: dict[str, None] = {}
-        self._latest_queue, self._wrote_again = "", False
+        self._latest_write, self._wrote_again = ("", ""), False
         self._counts_until = 0
         self._started = False
 
@@ -76,7 +82,7 @@ class VolcanoProgram:
         if at > self._last_writes.get(queue, ""):
             self._last_writes[queue] = at
             if self._started:
-                self._latest_queue, self._wrote_again = queue, True
+                self._latest_write, self._wrote_again = (queue, at), True
         if at and at >= ours:
             self._its_queues[queue] = None
         else:
@@ -87,20 +93,24 @@ class VolcanoProgram:
         self._its_queues.pop(queue, None)
 
     def runs_until(self, now: int) -> int:
-        """When the program counts as stopped, if nothing new shows that it runs."""
+        """When the program counts as stopped without new evidence; in the past if it is stopped now, FOREVER if time
+        alone does not change it."""
         self._started = True
         if self._wrote_again:
-            self._counts_until = now + QUIET if self._replaced else ALWAYS
+            self._counts_until = now + QUIET if self._replaced else FOREVER
             self._wrote_again = False
         if self._pods or (self._its_queues and not self._replaced):
-            return ALWAYS
+            return FOREVER
         return max(self.leases.held_until(now), self._counts_until)
 
     def sign(self, now: int) -> str:
-        """What shows that the program runs, as a sentence."""
+        """The evidence that the program runs, as a sentence. Only for a program that runs."""
         if self._pods:
             return f"Pod {next(iter(self._pods))} runs {self.name}"
         if self.leases.held_until(now) > now:
             return f"{self.name} renews its Lease"
-        queue = self._latest_queue or next(iter(self._its_queues), "")
-        return f"{self.name} wrote queue {queue} at {self._last_writes.get(queue, '')}"
+        queue, at = self._latest_write
+        if not queue:
+            queue = next(iter(self._its_queues), "")
+            at = self._last_writes.get(queue, "")
+        return f"{self.name} wrote queue {queue} at {at}"

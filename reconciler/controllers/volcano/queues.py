@@ -33,7 +33,7 @@ from reconciler.controllers.volcano.kinds import (
 )
 from reconciler.controllers.volcano.operating import Operating
 from reconciler.controllers.volcano.orders import WantedOperation, next_order
-from reconciler.controllers.volcano.peers import ALWAYS, VolcanoProgram
+from reconciler.controllers.volcano.peers import FOREVER, VolcanoProgram
 from reconciler.controllers.volcano.queue_writers import QueueWriters
 from reconciler.controllers.volcano.queue_writes import counts_patch, delete_command, metadata_patch, state_patch
 from reconciler.controllers.volcano.root import ROOT_PERIOD, RootAmounts
@@ -160,7 +160,7 @@ class VolcanoQueuesController(Controller):
         until = self._manager.runs_until(now)
         self._report_obstacle(self._manager.sign(now) if until > now else "")
         if until > now:
-            if until < ALWAYS:
+            if until < FOREVER:
                 yield WakeAt(_LEASE, until)
             return
         if self._sums is not None and self._sums.changed():
@@ -265,7 +265,7 @@ class VolcanoQueuesController(Controller):
         """The next write of the counts, if they have changed, or the time of the next look."""
         key, scheduler_until = (QUEUE.kind, queue.name), self._scheduler.runs_until(now)
         counts = counts_patch(queue, stored, self.tree.sums(queue.name), allocates=scheduler_until > now)
-        if now < scheduler_until < ALWAYS:
+        if now < scheduler_until < FOREVER:
             yield WakeAt(key, scheduler_until)
         due = self._counts_due.get(queue.name, 0)
         if counts is not None and due > now:

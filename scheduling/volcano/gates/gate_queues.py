@@ -1,4 +1,5 @@
-"""The queues at the gate: the usage of each, its faults, and whether a request fits."""
+"""Volcano's queues, as the reconciler uses them to decide which Pods lose their scheduling gate: usage, faults, and
+whether a request fits."""
 
 from __future__ import annotations
 

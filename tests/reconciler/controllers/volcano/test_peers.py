@@ -1,0 +1,16 @@
+"""Whether Volcano's own programs run, and the evidence for it."""
+
+from __future__ import annotations
+
+from reconciler.controllers.volcano.peers import VolcanoProgram
+
+
+def test_the_evidence_has_the_time_of_a_write_although_its_queue_was_deleted() -> None:
+    program = VolcanoProgram("vc-scheduler", replaced=True)
+    assert program.runs_until(1) <= 1
+
+    program.observe_write("a", "2026-01-01T00:00:00Z")
+    program.drop_queue("a")
+
+    assert program.runs_until(1) > 1
+    assert program.sign(1) == "vc-scheduler wrote queue a at 2026-01-01T00:00:00Z"

@@ -27,6 +27,8 @@ _TYPES = {
 
 def value_text(value: Any) -> str:
     """The value as JSON, shortened."""
+    if isinstance(value, Decimal):
+        return str(value)
     text = ""
     for part in _ENCODER.iterencode(value):
         text += part

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -107,6 +108,21 @@ def volcano(restart: str, labels: dict[str, object] | None = None) -> dict[str, 
 )
 def test_a_value_that_no_api_server_takes_is_a_defect(written: dict[str, Any], cures: dict[str, object]) -> None:
     assert faults(written) == cures
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        (300, "300 is a whole number; it must be a string: put it in quotes"),
+        (Decimal("1.50"), "1.50 is a decimal number; it must be a string"),
+        (False, "false is a boolean; it must be a string: put it in quotes"),
+        (["a"], '["a"] is a list; it must be a string'),
+    ],
+)
+def test_the_message_has_the_value_its_type_and_the_type_that_is_wanted(argument: object, message: str) -> None:
+    (defect,) = strict(read(job("1", containers=[{**container(), "args": [argument]}]))).object.defects
+
+    assert (defect.field, defect.message) == ("spec.template.spec.containers[0].args[0]", message)
 
 
 def test_an_unknown_field_is_judged_beside_what_people_wrote() -> None:

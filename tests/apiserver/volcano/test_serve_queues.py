@@ -112,7 +112,7 @@ def test_observe_writes_nothing_and_counts_what_the_other_controller_does(
         differs = 'quotree_observe_queue_states_total{ours="Open",theirs="Closed"} 1.0'
         eventually(lambda: differs in watching.get("/metrics")[1], lambda: watching.log()[-3000:])
 
-        assert "queue org is Closed by Volcano's controller" in watching.log()
+        assert "queue org: Volcano's controller wrote the state Closed, ours would have written Open" in watching.log()
 
         patch(server, f"{QUEUES}/org/status", {"status": {"state": "Open"}})
         patch(server, f"{QUEUES}/a11", {"spec": {"capability": {"cpu": "1"}}})

@@ -134,11 +134,7 @@ class Reflector(Generic[T]):
     def _attempt(self) -> float:
         """List if there is no version to resume from, then watch; returns the seconds to wait afterwards."""
         try:
-            if self._version is None:
-                self._list()
-            return self._watch()
-        except NotFound as error:
-            return self._absent(error)
+            return self._follow()
         except (Gone, BadAnswer) as error:
             self._version = None  # only a list can show what the watch missed
             return self._failed(error)
@@ -148,6 +144,14 @@ class Reflector(Generic[T]):
             log.exception("%s: a callback failed; listing again", self.resource)
             self._version = None
             return self._failed(error)
+
+    def _follow(self) -> float:
+        try:
+            if self._version is None:
+                self._list()
+            return self._watch()
+        except NotFound as error:
+            return self._absent(error)
 
     def _list(self) -> None:
         self.state = "listing"

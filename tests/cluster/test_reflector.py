@@ -8,6 +8,7 @@ from cluster.errors import NotFound
 from cluster.reflector import Reflector
 from tests.cluster.fake import PATIENCE, WIDGETS, FakeApi, Handler, bookmark, events, line, page, status, widget
 from tests.cluster.listener import Listen, Listener, watched_from
+from tests.waiting import eventually
 
 
 def test_it_hands_over_the_list_and_then_each_change(api: FakeApi, listen: Listen) -> None:
@@ -132,6 +133,31 @@ def test_a_listener_that_fails_gets_everything_anew(api: FakeApi, cluster: Clust
     assert reported.get(timeout=PATIENCE) == (("a",), "2")
     reflector.stop()
     assert len(rests) == 1
+
+
+def test_a_listener_that_fails_while_a_crd_is_absent_is_told_again(api: FakeApi, cluster: ClusterClient) -> None:
+    reported: queue.Queue[tuple[object, ...]] = queue.Queue()
+
+    def fail_once(items: tuple[str, ...], version: str) -> None:
+        reported.put((items, version))
+        if reported.qsize() == 1:
+            raise LookupError("a bug in the listener")
+
+    api.lists += [status(404, "NotFound"), status(404, "NotFound"), page(widget("a", 2), version=2)]
+    reflector: Reflector[str] = Reflector(
+        cluster,
+        WIDGETS,
+        lambda *_: None,
+        on_replace=fail_once,
+        keep=lambda manifest: str(manifest["metadata"]["name"]),
+        rest=lambda _: None,
+    )
+    reflector.start()
+
+    assert reflector.synced.wait(PATIENCE)
+    eventually(lambda: reported.qsize() == 3)
+    reflector.stop()
+    assert [reported.get() for _ in range(3)] == [((), ""), ((), ""), (("a",), "2")]
 
 
 def test_stop_wakes_a_blocked_read(api: FakeApi, listen: Listen) -> None:

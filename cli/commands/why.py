@@ -33,7 +33,11 @@ from policies.model.errors import PolicyError
 )
 @namespace
 @reconciler_options
-@click.option("--trace", is_flag=True, help="Show the state of its job, the reason, and the last changes.")
+@click.option(
+    "--trace",
+    is_flag=True,
+    help="Show the state of its job in the reconciler, why the job is in it, and its last transitions.",
+)
 @output
 @engine_options
 def why(
@@ -47,7 +51,7 @@ def why(
 ) -> None:
     """Explain why a workload or job waits: in a cluster now, or in a simulation of files.
 
-    Name it as NAME, as KIND/NAME such as job/train, or as NAMESPACE/NAME.
+    Name it as NAME, as KIND/NAME such as job/train, or as NAMESPACE/NAME. Only a cluster has a default namespace.
     The answer has the ClusterQueue, the position in it and the workloads ahead. It says which quota is short, in which
     flavor and at which node of the tree, who uses that quota, and which limit to raise. For MultiKueue it also lists
     the nominated worker clusters, and why none of them admits the workload.
@@ -67,9 +71,9 @@ def why(
     if trace:
         emit(_traced(_traceable(workload, namespace, against), against.login, reconciler, output))
         return
+    if reconciler is not None and against.kind != "cluster":
+        raise Misused(f"--reconciler answers for a cluster, not for {against.kind}; leave it out")
     if against.kind == "files":
-        if reconciler is not None:
-            raise Misused("--reconciler answers for a cluster, not for files; leave it out")
         _from_files(_of_files(workload, namespace), against.name, output, engine)
         return
     wanted = named(workload, namespace, partial(_namespace, against))
@@ -89,7 +93,10 @@ def _of_workload(
     output: str,
     engine: EngineOptions,
 ) -> str:
-    """Explain a workload from the cluster, or from its reconciler if the caller may not read the cluster."""
+    """Explain a workload of the cluster or snapshot.
+
+    The reconciler explains it with --reconciler, or if the caller may not read the cluster.
+    """
     refused = None
     if reconciler is None:
         try:
@@ -126,7 +133,9 @@ def _traced(wanted: NamedWork, login: ClusterLogin, server: Server | None, outpu
 
 
 def _of_files(workload: str, namespace: str | None) -> str:
-    return f"{namespace}/{workload.rpartition('/')[2]}" if namespace else workload
+    """The name of work in files, as the simulation knows it. Raises Misused."""
+    wanted = named(workload, namespace, str)
+    return wanted.key if wanted.namespace else wanted.name
 
 
 def _namespace(against: Against) -> str:

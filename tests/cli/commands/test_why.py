@@ -69,6 +69,34 @@ def test_one_that_runs_says_what_it_holds(files: Path) -> None:
     assert json.loads(run("why", "ns/first", "--against", f"files:{files}", "-o", "json").stdout)["state"] == "running"
 
 
+@pytest.mark.parametrize("name", [["job/second", "-n", "ns"], ["ns/second", "-n", "ns"], ["second", "-n", "ns"]])
+def test_in_files_a_workload_is_named_as_in_a_cluster(files: Path, name: list[str]) -> None:
+    against = ("--against", f"files:{files}")
+
+    assert run("why", *name, *against).stdout == run("why", "ns/second", *against).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["ns/second", "-n", "other"], "ns is neither a known kind of job nor the namespace other of -n"),
+        (["ns/second", "--reconciler", "https://127.0.0.1:1"], "--reconciler answers for a cluster, not for files"),
+    ],
+)
+def test_what_contradicts_files_is_refused(files: Path, arguments: list[str], said: str) -> None:
+    shown = run("why", *arguments, "--against", f"files:{files}")
+
+    assert shown.exit_code == 2
+    assert said in shown.stderr
+
+
+def test_no_reconciler_answers_for_a_snapshot(files: Path) -> None:
+    shown = run("why", "ns/second", "--reconciler", "https://127.0.0.1:1", "--against", f"snapshot:{files}")
+
+    assert shown.exit_code == 2
+    assert "--reconciler answers for a cluster, not for snapshot" in shown.stderr
+
+
 def test_a_workload_goes_by_its_own_name_too(files: Path) -> None:
     found = json.loads(run("why", "ns/first", "--against", f"files:{files}", "-o", "json").stdout)
 

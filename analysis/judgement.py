@@ -22,7 +22,7 @@ def judge(
     delete: bool = False,
     base: InputObjects | None = None,
 ) -> Judgement:
-    """Judge the input objects, as they would be stored, as replacements of those in the context.
+    """Judge a change that puts the input objects, with the webhook's defaults, in the place of those in the context.
 
     prune: if given, objects of the context that are not in these files are deleted.
     delete: whether the input objects are deleted.

@@ -119,7 +119,7 @@ class Reflector(Generic[T]):
     def age(self) -> float | None:
         """Seconds since the API server's last successful response; None if there was none.
 
-        Every watch ends after `Pacing.watch` seconds and a new one starts, which counts as a response. An age of
+        Every watch ends after about `Pacing.watch` seconds and a new one starts, which counts as a response. An age of
         minutes therefore means that something is wrong.
         """
         return None if self._contact is None else self._clock() - self._contact

@@ -20,7 +20,7 @@ _FILTERS = ("root", "namespace")
 def page(reader: CachedReader, query: Mapping[str, str], sources: CertificateSources) -> dict[str, Any]:
     """The variables of the template: one page of findings. Raises ClusterError: NotFound if there is no audit.
 
-    If no filter is chosen, it also has the other problems that the page Now shows.
+    Its first page without a filter also has the problems that no rule finds, as on the page Now.
     """
     chosen = {name: query[name] for name in _FILTERS if query.get(name)}
     offset = offset_of(query)

@@ -13,8 +13,8 @@ from policies.model.findings import Finding, Severity
 class Judged:
     """A finding with its rule and its effect on the change.
 
-    `preexisting`: whether the violation existed before with at least the same size, so that it does not refuse the
-    change.
+    `preexisting`: whether it is a warning and not an error because the violation existed before with at least the same
+    size.
     `exemption`: the exemption that turns it into a warning, or None.
     `consequences`: the findings that follow from it and are not listed separately.
     """
@@ -28,7 +28,7 @@ class Judged:
 
     @property
     def lasting(self) -> tuple[object, ...]:
-        """The identity, which stays the same if the files change elsewhere."""
+        """The identity without list indices, which stays the same if a list entry is inserted before it."""
         return self.rule.id, *self.finding.lasting
 
     @property
@@ -44,7 +44,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Unjudged:
-    """A rule that did not judge.
+    """A rule that could not judge some objects or all of them, for one reason.
 
     `reason`: why not.
     `error`: the internal error of the rule; None if it lacked objects.
@@ -84,7 +84,8 @@ class Verdict:
         return tuple(each for each in self.not_evaluated if each.error is not None)
 
     def complete(self) -> Verdict:
-        """The same verdict, for callers that need the results of all rules. Raises the error of a rule that failed."""
+        """This verdict. Raises the error of a rule that failed internally; a rule that lacked objects raises
+        nothing."""
         for each in self.failed:
             assert each.error is not None
             raise each.error

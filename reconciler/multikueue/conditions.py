@@ -29,7 +29,7 @@ def cluster_condition(
 ) -> ActiveCondition | None:
     """The condition of a MultiKueueCluster; None while the state of the connection is unknown.
 
-    If it is unknown, the stored condition stays, so that it still shows when the connection was lost.
+    If it is unknown, the caller keeps the stored condition, with the time at which the connection was lost.
 
     `counted`: whether the message shows the number of failed attempts and the time of the next one, as in Kueue v0.20.
     """

@@ -1,4 +1,4 @@
-"""When writes that only report, such as statuses of queues, may begin: after writes with precedence.
+"""Holds back writes that only report, such as statuses of queues, until the other writes pause.
 
 The writes that start a job follow each other within milliseconds. A report between two of them takes processor time
 from the API server, and so delays the job. So a report waits until no write with precedence has been in flight for a

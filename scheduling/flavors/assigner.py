@@ -1,8 +1,9 @@
 """Finds the flavors that a workload would get in its ClusterQueue now, and why it does not get others.
 
-The search tries pod sets, their resource groups, and the flavors of a group in the order of the ClusterQueue. The
-usage of earlier pod sets counts for later ones. It only reads the ClusterQueue's path in the tree, and calls `simulate`
-only if a preemption could help. Source: Kueue v0.19, pkg/scheduler/flavorassigner.
+The search tries the pod sets in the order of the workload, their resource groups in Kueue's order, and the flavors of a
+group in the order of the ClusterQueue. The usage of earlier pod sets counts for later ones. It only reads the
+ClusterQueue's path in the tree, and calls `simulate` only if a preemption could help. Source: Kueue v0.19,
+pkg/scheduler/flavorassigner.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def assign(
     resume: where the search of an earlier cycle ended.
     simulate: tells which preemption would help.
     requests: the requests of the workload, if the caller has counted them.
-    nominated: the flavors to keep, by pod set and resource.
+    nominated: if given, the only flavors that may be used, by pod set and resource.
     predecessor: the usage of the workload that this one replaces.
     """
     whole = asked = total_requests(workload) if requests is None else requests
@@ -126,7 +127,7 @@ def _serve(
 def _with_topology(state: QuotaState, choices: Mapping[str, FlavorChoice]) -> dict[str, FlavorChoice]:
     """The choices with a topology.
 
-    A group member that requests nothing gets them, too, since it needs a place nearby.
+    A group member that requests none of these resources gets them too, since it is placed with its group.
     """
     found = {resource: state.flavors.get(choice.flavor) for resource, choice in choices.items()}
     if state.fleet is None:
@@ -177,7 +178,7 @@ def _total(members: Sequence[SearchedPodSet]) -> Mapping[str, int]:
 
 @lru_cache(maxsize=1024)
 def _ordered(resources: tuple[str, ...]) -> tuple[str, ...]:
-    """The resources in Kueue's order, so that messages are about the same resource group as Kueue's."""
+    """The resources sorted by their FNV-1a hash, as in Kueue, so that messages are about the same resource group."""
     return tuple(sorted(resources, key=lambda resource: (_fnv(resource), resource)))
 
 

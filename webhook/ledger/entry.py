@@ -140,9 +140,9 @@ def _read(state: str) -> KubeObject:
 
 
 def _state(manifest: Manifest) -> dict[str, Any]:
-    """The fields of the object that rules about other objects read: amounts, parents and selectors.
+    """What the ledger keeps of the object: spec, status and data, the annotations with quota, and valid exemptions.
 
-    Fields that a tenant could fill with long text are left out: of a LocalQueue only its ClusterQueue is kept.
+    Of a LocalQueue, which a tenant could fill with long text, only the name and its ClusterQueue are kept.
     """
     kind, there = group_kind(manifest), metadata(manifest)
     kept: dict[str, Any] = {key: there[key] for key in ("name", "namespace") if key in there}

@@ -23,7 +23,7 @@ from policies.model.forest import Forest
 from policies.model.objects import GroupKind, Ref
 
 STARTED = (("labels", POD_SET), ("annotations", STARTED_FOR), ("annotations", SLICE_CHAIN))
-"""The labels and annotations by which a Pod says that it was started on quota."""
+"""The labels and annotations of a Pod that was started on quota."""
 DEEPEST = 10
 """The most levels of owners that are followed, as in Kueue."""
 
@@ -92,7 +92,7 @@ def pod_counted_above(pod: Manifest, forest: Forest, user: User, *, slicing: boo
 
 
 def _as_made_by(job: QueuedJob, pod: Manifest, *, whole: bool) -> bool:
-    """`whole`: the Pod may request more than its template, as others may add to a Pod."""
+    """Whether the Pod is as the job's controller creates Pods. `whole`: it may request more than its template."""
     if job.selector is not None and not job.selector.matches(texts(metadata(pod).get("labels"))):
         return False
     counted, wanted = _counted_by(pod), template_requests(pod, 1)
@@ -103,7 +103,7 @@ def _as_made_by(job: QueuedJob, pod: Manifest, *, whole: bool) -> bool:
 
 
 def is_marked(pod: Manifest) -> bool:
-    """Whether a Pod says that it was started on quota."""
+    """Whether a Pod has a label or annotation of a Pod that was started on quota."""
     meta = metadata(pod)
     return any(key in texts(meta.get(part)) for part, key in STARTED)
 

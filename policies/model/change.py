@@ -75,7 +75,8 @@ class User:
         )
 
     def may_be_controller_in(self, namespace: str) -> bool:
-        """Whether it may run jobs of the namespace for its tenants, who also have the ServiceAccounts in it."""
+        """Whether it may be the controller of jobs in the namespace. Tenants can use the ServiceAccounts of their own
+        namespace, so these do not count."""
         elsewhere = self.name.startswith(_ACCOUNT) and not self.name.startswith(f"{_ACCOUNT}{namespace}:")
         return self.is_of_kubernetes or elsewhere
 

@@ -116,7 +116,8 @@ class KeptPods:
             self._stale[workload] = None
 
     def _is_looked_at(self, workload: str) -> bool:
-        """Whether its job gave up Pods, or more of them run than were admitted. A crowd is looked at in its time."""
+        """Whether the job released Pods, or more Pods run than were admitted. If a time to end the newest is already
+        set, that time counts."""
         record = self._store.workloads.get(workload)
         if record is None or not record.pods:
             return False
@@ -126,7 +127,7 @@ class KeptPods:
         return room is not None and any(count > room.get(name, 0) for name, count in record.pod_sets.items())
 
     def _room(self, workload: str) -> dict[str, int] | None:
-        """How many Pods of each pod set may run at most; None where that is not known, or counted elsewhere."""
+        """The most Pods that may run, by pod set; None if that is unknown, or if another controller counts them."""
         read = self._workloads.read(workload)
         if read is None or read.elastic or read.finished:
             return None
@@ -174,10 +175,10 @@ class KeptPods:
         yield from self._end_newest(workload, record.pods, busy, now)
 
     def _end_newest(self, workload: str, pods: dict[str, StartedPod], busy: Busy, now: int) -> Iterator[Wanted]:
-        """End the newest of more Pods than were admitted, though their job gave up none of them.
+        """End the newest Pods if more run than were admitted, even if the job released none of them.
 
-        Pods of a job that has stopped would hold its quota indefinitely where nothing deletes them. They keep their
-        grace period.
+        If nothing deleted the Pods of a stopped job, they would use its quota indefinitely. They are deleted with their
+        own grace period.
         """
         room = self._room(workload)
         leaving = [*self._newest(room, pods)]
@@ -203,7 +204,7 @@ class KeptPods:
                 )
 
     def _newest(self, room: Mapping[str, int] | None, pods: dict[str, StartedPod]) -> Iterator[tuple[str, StartedPod]]:
-        """The Pods beyond the room of their pod set, in the reverse order of their appearance."""
+        """The Pods beyond the most of their pod set, the last observed first."""
         stay = [(name, pod) for name, pod in pods.items() if not (pod.given_up or pod.deleting or pod.alone)]
         over = Counter(pod.pod_set for _, pod in stay)
         over.subtract(over if room is None else room)
@@ -215,8 +216,8 @@ class KeptPods:
     def _count_pods(self, workload: str, pods: Mapping[str, StartedPod]) -> None:
         """Count all Pods of the Workload until they have ended, so that nothing is admitted into their room.
 
-        No more are counted than its job gave up. One without a node, or that requests less than its pod set, takes no
-        such room: anybody may create Pods that say that they are of this Workload.
+        Only as many are counted as the job released. A Pod without a node, or with smaller requests than its pod set,
+        does not count, since anybody can create Pods with the labels of this Workload.
         """
         read = self._workloads.read(workload)
         least = {each.name: pod_requests(each.template) for each in read.pod_sets} if read is not None else {}

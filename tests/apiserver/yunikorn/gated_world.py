@@ -144,11 +144,21 @@ class GatedWorld:
         self.server.request("PATCH", path, {"status": {"phase": "Succeeded"}}, content_type=MERGE)
 
     def resize(self, space: str, name: str, cpu: str) -> None:
-        """As somebody who may."""
+        """As somebody who may, once the API server has seen the Node of the Pod."""
         container = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
         path = f"/api/v1/namespaces/{space}/pods/{name}/resize"
         body = {"spec": {"containers": [container]}}
-        self.server.request("PATCH", path, body, content_type="application/strategic-merge-patch+json")
+
+        def is_resized() -> bool:
+            try:
+                self.server.request("PATCH", path, body, content_type="application/strategic-merge-patch+json")
+            except ApiError as error:
+                if "not found" not in error.body or error.status != 403:
+                    raise
+                return False
+            return True
+
+        eventually(is_resized, lambda: path)
 
     def allocates(self, space: str, name: str, cpu: str) -> None:
         """The kubelet runs the Pod with so much."""

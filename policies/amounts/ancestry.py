@@ -69,7 +69,7 @@ def counted_above(job: QueuedJob, forest: Forest, *, slicing: bool) -> QueuedJob
     above = ancestor(job.ref.group_kind, job.controller, job.ref.namespace, forest)
     if above is None or above.uid == job.uid:
         return None
-    return above if _grows(above, slicing) or _within(total_requests(job), _left_to_children(above)) else None
+    return above if _grows(above, slicing) or within(total_requests(job), _left_to_children(above)) else None
 
 
 def pod_counted_above(pod: Manifest, forest: Forest, user: User, *, slicing: bool) -> QueuedJob | None:
@@ -88,7 +88,7 @@ def pod_counted_above(pod: Manifest, forest: Forest, user: User, *, slicing: boo
         return None
     held, wanted = total_requests(above), template_requests({"spec": mapping(pod.get("spec"))}, 1)
     known = {resource: amount for resource, amount in wanted.items() if resource in held}
-    return above if _grows(above, slicing) or _within(known, held) else None
+    return above if _grows(above, slicing) or within(known, held) else None
 
 
 def _as_made_by(job: QueuedJob, pod: Manifest, *, whole: bool) -> bool:
@@ -97,7 +97,7 @@ def _as_made_by(job: QueuedJob, pod: Manifest, *, whole: bool) -> bool:
         return False
     counted, wanted = _counted_by(pod), template_requests(pod, 1)
     return not job.pod_sets or any(
-        _counted_by(pods.template) <= counted and (whole or _within(wanted, template_requests(pods.counted, 1)))
+        _counted_by(pods.template) <= counted and (whole or within(wanted, template_requests(pods.counted, 1)))
         for pods in job.pod_sets
     )
 
@@ -127,7 +127,8 @@ def total_requests(job: QueuedJob) -> dict[str, int]:
     return total(template_requests(pods.counted, pods.count) for pods in job.pod_sets)
 
 
-def _within(wanted: Mapping[str, int], held: Mapping[str, int]) -> bool:
+def within(wanted: Mapping[str, int], held: Mapping[str, int]) -> bool:
+    """Whether the amounts are at most these, resource by resource."""
     return all(amount <= held.get(resource, 0) for resource, amount in wanted.items())
 
 

@@ -31,12 +31,13 @@ def strict(found: Parsed) -> Parsed:
     """The object with a defect for each unknown field, and for each value that an API server refuses."""
     if found.manifest is None:
         return found
-    every = {defect.field: defect for defect in found.object.defects}
+    known, more = {defect.field for defect in found.object.defects}, dict[str, Defect]()
     for defect in (*_defects(found.object, found.manifest), *_values(found.object, found.manifest)):
-        every.setdefault(defect.field, defect)
-    if len(every) == len(found.object.defects):
+        if defect.field not in known:
+            more.setdefault(defect.field, defect)
+    if not more:
         return found
-    return found._replace(object=replace(found.object, defects=tuple(every.values())))
+    return found._replace(object=replace(found.object, defects=(*found.object.defects, *more.values())))
 
 
 def _values(obj: KubeObject, manifest: Manifest) -> Iterator[Defect]:

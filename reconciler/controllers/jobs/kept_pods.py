@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from cluster.actions import Delete, Patch
 from cluster.resource import PODS
+from policies.amounts.ancestry import within
 from policies.dialects.core import POD
 from policies.dialects.kueue_jobs import POD_SET, STARTED_FOR
 from policies.dialects.kueue_workload import SLICE_CHAIN
@@ -121,8 +122,10 @@ class KeptPods:
         record = self._store.workloads.get(workload)
         if record is None or not record.pods:
             return False
-        if record.given_up or workload in self._crowded_since:
-            return bool(record.given_up)
+        if record.given_up:
+            return True
+        if workload in self._crowded_since:
+            return False
         room = self._room(workload)
         return room is not None and any(count > room.get(name, 0) for name, count in record.pod_sets.items())
 
@@ -224,7 +227,7 @@ class KeptPods:
         most = Counter(
             pod.pod_set
             for pod in pods.values()
-            if pod.given_up and pod.bound and _within(least.get(pod.pod_set, {}), pod.asks)
+            if pod.given_up and pod.bound and within(least.get(pod.pod_set, {}), pod.asks)
         )
         beyond = _surplus(read, pods.values())
         found = {name: min(count, beyond[name]) for name, count in most.items() if beyond[name] > 0}
@@ -293,10 +296,6 @@ def _surplus(read: Workload | None, pods: Iterable[StartedPod]) -> Counter[str]:
     found = Counter(pod.pod_set for pod in pods if not pod.gates)
     found.subtract(counted_pods(read))
     return found
-
-
-def _within(least: Mapping[str, int], asks: Mapping[str, int]) -> bool:
-    return all(asks.get(name, 0) >= amount for name, amount in least.items())
 
 
 def _key(name: str) -> Key:

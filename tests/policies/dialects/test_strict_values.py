@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -11,6 +12,7 @@ from policies import dialects
 from policies.configuration.settings import Configuration
 from policies.dialects.reading import Parsed
 from policies.dialects.strict import strict
+from policies.model.defect import Defect
 from policies.model.forest import Forest
 from policies.mutation.stored import completed
 from tests.builders import batch_job, container, manifest, pod, template
@@ -123,6 +125,15 @@ def test_the_message_has_the_value_its_type_and_the_type_that_is_wanted(argument
     (defect,) = strict(read(job("1", containers=[{**container(), "args": [argument]}]))).object.defects
 
     assert (defect.field, defect.message) == ("spec.template.spec.containers[0].args[0]", message)
+
+
+def test_faults_of_one_field_that_the_reader_found_stay_beside_new_ones() -> None:
+    found = read(job("1", hostNetwork="true"))
+    twice = (Defect("spec.parallelism", "is wrong"), Defect("spec.parallelism", "is wrong in another way"))
+
+    defects = strict(found._replace(object=replace(found.object, defects=twice))).object.defects
+
+    assert [defect.field for defect in defects] == [*["spec.parallelism"] * 2, "spec.template.spec.hostNetwork"]
 
 
 def test_an_unknown_field_is_judged_beside_what_people_wrote() -> None:

@@ -1,7 +1,7 @@
 """Assigns places to the Pods of an admitted Workload: removes the scheduling gate and sets node selectors.
 
 The places are in the status of the Workload. A Pod without the gate keeps its place. When a Pod is gone, another Pod
-gets its place. A Pod that runs without a place is deleted, so that its job makes another one.
+gets its place. A Pod without the gate and without a place is deleted, so that its job makes another one.
 Source: Kueue v0.19, pkg/controller/tas, the topology ungater.
 """
 
@@ -30,7 +30,7 @@ from scheduling.topology.ungating import BadPodIndexOffset, misplaced, ungated
 CANNOT_PLACE, MISPLACED = "CannotPlacePod", "MisplacedPodDeleted"
 _KIND, _WORKLOAD, _NAME = PLACED_PODS.kind, "Workload", "NamedByPods"
 _PATIENCE = 10 * SECOND
-"""How long a Pod may run outside its places. Its job may be about to delete it."""
+"""How long a Pod may be outside the places. Its job may be about to delete it."""
 
 Pods = dict[str, Observed[TopologyPod]]
 
@@ -42,8 +42,8 @@ def _never(_: str) -> bool:
 class UngatingController(Controller):
     """Ungates Pods. Keys are the Workload names in Pods (`namespace/name`). All slices of an elastic job share one key.
 
-    `failing`: returns whether a node is failing. A Pod on such a node may have lost its place, and is not deleted
-        until the node works again. None: nodes are not watched.
+    `failing`: returns whether a node is failing. A Pod bound to such a node may have lost its place, and is not
+        deleted until the node works again. None: nodes are not watched.
 
     Private state, by key:
     `_pods`: the Pods.
@@ -167,10 +167,13 @@ class UngatingController(Controller):
     def _delete_misplaced(
         self, name: str, workload: Workload, pods: Pods, over: list[TopologyPod], busy: Busy, now: int
     ) -> Iterator[Wanted]:
-        """Delete Pods that run outside the places of their Workload, because another client removed their gate."""
+        """Delete Pods outside the places of their Workload.
+
+        Either another client removed their gate, or they wait for a node that is gone, whose pods have other places.
+        """
         leaving = []
         for pod in over:
-            if self._failing(pod.node):
+            if pod.bound and self._failing(pod.node):
                 self._left.setdefault(pod.node, {})[name] = None
             else:
                 leaving.append(pod)
@@ -188,7 +191,8 @@ class UngatingController(Controller):
                 continue
             namespace, bare = parted(pod.key)
             action = Delete(PODS, namespace, bare, uid=pod.uid, grace_seconds=LONGEST_GRACE)
-            message = f"The Pod runs outside the places that Workload {workload.key} was assigned"
+            acts = "runs" if pod.bound else "waits for a node"
+            message = f"The Pod {acts} outside the places that Workload {workload.key} was assigned"
             yield WantedWrite(observed.key, action, _about(observed), MISPLACED, message, warning=True)
             yield WaitFor((_NAME, name), observed.key)
 

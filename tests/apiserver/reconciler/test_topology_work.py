@@ -91,6 +91,19 @@ def test_a_node_fails_and_its_pods_alone_get_another_place_in_their_rack(yard: Y
     assert "unhealthyNodes" not in yard.status("train")
 
 
+def test_pods_that_wait_for_a_node_that_is_gone_make_room_for_others(yard: Yard) -> None:
+    with following(yard.server):
+        yard.workload("train", "n0=2 n1=2")
+        for rank in range(4):
+            yard.pod(f"train-{rank}", rank, "train")
+        eventually(lambda: not any("schedulingGates" in pod["spec"] for pod in yard.pods()))
+        yard.lose("n1")
+        eventually(lambda: yard.turn() == {"train-0": "n0", "train-1": "n0"}, lambda: str(yard.pods()))
+        for rank in (2, 3):
+            yard.pod(f"train-{rank}", rank, "train")
+        eventually(lambda: yard.turn() == {"train-0": "n0", "train-1": "n0", "train-2": "n2", "train-3": "n2"})
+
+
 def test_a_workload_whose_rack_has_no_other_node_is_evicted(yard: Yard) -> None:
     with following(yard.server):
         yard.workload("train", "n0=2 n1=2 n2=2")

@@ -178,7 +178,7 @@ class TopologyLoad(Load):
             quota -= sum(places.values())
             at = Counter(pod["spec"].get("nodeName", "") for pod in pods.get(name, {}).values())
             if at != Counter(places) or not there.issuperset(places):
-                found.append(f"{name} has places {places} and pods at {dict(at)}")
+                found.append(f"{name} has places {places} and pods at {dict(at)}: {_described(pods.get(name, {}))}")
             if holds(manifest, "Evicted") or not holds(manifest, "Admitted"):
                 found.append(f"{name} holds quota and is not admitted")
         found += [f"{-left} pods too many on {host}" for host, left in free.items() if left < 0]
@@ -201,6 +201,12 @@ class TopologyLoad(Load):
 
 def _over(manifest: Manifest) -> bool:
     return holds(manifest, "Finished") or holds(manifest, "Evicted")
+
+
+def _described(pods: Mapping[int, Manifest]) -> list[str]:
+    """Each Pod's node, node selector and scheduling gates, by rank."""
+    asked = ("nodeName", "nodeSelector", "schedulingGates")
+    return [f"{rank}: {[pod['spec'].get(field) for field in asked]}" for rank, pod in sorted(pods.items())]
 
 
 def _places(manifest: Manifest) -> Places:

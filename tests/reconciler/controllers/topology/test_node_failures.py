@@ -158,6 +158,25 @@ def test_a_pod_that_waits_for_a_node_where_it_can_never_run_fails() -> None:
     assert order == [(POD, "ns/x"), (WORK, "ns/other"), (POD, "ns/x")], "its Workload is written first"
 
 
+def test_a_pod_that_waits_for_a_node_that_is_gone_is_deleted_once_its_place_is_elsewhere() -> None:
+    work = running()
+    work.workload("n3=1", name="other")
+    work.pod("x", 0, of="other")
+    work.rounds(3)
+    work.drop((NODE, "n3"))
+    work.rounds(4)
+    assert work.lost("other") == ["n3"]
+    assert work.objects[POD, "ns/x"]["status"]["phase"] == "Pending"
+
+    work.places("n2=1", name="other")
+    work.rounds(4)
+    assert (POD, "ns/x") in work.objects
+    work.rounds(4, apart=5 * SECOND)
+
+    assert (POD, "ns/x") not in work.objects
+    assert ("MisplacedPodDeleted", "Pod") in work.told()
+
+
 def test_pods_of_a_workload_that_is_evicted_are_left_to_its_job() -> None:
     work = running()
     work.pod("late", 0)

@@ -23,6 +23,10 @@ APPLY_PATCH = "application/apply-patch+yaml"  # JSON is YAML too
 LONGEST_TEXT = 16 * 2**20  # bytes
 PAGE = 500  # objects per page, as in client-go's reflectors
 _CACHE_BEHIND = "ResourceVersionTooLarge"  # the cause in a Status
+_ONE_LIST = 10_000
+"""Up to this many objects are listed without pages within the timeouts of a client and of an API server."""
+_PATIENT = 20
+"""Requests for a page of a longer list. While its cache is behind, an API server takes 3 s for each, so a minute."""
 
 
 @dataclass(frozen=True)
@@ -154,17 +158,20 @@ class ClusterClient:
         """All objects in pages, each with its apiVersion and kind, without managedFields unless `resource.owners`.
 
         `limit`: the maximum number of objects in a page; 0 means all objects in one page.
+        `attempts`: how often a page is requested, at least _PATIENT times if more than _ONE_LIST objects are left.
         Raises Gone between two pages if reading took so long that the continue token expired.
         """
         path = resource.collection(namespace)
         params = {**({"limit": str(limit)} if limit else {}), **_selectors(label_selector, field_selector)}
         while True:
             answer = self._wire.call(HttpRequest("GET", path, params, idempotent=True), attempts)
-            page, proceed = _page(answer, path, owners=resource.owners)
+            page, proceed, left = _page(answer, path, owners=resource.owners)
             yield page
             if not proceed:
                 return
             params = {**params, "continue": proceed}
+            if left > _ONE_LIST:
+                attempts = _PATIENT
 
     def snapshot(
         self,
@@ -180,8 +187,8 @@ class ClusterClient:
         """The result of `keep` for every object, at one resource version. At most one page is held in full.
 
         Starts over if the continue token expires; raises Gone after three attempts. Starts over without pages if the
-        API server's watch cache is behind etcd, as during a flood of writes. Then the API server refuses later pages,
-        which it serves only from that cache, but it reads a list without pages from etcd.
+        API server's watch cache stays behind etcd, as during a flood of writes. Then the API server refuses later
+        pages, which it serves only from that cache, but it reads a list without pages from etcd.
         """
         for attempt in range(3):
             kept: list[T] = []
@@ -287,8 +294,8 @@ def _writing(field_manager: str | None, dry_run: bool = False) -> dict[str, str]
     return {**({"fieldManager": field_manager} if field_manager else {}), **({"dryRun": "All"} if dry_run else {})}
 
 
-def _page(answer: Manifest, path: str, *, owners: bool) -> tuple[ObjectListing[Manifest], str]:
-    """The objects of one page and the token for the next.
+def _page(answer: Manifest, path: str, *, owners: bool) -> tuple[ObjectListing[Manifest], str, int]:
+    """The objects of one page, the token for the next, and how many objects are left; 0 if the server does not say.
 
     Items of built-in lists lack apiVersion and kind, which come from the list.
     """
@@ -298,4 +305,6 @@ def _page(answer: Manifest, path: str, *, owners: bool) -> tuple[ObjectListing[M
     kind = {"apiVersion": answer.get("apiVersion"), "kind": str(answer.get("kind")).removesuffix("List")}
     whole = ({**kind, **item} for item in items or ())
     items = tuple(whole if owners else map(drop_managed_fields, whole))
-    return ObjectListing(items, metadata["resourceVersion"]), metadata.get("continue") or ""
+    left = metadata.get("remainingItemCount")
+    proceed = metadata.get("continue") or ""
+    return ObjectListing(items, metadata["resourceVersion"]), proceed, left if isinstance(left, int) else 0

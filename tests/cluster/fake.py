@@ -177,9 +177,10 @@ def widget(name: str, version: int, **spec: Any) -> Manifest:
     return {"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": metadata, "spec": spec}
 
 
-def page(*items: Manifest, version: int = 1, proceed: str = "") -> Reply:
-    """One page of a list; `proceed` is the continue token."""
-    metadata = {"resourceVersion": str(version), **({"continue": proceed} if proceed else {})}
+def page(*items: Manifest, version: int = 1, proceed: str = "", left: int = 0) -> Reply:
+    """One page of a list; `proceed` is the continue token, `left` the number of objects on later pages."""
+    metadata: Manifest = {"resourceVersion": str(version), **({"continue": proceed} if proceed else {})}
+    metadata |= {"remainingItemCount": left} if left else {}
     answer = {"apiVersion": "example.dev/v1", "kind": "WidgetList", "metadata": metadata, "items": list(items)}
     return lambda handler: handler.send_json(200, answer)
 

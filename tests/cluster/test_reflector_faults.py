@@ -7,8 +7,13 @@ import pytest
 from cluster.errors import ApiError, BadAnswer, Forbidden, Unreachable
 from cluster.reflector import Pacing
 from cluster.wire import Timeouts
-from tests.cluster.fake import PATIENCE, FakeApi, Handler, end, events, expired, line, page, status, widget
+from tests.cluster.fake import PATIENCE, FakeApi, Handler, Reply, end, events, expired, line, page, status, widget
 from tests.cluster.listener import Listen, watched_from
+
+
+def behind() -> Reply:
+    message = "Timeout: Too large resource version: 43392, current: 17506"
+    return status(504, "Timeout", message=message, cause="ResourceVersionTooLarge")
 
 
 def test_a_token_that_expires_between_pages_starts_the_list_anew(api: FakeApi, listen: Listen) -> None:
@@ -25,10 +30,9 @@ def test_a_token_that_expires_between_pages_starts_the_list_anew(api: FakeApi, l
 
 def test_a_list_is_read_without_pages_while_the_cache_of_the_server_is_behind(api: FakeApi, listen: Listen) -> None:
     """As API servers of Kubernetes 1.34 and later answer: the first page comes from etcd, the second from the cache."""
-    behind = "Timeout: Too large resource version: 43392, current: 17506"
     api.lists += [
         page(widget("a", 1), version=43392, proceed="more"),
-        status(504, "Timeout", message=behind, cause="ResourceVersionTooLarge"),
+        behind(),
         page(widget("a", 1), widget("b", 8), version=43400),
     ]
 
@@ -37,6 +41,21 @@ def test_a_list_is_read_without_pages_while_the_cache_of_the_server_is_behind(ap
     assert listener.next() == ("REPLACE", ("a", "b"), "43400")
     assert [seen.query.get("limit") for seen in api.seen if not seen.is_watch] == ["1", "1", None]
     assert not listener.rests
+
+
+def test_a_page_of_a_long_list_is_requested_again_while_the_cache_of_the_server_is_behind(
+    api: FakeApi, listen: Listen
+) -> None:
+    """Without pages the API server would need more time for such a list than any client waits."""
+    api.lists += [
+        page(widget("a", 1), version=43392, proceed="more", left=500_000),
+        behind(),
+        behind(),
+        page(widget("b", 8), version=43392),
+    ]
+
+    assert listen(limit=1).next() == ("REPLACE", ("a", "b"), "43392")
+    assert [seen.query.get("continue") for seen in api.seen if not seen.is_watch] == [None, "more", "more", "more"]
 
 
 @pytest.mark.parametrize("reply", [status(410, "Expired"), events(expired())], ids=["by HTTP", "by event"])

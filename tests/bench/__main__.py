@@ -75,9 +75,8 @@ def main() -> int:
         compare.compare(options.compare, [*same, *([f"--only={options.only}"] if options.only else [])], options.rounds)
         return 0
     print(_measured())
-    with tempfile.TemporaryDirectory() as name:
-        for part in [options.only] if options.only else PARTS:
-            _until_undisturbed(part, partial(PARTS[part], options, Path(name)))
+    for part in [options.only] if options.only else PARTS:
+        _until_undisturbed(part, partial(PARTS[part], options))
     return 0
 
 
@@ -88,11 +87,12 @@ def _measured() -> str:
     return f"Quotree {commit.stdout.strip() or version('quotree')}, {processors} processors, Python {python}"
 
 
-def _until_undisturbed(part: str, run: Callable[[], None]) -> None:
+def _until_undisturbed(part: str, run: Callable[[Path], None]) -> None:
     """Run a part and print the share of the machine that other processes used; repeat it if that was too much."""
     for _ in range(_ATTEMPTS):
         began = MachineTime.now()
-        run()
+        with tempfile.TemporaryDirectory() as folder:
+            run(Path(folder))
         others = began.others(MachineTime.now())
         print(f"({part}: others used {others:.0%} of the machine)", flush=True)
         if others <= _DISTURBED:

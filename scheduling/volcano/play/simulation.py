@@ -19,7 +19,7 @@ from scheduling.volcano.refusal import QueueRefusal
 from scheduling.volcano.resources import PODS, nano
 from scheduling.volcano.scheduler_conf import SETTLED_CONF, SchedulerConf
 from scheduling.volcano.session import SessionOutcome
-from scheduling.volcano.setup import SessionSetup, engine
+from scheduling.volcano.setup import engine
 
 HAS_ROOM = QueueRefusal("there is room for it, and the scheduler has not placed it yet")
 RECLAIMS = QueueRefusal("it may reclaim room from others, and the scheduler has not done so yet")
@@ -92,7 +92,7 @@ class VolcanoSimulation:
     def __init__(self, start: int, conf: SchedulerConf = SETTLED_CONF) -> None:
         self.start = self.now = start
         self.conf = conf
-        self.engine: PluginEngine = engine(SessionSetup(), conf.tiers)
+        self.engine: PluginEngine = engine(conf.tiers)
         self.intake = VolcanoIntake(self.engine.world)
         self.trace: list[Trace] = []
         self.refusals: Mapping[str, tuple[QueueRefusal, ...]] = {}

@@ -106,7 +106,6 @@ class YuniKornSimulation:
     # --- events
 
     def announce(self, event: str) -> None:
-        """Add the event to the trace."""
         self.trace.append(YuniKornInput(self.now, event))
 
     def change(self, manifests: Iterable[Manifest]) -> None:
@@ -185,7 +184,7 @@ class YuniKornSimulation:
 
     def excesses(self) -> Iterator[Excess]:
         """Yield the queues that use more than their max, and the Namespaces that use more than their quota."""
-        place = self.intake.config_namespace
+        place, _ = self.intake.config()
         for queue in self.scheduler.tree.root.walk():
             if queue.parent is not None and queue.settings.managed:
                 ref = Ref(GROUP, "Queue", place, queue.path)
@@ -204,9 +203,6 @@ class YuniKornSimulation:
                 space = request.pod.ref.namespace
                 used[space] = plus(used.get(space, {}), application.allocations[key].amounts)
         return used
-
-    def application_of(self, key: str) -> Application | None:
-        return self.scheduler.owners.get(key)
 
     def _delays(self) -> Iterable[int]:
         """Yield the moments at which waiting Pods may begin to preempt."""
@@ -248,8 +244,7 @@ class YuniKornSimulation:
             return ApplicationRefusal(REJECTED, str(error))
         leaf = tree.leaf(placement.queue, submission)
         if gang and (excess := gang_refusal(leaf, gang)):
-            for gone in tree.drop_empty(leaf) if not self.scheduler.work.get(leaf) else ():
-                self.scheduler.forget(gone)
+            self.scheduler.drop_empty(leaf)
             return ApplicationRefusal(REJECTED, excess)
         user, groups, name = submission.user, submission.groups, request.application
         application = Application(name, leaf, user, groups, request.ask.created, gang)
@@ -276,7 +271,7 @@ class YuniKornSimulation:
 
         After an invalid queues.yaml it is the previous one, or at the start one without any leaf.
         """
-        config = self.intake.config()
+        _, config = self.intake.config()
         self.faults = [problem.message for problem in refusals(config)]
         if not self.faults and config.partition is not None and config.partition.root is not None:
             self._loaded = self.intake.configured

@@ -49,7 +49,6 @@ class Name(NamedTuple):
 
     @classmethod
     def of(cls, workload: Workload) -> Name:
-        """The name of the job of an existing Workload."""
         job = job_of(workload)
         return cls(job["kind"], job["namespace"], job["name"])
 

@@ -16,7 +16,7 @@ from policies.dialects.yunikorn_gangs import BadTaskGroups, TaskGroup, task_grou
 from policies.impact.quotas import Excess, QuotaPair
 from policies.impact.yunikorn_quotas import GROUP, nano
 from policies.model.objects import Ref
-from scheduling.queue_tree.running import RunningPods
+from scheduling.queue_tree.simulated import PlayedEvent, RunningPods
 from scheduling.yunikorn.application import Application
 from scheduling.yunikorn.intake import PodRequest, YuniKornIntake
 from scheduling.yunikorn.properties import FIFO
@@ -41,14 +41,6 @@ class ApplicationRefusal(NamedTuple):
 
     reason: str
     message: str
-
-
-@dataclass(frozen=True, slots=True)
-class YuniKornInput:
-    """An event of the input, as the user wrote it."""
-
-    at: int
-    event: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +72,7 @@ class ApplicationEnded:
     key: str
 
 
-Trace: TypeAlias = YuniKornInput | AllocationRan | PodPreempted | ApplicationEnded
+Trace: TypeAlias = PlayedEvent | AllocationRan | PodPreempted | ApplicationEnded
 
 
 class YuniKornSimulation:
@@ -106,7 +98,7 @@ class YuniKornSimulation:
     # --- events
 
     def announce(self, event: str) -> None:
-        self.trace.append(YuniKornInput(self.now, event))
+        self.trace.append(PlayedEvent(self.now, event))
 
     def change(self, manifests: Iterable[Manifest]) -> None:
         """Add or change objects, in any order. Decisions follow when the caller calls `settle`."""
@@ -173,7 +165,7 @@ class YuniKornSimulation:
     @property
     def has_work(self) -> bool:
         """Whether there are, or were, Pods of YuniKorn."""
-        return bool(self.intake.pods) or any(not isinstance(each, YuniKornInput) for each in self.trace)
+        return bool(self.intake.pods) or any(not isinstance(each, PlayedEvent) for each in self.trace)
 
     def running(self) -> dict[str, RunningPods]:
         """The running pods of each application. Placeholders of a gang count as Pods."""

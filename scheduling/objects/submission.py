@@ -11,13 +11,7 @@ from typing import Any
 from policies.dialects.core import POD
 from policies.dialects.frameworks import SHAPES
 from policies.dialects.job_shape import JobShape, at
-from policies.dialects.kueue_jobs import (
-    BATCH_JOB,
-    MAX_SECONDS,
-    MIN_PARALLELISM,
-    POD_GROUP_SIZE,
-    QUEUE_NAME,
-)
+from policies.dialects.kueue_jobs import BATCH_JOB, MAX_SECONDS, MIN_PARALLELISM, POD_GROUP_SIZE, QUEUE_NAME
 from policies.dialects.kueue_jobs import PRIORITY_CLASS as PRIORITY_CLASS_LABEL
 from policies.dialects.kueue_kinds import GROUP, PREFIX
 from policies.dialects.kueue_pods import POD_INDEX
@@ -93,10 +87,7 @@ def workload_of_pod(
 
 
 def workload_of_group(
-    pods: Iterable[Manifest],
-    classes: PriorityClasses,
-    naming: Naming = NAMING,
-    gates: RequestGates = ALL_REQUESTS,
+    pods: Iterable[Manifest], classes: PriorityClasses, naming: Naming = NAMING, gates: RequestGates = ALL_REQUESTS
 ) -> dict[str, Any]:
     """The Workload of a group of Pods, with a pod set for each role. If there are more Pods than the size of the group,
     only the oldest ones count.

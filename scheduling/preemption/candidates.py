@@ -53,13 +53,7 @@ def kept_order(reservation: Reservation) -> OrderKey:
     workload = reservation.workload
     reserved = workload.holding(QUOTA_RESERVED)
     since = reserved.since if reserved is not None else _NEVER_YET
-    return (
-        not workload.evicted,
-        workload.priority,
-        -since,
-        workload.uid,
-        workload.key,
-    )
+    return (not workload.evicted, workload.priority, -since, workload.uid, workload.key)
 
 
 @dataclass(frozen=True, slots=True)

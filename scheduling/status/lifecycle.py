@@ -82,15 +82,7 @@ class Lifecycle:
             return workload
         if self.successor is not None:
             return replaced(workload, self.successor, self.now)
-        steps = (
-            self._gates,
-            self._activity,
-            self._checks,
-            self._stop,
-            self._time,
-            self._restart,
-            self._unadmitted,
-        )
+        steps = (self._gates, self._activity, self._checks, self._stop, self._time, self._restart, self._unadmitted)
         for step in steps:
             after = step(workload)
             if after != workload:

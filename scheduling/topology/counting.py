@@ -118,12 +118,7 @@ class DomainCounts:
 
     # -- lowest domains ------------------------------------------------------------------------------------------------
 
-    def count_lowest(
-        self,
-        domains: Iterable[LowestDomain],
-        assumed: Assumed,
-        within: Domain | None = None,
-    ) -> None:
+    def count_lowest(self, domains: Iterable[LowestDomain], assumed: Assumed, within: Domain | None = None) -> None:
         """Count the lowest domains.
 
         assumed: further usage, which is subtracted.
@@ -260,12 +255,7 @@ class DomainCounts:
             for domain in tree.at_level(level):
                 self.count_above(domain)
 
-    def count_again(
-        self,
-        tree: TopologyTree,
-        changed: Iterable[RoomDomain],
-        assumed: Assumed,
-    ) -> None:
+    def count_again(self, tree: TopologyTree, changed: Iterable[RoomDomain], assumed: Assumed) -> None:
         """Count these domains and their ancestors. Forget those that are no longer in the tree."""
         present = []
         above: list[set[Domain]] = [set() for _ in range(tree.lowest_level)]

@@ -153,12 +153,7 @@ class FlavorTopology:
         return [grown if member is workers else each for member, each in zip(group, present, strict=True)]
 
     def place_group(
-        self,
-        group: Sequence[PlacedPods],
-        used: Assumed,
-        *,
-        empty: bool = False,
-        within: Domain | None = None,
+        self, group: Sequence[PlacedPods], used: Assumed, *, empty: bool = False, within: Domain | None = None
     ) -> list[TopologyAssignment] | str:
         """Place one pod set, or a leader with its workers.
 

@@ -123,7 +123,6 @@ class Explanation:
     remedy: a single quota that would suffice if it were raised.
     """
 
-    workload: str
     queue: str
     reason: str
     message: str
@@ -193,23 +192,23 @@ def explain(
         return None
     blocker = world.queues.blocker(workload)
     if blocker is not None:
-        return Explanation(key, "", blocker.reason, blocker.message)
+        return Explanation("", blocker.reason, blocker.message)
     if world.gated(workload):
-        return Explanation(key, "", ADMISSION_GATED, f"Admission is gated by: {workload.gated_by}")
+        return Explanation("", ADMISSION_GATED, f"Admission is gated by: {workload.gated_by}")
     name = world.queues.queue_of(workload) or ""
     queue = world.state.queues[name]
     pending = world.queues.pending[name]
     if position is None:
         position = pending.positions().position(key)
     if queue.inactive:
-        return Explanation(key, name, SUSPENDED, inactive_message(queue), position)
+        return Explanation(name, SUSPENDED, inactive_message(queue), position)
     wait = world.last_attempt(key)
     if wait is None and consider is not None:
         wait = consider(world, name, pending.get(key))
     if wait is None:
-        return Explanation(key, name, PENDING_EVALUATION, "It waits for its turn", position)
+        return Explanation(name, PENDING_EVALUATION, "It waits for its turn", position)
     trees = trees or TreeCache()
-    found = _of_wait(queue, key, wait, position, trees, inadmissible=not pending.is_active(key))
+    found = _of_wait(queue, wait, position, trees, inadmissible=not pending.is_active(key))
     remedy = sole_raise(world.state, queue, wait) if trees.raised else None
     return replace(found, shortages=trees.shortages(world, workload, wait), remedy=remedy)
 
@@ -233,7 +232,7 @@ def inactive_message(queue: ClusterQueueState) -> str:
 
 
 def _of_wait(
-    queue: ClusterQueueState, key: str, wait: Wait, position: int, trees: TreeCache, *, inadmissible: bool
+    queue: ClusterQueueState, wait: Wait, position: int, trees: TreeCache, *, inadmissible: bool
 ) -> Explanation:
     lacks: list[FlavorLack] = []
     others: list[Reason] = []
@@ -245,7 +244,6 @@ def _of_wait(
             else:
                 others.append(reason)
     return Explanation(
-        workload=key,
         queue=queue.name,
         reason=wait.reason,
         message=wait.message,

@@ -10,12 +10,7 @@ from policies.dialects.node_reading import node_reading
 from policies.dialects.pod_reading import PodReading, pod_reading
 from policies.dialects.reading import Manifest, ManifestReader, integer, listing, mapping, metadata, text, texts
 from policies.dialects.volcano_gates import TASK_NAME
-from policies.dialects.volcano_node_groups import (
-    LIMITS,
-    BadNodeGroupLimits,
-    node_group_affinity,
-    node_group_limits,
-)
+from policies.dialects.volcano_node_groups import LIMITS, BadNodeGroupLimits, node_group_affinity, node_group_limits
 from policies.model.quantity import Quantity
 from scheduling.objects import times
 from scheduling.objects.amounts import add_to

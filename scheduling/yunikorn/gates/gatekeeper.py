@@ -51,12 +51,7 @@ class YuniKornGatekeeper:
     """
 
     def __init__(
-        self,
-        queues: QueuesInForce,
-        others: frozenset[str] = frozenset(),
-        *,
-        preempts: bool = False,
-        once: bool = True,
+        self, queues: QueuesInForce, others: frozenset[str] = frozenset(), *, preempts: bool = False, once: bool = True
     ) -> None:
         self.queues = queues
         self._once = once

@@ -56,7 +56,6 @@ class Document:
         return self.region.locate(field)
 
     def place(self, field: str = "") -> SourcePlace:
-        """The place of a field, with its file."""
         return SourcePlace(self.source, *self.locate(field), self.overlay)
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from analysis.change import ChangeSet
 from analysis.elsewhere import ManifestsElsewhere
-from analysis.inputs import InputObjects
 from analysis.simulation import SimulatedFiles, other_simulations
 from policies.configuration.settings import Configuration
 from policies.dialects import core, volcano
@@ -20,7 +19,7 @@ from policies.impact.volcano_quotas import resources, volcano_quotas
 from policies.impact.yunikorn_quotas import yunikorn_quotas
 from policies.model.forest import Forest
 from policies.model.objects import KubeObject
-from scheduling.impact.elsewhere import Elsewhere, PlayedElsewhere, WorkChange, predict_elsewhere
+from scheduling.impact.elsewhere import Elsewhere, OtherSimulation, WorkChange, predict_elsewhere
 from scheduling.impact.prediction import Prediction, predict
 from scheduling.simulation.settings import SimulationSettings
 from scheduling.simulation.simulation import KueueSimulation, begin
@@ -39,7 +38,6 @@ class Impact:
 
     nodes: the nodes whose quota changes: of Kueue, then of Volcano and YuniKorn.
     prediction: the effect on work of Kueue.
-    simulation: the simulation of Kueue after the change.
     elsewhere: the effect on work of Volcano and YuniKorn.
     quotas: the quotas of all nodes before and after the change.
     """
@@ -108,7 +106,7 @@ def played(
     change: ChangeSet,
     simulation: KueueSimulation,
     files: SimulatedFiles,
-    others: Iterable[PlayedElsewhere] = (),
+    others: Iterable[OtherSimulation] = (),
     there: ManifestsElsewhere = _NOTHING,
 ) -> Impact:
     """The impact of the change on a settled simulation, which continues.
@@ -126,12 +124,12 @@ def played(
     return Impact(change, tuple(nodes), prediction, simulation, files, elsewhere, quotas)
 
 
-def _beside(kueue: KueueSimulation, files: SimulatedFiles) -> list[PlayedElsewhere]:
+def _beside(kueue: KueueSimulation, files: SimulatedFiles) -> list[OtherSimulation]:
     """The simulations of Volcano's and YuniKorn's queues, settled before the change."""
     return _at_rest(other_simulations(kueue.start, files.configuration), files)
 
 
-def _of_cluster(found: ManifestsElsewhere, files: SimulatedFiles, now: int) -> list[PlayedElsewhere]:
+def _of_cluster(found: ManifestsElsewhere, files: SimulatedFiles, now: int) -> list[OtherSimulation]:
     """The same simulations for the work of a cluster, with YuniKorn's own handling of unreadable quota annotations."""
     volcanos, yunikorns = VolcanoSimulation(now), YuniKornSimulation(now, strict=False)
     volcanos.change(found.volcano)
@@ -139,7 +137,7 @@ def _of_cluster(found: ManifestsElsewhere, files: SimulatedFiles, now: int) -> l
     return _at_rest((volcanos, yunikorns), files)
 
 
-def _at_rest(others: Iterable[PlayedElsewhere], files: SimulatedFiles) -> list[PlayedElsewhere]:
+def _at_rest(others: Iterable[OtherSimulation], files: SimulatedFiles) -> list[OtherSimulation]:
     manifests = files.take_others()
     made = [*others]
     for each in made:
@@ -157,16 +155,13 @@ def of_cluster(world: World, forest: Forest, settings: SimulationSettings, files
 def _other_quotas(change: ChangeSet) -> tuple[Quotas, Quotas]:
     """The quota of Volcano's and YuniKorn's queues before and after."""
     before = Forest.of(filter(_is_other, change.existing()))
-    after = before.drop_all(each.ref for each in change.deleted).put_all(filter(_is_other, _objects(change.applied)))
+    applied = (placed.obj for placed in change.applied.objects.values())
+    after = before.drop_all(each.ref for each in change.deleted).put_all(filter(_is_other, applied))
     listed = resources(before) | resources(after)
     return (
         {**volcano_quotas(before, listed), **yunikorn_quotas(before)},
         {**volcano_quotas(after, listed), **yunikorn_quotas(after)},
     )
-
-
-def _objects(files: InputObjects) -> Iterable[KubeObject]:
-    return (placed.obj for placed in files.objects.values())
 
 
 def _is_other(found: KubeObject) -> bool:

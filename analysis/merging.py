@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from analysis.report import Report, ReportEntry, Subject, in_order
-from policies.judging.verdict import Unjudged
 
 
 def merged(reports: Sequence[Report]) -> Report:
@@ -18,7 +17,7 @@ def merged(reports: Sequence[Report]) -> Report:
         first,
         subject=_subject([each.subject for each in reports]),
         entries=in_order(_once(entry for each in reports for entry in each.entries)),
-        not_evaluated=_missed(missed for each in reports for missed in each.not_evaluated),
+        not_evaluated=tuple({(it.rule.id, it.reason): it for each in reports for it in each.not_evaluated}.values()),
         unreadable=tuple(dict.fromkeys(item for each in reports for item in each.unreadable)),
     )
 
@@ -30,10 +29,6 @@ def with_entries(report: Report, more: Iterable[ReportEntry]) -> Report:
 def _once(entries: Iterable[ReportEntry]) -> list[ReportEntry]:
     """The entries without duplicates, since an object that several roots share is judged in each of them."""
     return list({(it.judged.rule.id, it.place, it.judged.finding.message): it for it in entries}.values())
-
-
-def _missed(missed: Iterable[Unjudged]) -> tuple[Unjudged, ...]:
-    return tuple({(each.rule.id, each.reason): each for each in missed}.values())
 
 
 def _subject(subjects: Sequence[Subject]) -> Subject:

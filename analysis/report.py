@@ -109,9 +109,6 @@ class Report:
 
     subject: what was judged.
     entries: the findings, sorted by `in_order`.
-    not_evaluated: the rules that could not be evaluated.
-    unreadable: inputs that could not be read.
-    failing: the severities that fail the run.
     folder: the working directory, to which names of files are relative.
     baselined: the number of findings in the baseline, which are left out.
     looked: the files that were read; None if none were.
@@ -130,7 +127,6 @@ class Report:
 
     @property
     def fingerprints(self) -> tuple[str, ...]:
-        """The fingerprints of the entries, in their order."""
         return fingerprints(entry.judged for entry in self.entries)
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from analysis.documents import Document, Unreadable
 from analysis.inputs import InputObjects, Placed, Repeated
@@ -21,6 +20,7 @@ from policies.model.findings import Profile
 from policies.model.forest import Forest
 from policies.model.objects import Node, Ref
 from policies.mutation.stored import stored
+from scheduling.impact.elsewhere import OtherSimulation
 from scheduling.simulation.intake import has_no_schema, is_played
 from scheduling.simulation.settings import SimulationSettings, read_settings
 from scheduling.simulation.simulation import KueueSimulation, begin
@@ -41,7 +41,6 @@ class SimulatedFiles:
 
     trees: whether the forest has the nodes of the quota trees.
     forest: the objects, for drawings.
-    unreadable: inputs that cannot be read.
     refused: objects that are left out, since no API server would accept them.
     repeated: objects that occur twice. The first one is simulated.
     others: manifests for Volcano and YuniKorn that `take_others` has not returned yet.
@@ -120,31 +119,6 @@ class SimulatedFiles:
 
 def _is_others(manifest: Manifest) -> bool:
     return is_yunikorns(manifest) or is_volcanos(manifest)
-
-
-class OtherSimulation(Protocol):
-    """A simulation of the queues of Volcano or YuniKorn.
-
-    `problems`: why its configuration is refused.
-    """
-
-    unsettled: bool
-
-    @property
-    def has_work(self) -> bool: ...
-
-    @property
-    def problems(self) -> list[str]: ...
-
-    def announce(self, event: str) -> None: ...
-
-    def change(self, manifests: Iterable[Manifest]) -> None: ...
-
-    def finish(self, key: str) -> bool: ...
-
-    def at(self, moment: int) -> None: ...
-
-    def settle(self) -> None: ...
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ from scheduling.visibility import as_json as kueue_json
 from scheduling.visibility.explained import explained
 from scheduling.visibility.sentence import sentence
 from scheduling.visibility.workloads import waiting as waits_in_kueue
-from scheduling.volcano.gates.gate_json import lack_json
+from scheduling.volcano.gates.gate_questions import lack_json
 from scheduling.volcano.jobs import GangJob
 from scheduling.volcano.objects import Status
 from scheduling.volcano.play.simulation import VolcanoSimulation
@@ -163,5 +163,4 @@ def running_allocations(simulation: YuniKornSimulation, name: str = "") -> list[
 
 
 def yunikorn_amounts(amounts: YuniKornAmounts) -> Mapping[str, str]:
-    """The amounts as written in queues.yaml."""
     return {name: amount_text(name, amount) for name, amount in sorted(amounts.items())}

@@ -62,15 +62,10 @@ def _yunikorn_json(forest: Forest, sources: UsageSources, view: ShownTree) -> It
             yield namespace_entry(namespace.ref, parent, usage.rows(name, quota), usage.applications(name))
 
 
-def dialect_of(ref: Ref) -> str:
-    return DIALECTS[ref.group]
-
-
 def node_entry(forest: Forest, quotas: Quotas, drawn: DrawnNode) -> dict[str, Any]:
-    """The entry of a queue or a Cohort."""
     node = forest.node(drawn.ref)
     return {
-        **_identity(drawn.ref, dialect_of(drawn.ref)),
+        **_identity(drawn.ref, DIALECTS[drawn.ref.group]),
         "exists": node is not None,
         "parent": node.parent.name if node and node.parent else None,
         "children": [child.ref.name for child in forest.children(drawn.ref)],
@@ -82,7 +77,6 @@ def node_entry(forest: Forest, quotas: Quotas, drawn: DrawnNode) -> dict[str, An
 def namespace_entry(
     ref: Ref, parent: str | None, quota: list[QuotaRow], applications: Applications | None = None
 ) -> dict[str, Any]:
-    """The entry of a Namespace with a quota of YuniKorn."""
     counts = {"applications": applications._asdict()} if applications is not None else {}
     return {**_identity(ref, "YuniKorn"), "parent": parent, "quota": _rows_json(quota), **counts}
 

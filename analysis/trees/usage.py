@@ -79,7 +79,10 @@ class VolcanoQuotas(Quotas):
         rows += [
             QuotaRow("", name, {}, {}) for name in sorted({name for texts in used.values() for name in texts} - listed)
         ]
-        return [replace(row, own={**row.own, **_amounts_of(row.resource, used)}) for row in rows]
+        for at, row in enumerate(rows):
+            own = {word: texts[row.resource] for word, texts in used.items() if row.resource in texts}
+            rows[at] = replace(row, own={**row.own, **own})
+        return rows
 
     def counts(self, ref: Ref) -> Mapping[str, Mapping[str, int]]:
         return {"podGroups": dict(sorted(self._phases.get(ref.name, {}).items()))}
@@ -125,11 +128,6 @@ class UsageSources:
             kueue.GROUP: QuotasWithWorkloads(forest, downward, self.kueue) if self.kueue is not None else plain,
             volcano.GROUP: VolcanoQuotas(forest, downward, self.volcano) if self.volcano is not None else plain,
         }
-
-
-def _amounts_of(resource: str, texts: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """The amounts of a resource, by the names in `texts`."""
-    return {word: each[resource] for word, each in texts.items() if resource in each}
 
 
 def _used(resource: str, used: Mapping[str, int]) -> str:

@@ -67,7 +67,6 @@ def walk(forest: Forest, only: Container[Ref] | None = None) -> Iterator[DrawnNo
 
 
 def node_with_children(forest: Forest, ref: Ref) -> list[DrawnNode]:
-    """A drawing of the node and its direct children."""
     children = [child.ref for child in forest.children(ref) if child.ref != ref]
     node = forest.node(ref)
     start_note = f"below {node.parent.name}" if node is not None and node.parent is not None else ""

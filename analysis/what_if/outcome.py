@@ -80,7 +80,6 @@ class ReachRow(NamedTuple):
     """The effect of the change on the reach of other nodes, for a flavor and resource.
 
     more: whether they can use more than before, or less.
-    nodes: the number of these nodes.
     most: the largest difference; empty if one of them had no limit, or has none now.
     """
 
@@ -214,7 +213,7 @@ def _losses(impact: Impact, losses: Sequence[Evicted | Preempted], end: str) -> 
 def _risk(impact: Impact, risk: AtRisk) -> RiskRow:
     borrowing, more = risk.borrowing, len(risk.workloads) - _MOST_JOBS
     jobs = [str(impact.simulation.names[key]) for key in risk.workloads[:_MOST_JOBS]]
-    used, nominal = (amount_text(borrowing.pair.resource, each) for each in (borrowing.used, borrowing.nominal))
+    used, nominal = (amount_text(borrowing.pair.resource, each) for each in (borrowing.used, borrowing.limit))
     return RiskRow(
         str(borrowing.ref),
         str(borrowing.pair),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from policies.impact.differences import NodeChange, PairChange
-from policies.impact.quotas import NodeQuotas, PairQuota, Quotas, amount_text
+from policies.impact.quotas import PairQuota, Quotas, amount_text
 from policies.impact.yunikorn_quotas import GROUP as YUNIKORN
 from policies.model.objects import Ref
 
@@ -26,7 +26,6 @@ class OutlinedAmount(NamedTuple):
 
     pair: "flavor/resource".
     number: which quota it is, one of _NUMBERS.
-    amount: the amount as a text.
     width: the length of its bar, in percent of the longer bar in the two outlines.
     other: the length of the bar in the other outline.
     step: 1 if the amount grew, -1 if it shrank; 0 if it is unchanged, and in the outline before the change.
@@ -49,7 +48,6 @@ class OutlinedNode(NamedTuple):
     """A node in an outline.
 
     depth: 0 for a root, and for a node on a cycle.
-    tags: the effects on the node.
     others: the number of its children that are not shown, since they do not change.
     """
 
@@ -70,14 +68,12 @@ class OutlinedNode(NamedTuple):
 
     @property
     def changes(self) -> bool:
-        """Whether the node changes."""
         return bool(self.tags or any(each.step for each in self.amounts))
 
 
 class Outlines(NamedTuple):
     """The outlines before and after a change. Nodes on or below a cycle have no amounts.
 
-    cycles: the new cycles, each as a text.
     more: the numbers of nodes beyond MOST, which are not shown, before and after.
     """
 
@@ -101,25 +97,23 @@ class OutlineTags:
 def outlines(before: Quotas, after: Quotas, nodes: Iterable[NodeChange], tags: OutlineTags) -> Outlines:
     """The nodes that change or have a tag, and their ancestors, before and after."""
     changes = {each.ref: each for each in nodes}
-    rootless_after, old_cycles = rootless(after), set(cycles(before))
+    rootless_after, old_cycles = rootless(after), set(_cycles(_parents(before)))
     was = tuple(_Side(before, changes, tags.before, tags.after, rootless_after, is_before=True).nodes())
     now = tuple(_Side(after, changes, tags.after, tags.before, rootless_after, is_before=False).nodes())
-    cycle_texts = tuple(
-        " -> ".join(ref.name for ref in (*each, each[0])) for each in cycles(after) if each not in old_cycles
-    )
+    new_cycles = (each for each in _cycles(_parents(after)) if each not in old_cycles)
+    cycle_texts = tuple(" -> ".join(ref.name for ref in (*each, each[0])) for each in new_cycles)
     return Outlines(was[:MOST], now[:MOST], cycle_texts, (max(0, len(was) - MOST), max(0, len(now) - MOST)))
 
 
-def cycles(quotas: Quotas) -> list[tuple[Ref, ...]]:
+def _cycles(parents: Mapping[Ref, Ref | None]) -> list[tuple[Ref, ...]]:
     """All cycles. Each begins with its first node by name, and continues with the parents."""
-    parents = _parents(quotas)
     found, visited = [], set[Ref]()
-    for start in sorted(quotas):
+    for start in sorted(parents):
         path: dict[Ref, None] = {}
         ref: Ref | None = start
         while ref is not None and ref not in visited and ref not in path:
             path[ref] = None
-            ref = _parent_of(quotas[ref], parents)
+            ref = parents[ref]
         if ref in path:
             steps = list(path)
             cycle = steps[steps.index(ref) :]
@@ -131,35 +125,34 @@ def cycles(quotas: Quotas) -> list[tuple[Ref, ...]]:
 
 def rootless(quotas: Quotas) -> frozenset[Ref]:
     """All nodes on a cycle or below one."""
-    found = {ref for each in cycles(quotas) for ref in each}
-    parents, rooted = _parents(quotas), set[Ref]()
-    for start in quotas if found else ():
-        path, ref = list[Ref](), start
-        while ref not in found and ref not in rooted:
-            path.append(ref)
-            if (parent := _parent_of(quotas[ref], parents)) is None:
-                rooted.update(path)
-                break
-            ref = parent
-        (found if ref in found else rooted).update(path)
+    parents = _parents(quotas)
+    children = _children(parents)
+    found = {ref for each in _cycles(parents) for ref in each}
+    stack = list(found)
+    while stack:
+        below = [child for child in children.get(stack.pop(), ()) if child not in found]
+        found.update(below)
+        stack += below
     return frozenset(found)
 
 
-def _parents(quotas: Quotas) -> dict[tuple[str, str], Ref]:
-    """The nodes that can be a parent, by group and name."""
-    return {(ref.group, ref.name): ref for ref in quotas if ref.kind in ("Cohort", "Queue")}
+def _parents(quotas: Quotas) -> dict[Ref, Ref | None]:
+    """The parent of each node; None for a root, and if the parent has no quota."""
+    by_name = {(ref.group, ref.name): ref for ref in quotas if ref.kind in ("Cohort", "Queue")}
+    groups = {ref: YUNIKORN if ref.kind == "Namespace" else ref.group for ref in quotas}
+    return {ref: by_name.get((groups[ref], node.parent)) if node.parent else None for ref, node in quotas.items()}
 
 
-def _parent_of(node: NodeQuotas, parents: Mapping[tuple[str, str], Ref]) -> Ref | None:
-    """The parent of a node; None for a root, and if the parent has no quota."""
-    group = YUNIKORN if node.ref.kind == "Namespace" else node.ref.group
-    return parents.get((group, node.parent)) if node.parent else None
+def _children(parents: Mapping[Ref, Ref | None]) -> dict[Ref | None, list[Ref]]:
+    found: dict[Ref | None, list[Ref]] = {}
+    for ref, parent in parents.items():
+        found.setdefault(parent, []).append(ref)
+    return found
 
 
 class _Side:
     """One of the two outlines.
 
-    quotas: of all nodes on this side.
     tags, opposite: the tags of nodes on this side and on the other side.
     rootless_after: the nodes that have no root after the change.
     """
@@ -174,26 +167,23 @@ class _Side:
         *,
         is_before: bool,
     ) -> None:
-        self._quotas, self._changes, self._tags, self._is_before = quotas, changes, tags, is_before
+        self._changes, self._tags, self._is_before = changes, tags, is_before
         self._rootless_after = rootless_after
         self._parents = _parents(quotas)
-        self._cycles = cycles(quotas)
+        self._cycles = _cycles(self._parents)
         self._rootless = rootless(quotas)
-        self._children: dict[Ref | None, list[Ref]] = {}
-        for each in quotas.values():
-            self._children.setdefault(self._parent(each), []).append(each.ref)
+        self._children = _children(self._parents)
         self._shown = set[Ref]()
         for ref in (*changes, *tags, *opposite):
-            node = quotas.get(ref)
-            while node is not None and node.ref not in self._shown:
-                self._shown.add(node.ref)
-                parent = self._parent(node)
-                node = quotas[parent] if parent else None
+            node = ref if ref in quotas else None
+            while node is not None and node not in self._shown:
+                self._shown.add(node)
+                node = self._parents[node]
 
     def nodes(self) -> Iterator[OutlinedNode]:
         """Yield the nodes, parents before their children. Nodes on or below a cycle come last."""
         shown_on_cycles = [ref for cycle in self._cycles for ref in cycle if ref in self._shown]
-        roots = [ref for ref in sorted(self._shown) if self._parent(self._quotas[ref]) is None]
+        roots = [ref for ref in sorted(self._shown) if self._parents[ref] is None]
         on_cycles = {ref for cycle in self._cycles for ref in cycle}
         stack = [(0, ref) for ref in reversed([*roots, *shown_on_cycles])]
         while stack:
@@ -202,9 +192,6 @@ class _Side:
             shown = sorted(each for each in children if each in self._shown)
             yield self._node(depth, ref, len(children) - len(shown))
             stack += ((depth + 1, each) for each in reversed(shown))
-
-    def _parent(self, node: NodeQuotas) -> Ref | None:
-        return _parent_of(node, self._parents)
 
     def _node(self, depth: int, ref: Ref, others: int) -> OutlinedNode:
         change = self._changes.get(ref)

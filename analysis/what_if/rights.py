@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from analysis.cluster import read_kinds
 from cluster.client import ClusterClient
-from cluster.resource import Resource
 from cluster.reviews import Access, may_i
 from cluster.sources import WatchSource
 from policies.dialects import core, kueue
@@ -32,27 +30,18 @@ class Rights:
 def rights(cluster: ClusterClient) -> Rights:
     """The rights of the caller. Raises ClusterError."""
     every = read_kinds()
-    served = _served(cluster, every)
-    absent = [source for source in every if not any(each in served for each in source.versions)]
+    # rights to resources that the API server does not serve are not needed
+    absent = [source for source in every if not any(map(cluster.served, source.versions))]
     there = [source for source in every if source not in absent]
     wanted = {source: _access(source) for source in there}
     lacking = [source for source in there if not may_i(cluster, wanted[source])]
-    missing = [source for source in lacking if _is_needed(source)]
+    missing = [each for each in lacking if each.kind.group == kueue.GROUP or each.kind == core.NAMESPACE]
     return Rights(
         tuple(source for source in there if source not in lacking),
         tuple(absent),
         tuple(source for source in lacking if source not in missing),
         tuple(str(wanted[source]) for source in missing),
     )
-
-
-def _served(cluster: ClusterClient, every: Iterable[WatchSource]) -> set[Resource]:
-    """The resources that the API server serves. Rights to other resources are not needed."""
-    return {resource for source in every for resource in source.versions if cluster.served(resource)}
-
-
-def _is_needed(source: WatchSource) -> bool:
-    return source.kind.group == kueue.GROUP or source.kind == core.NAMESPACE
 
 
 def _access(source: WatchSource) -> Access:

@@ -115,7 +115,6 @@ class SettledCluster:
         return cls(forest, manifests, simulation, files, as_of, left_out)
 
     def answer(self, change: ProposedChange) -> WhatIfOutcome:
-        """Judge and simulate the change."""
         inputs = _inputs(change)
         manifests = {ref: json.loads(self.manifests[ref]) for ref in inputs.objects if ref in self.manifests}
         context = Context(_CLUSTER, self.forest, manifests=manifests, as_of=self.as_of)

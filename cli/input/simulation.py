@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from analysis.documents import Document
-from analysis.simulation import OtherSimulation, SimulatedFiles, Simulations, decision_settings, play
+from analysis.simulation import SimulatedFiles, Simulations, decision_settings, play
 from cli.exits import Exit, Misused, strongest
 from cli.input.documents import read
 from cli.input.options import EngineOptions
@@ -22,6 +22,7 @@ from policies.dialects.reading import Manifest
 from policies.model.errors import BadConfiguration, PolicyError
 from policies.text.positions import BadText
 from policies.text.yaml_values import single
+from scheduling.impact.elsewhere import OtherSimulation
 from scheduling.simulation.settings import SimulationSettings
 from scheduling.simulation.simulation import KueueSimulation
 from scheduling.volcano.scheduler_conf import SETTLED_CONF, VOLCANO_CONF, SchedulerConf, conf_document, read_conf

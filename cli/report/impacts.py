@@ -149,7 +149,7 @@ def risk_lines(impact: Impact) -> Iterator[str]:
 
 def _borrowing(risk: AtRisk) -> str:
     found = risk.borrowing
-    borrowed = amount_text(found.pair.resource, found.used - found.nominal)
+    borrowed = amount_text(found.pair.resource, found.used - found.limit)
     return f"{found.ref} borrows {borrowed} of {found.pair}"
 
 
@@ -231,7 +231,7 @@ def as_json(impact: Impact) -> dict[str, Any]:
             {
                 **_ref(each.borrowing.ref),
                 **_pair_json(each.borrowing.pair),
-                **_amounts(each.borrowing.pair, used=each.borrowing.used, nominal=each.borrowing.nominal),
+                **_amounts(each.borrowing.pair, used=each.borrowing.used, nominal=each.borrowing.limit),
                 "jobs": [_job(impact, key) for key in each.workloads],
             }
             for each in found.at_risk

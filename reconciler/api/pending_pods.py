@@ -12,7 +12,7 @@ from reconciler.controllers.volcano.gates import VolcanoGatesController
 from reconciler.controllers.yunikorn.gates import QuotaGatesController
 from reconciler.core.core import Core
 from scheduling.volcano.gates import gate_questions as of_volcano
-from scheduling.volcano.gates.gate_json import waiting_json as volcano_json
+from scheduling.volcano.gates.gate_questions import waiting_json as volcano_json
 from scheduling.yunikorn.as_json import waiting_json as yunikorn_json
 from scheduling.yunikorn.gates import gate_questions as of_yunikorn
 

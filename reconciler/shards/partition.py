@@ -337,4 +337,4 @@ def _parent_of(observed: Observed[object]) -> str | None:
 def _flavors(observed: Observed[object]) -> tuple[str, ...]:
     """The flavors of a ClusterQueue; a Cohort has none here."""
     queue = CLUSTER_QUEUE_VIEW.value(observed)
-    return tuple(name for group in queue[0].groups for name in group.flavors) if queue is not None else ()
+    return tuple(queue[0].flavors) if queue is not None else ()

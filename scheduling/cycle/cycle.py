@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from policies.model.pools import NO_TERMS
 from scheduling.cycle.fair_sharing import tournament
@@ -54,11 +55,8 @@ FAILED_CHECKS = "The workload has failed admission checks"
 def run(
     world: World, heads: Iterable[tuple[str, PendingEntry]], number: int, known: KnownAssignments
 ) -> list[tuple[PendingEntry, Decision]]:
-    """Decide on these heads, one for each ClusterQueue. Returns them in the order of decisions.
-
-    number: the number of this cycle.
-    """
-    cycle = _Cycle(world, number, known, Alternative(world.state.tree), Alternative(world.state.tree))
+    """Decide on these heads, one for each ClusterQueue. Returns them in the order of decisions."""
+    cycle = _Cycle(world, number, known)
     decided: list[tuple[PendingEntry, Decision]] = []
     nominations: list[Nomination] = []
     for name, entry in heads:
@@ -80,9 +78,7 @@ def try_alone(world: World, name: str, entry: PendingEntry | None) -> Wait | Non
     """
     if entry is None:
         return None
-    cycle = _Cycle(
-        world, 0, KnownAssignments(world.state), Alternative(world.state.tree), Alternative(world.state.tree)
-    )
+    cycle = _Cycle(world, 0, KnownAssignments(world.state))
     refused = cycle.refusal(name, entry)
     if refused is not None:
         return refused
@@ -94,26 +90,36 @@ def try_alone(world: World, name: str, entry: PendingEntry | None) -> Wait | Non
         return next((decision for decision in cycle.decide(nomination) if isinstance(decision, Wait)), None)
 
 
+class _Head(NamedTuple):
+    """A workload to try, with what finds its victims and its places in topologies."""
+
+    queue: ClusterQueueState
+    entry: PendingEntry
+    preemptor: Preemptor
+    placer: TopologyPlacer | None
+
+
 @dataclass(slots=True)
 class _Cycle:
     """A cycle, with its decisions so far.
 
     The tree counts everything: new usage, reserved capacity and victims.
 
-    known: assignments of earlier searches.
     after: the tree after all victims have ended.
     meanwhile: the tree until then, without the capacity that is reserved for preemptors.
-    victims: the workloads to preempt.
     replaced: the slices of elastic jobs whose quota another slice took over.
     """
 
     world: World
     number: int
     known: KnownAssignments
-    after: Alternative
-    meanwhile: Alternative
+    after: Alternative = field(init=False)
+    meanwhile: Alternative = field(init=False)
     victims: dict[str, Reservation] = field(default_factory=dict)
     replaced: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.after, self.meanwhile = Alternative(self.world.state.tree), Alternative(self.world.state.tree)
 
     def order(self, nominations: list[Nomination]) -> Iterator[Nomination]:
         if self.world.state.options.fair_sharing:
@@ -147,11 +153,11 @@ class _Cycle:
         assignment = self.known.find(queue, entry, shape) if shape is not None else None
         targets: list[PreemptionTarget] = []
         if assignment is None:
-            asks = self._preemptor(queue, entry)
+            head = self._head(queue, entry, places)
             with self.world.state.spared(replaced.key if replaced is not None else ""):
-                assignment, targets = self._best(queue, entry, asks, places)
+                assignment, targets = self._best(head)
             if shape is not None:
-                self.known.keep(queue, entry, shape, assignment, asked=asks.asked)
+                self.known.keep(queue, entry, shape, assignment, asked=head.preemptor.asked)
         kept = self._preempted_for(queue, entry, places) if assignment.outcome != FlavorOutcome.FIT else None
         if kept is not None:
             assignment, targets = kept, []
@@ -171,63 +177,45 @@ class _Cycle:
             return None
         if any(amount > queue.node.available(pair) for pair, amount in before.usage.items()):
             return None  # without the cost of a search
-        found, _ = self._tried(queue, entry, self._preemptor(queue, entry), places, before.counts, before)
+        found, _ = self._tried(self._head(queue, entry, places), before.counts, before)
         return found if found.outcome == FlavorOutcome.FIT else None
 
     def _best(
-        self,
-        queue: ClusterQueueState,
-        entry: PendingEntry,
-        preemptor: Preemptor,
-        places: TopologyPlacer | None,
-        keep: FlavorAssignment | None = None,
+        self, head: _Head, keep: FlavorAssignment | None = None
     ) -> tuple[FlavorAssignment, list[PreemptionTarget]]:
         """The best assignment with its targets, for all pods if possible, else for as many as possible.
 
         keep: an assignment whose flavors have to be kept.
         """
-        full, targets = self._tried(queue, entry, preemptor, places, keep=keep)
+        full, targets = self._tried(head, keep=keep)
         if full.outcome == FlavorOutcome.FIT or targets or not self.world.state.options.partial_admission:
             return full, targets
 
         def probe(counts: tuple[int, ...]) -> tuple[FlavorAssignment, list[PreemptionTarget]] | None:
-            fewer, leaving = self._tried(queue, entry, preemptor, places, counts, keep)
+            fewer, leaving = self._tried(head, counts, keep)
             return (fewer, leaving) if fewer.outcome == FlavorOutcome.FIT or leaving else None
 
-        return search(entry.workload.pod_sets, probe) or (full, targets)
+        return search(head.entry.workload.pod_sets, probe) or (full, targets)
 
     def _tried(
-        self,
-        queue: ClusterQueueState,
-        entry: PendingEntry,
-        preemptor: Preemptor,
-        places: TopologyPlacer | None,
-        counts: tuple[int, ...] | None = None,
-        keep: FlavorAssignment | None = None,
+        self, head: _Head, counts: tuple[int, ...] | None = None, keep: FlavorAssignment | None = None
     ) -> tuple[FlavorAssignment, list[PreemptionTarget]]:
         """An assignment and its targets. If it has targets, its places are reserved until they have ended."""
-        assignment = self._assign(queue, entry, preemptor, counts, keep)
+        assignment, places = self._assign(head, counts, keep), head.placer
         if places is None:
-            return assignment, self._targets(preemptor, assignment)
+            return assignment, self._targets(head.preemptor, assignment)
         assignment = places.nominate(assignment)
-        targets = self._targets(preemptor, assignment, places.placeable(assignment))
+        targets = self._targets(head.preemptor, assignment, places.placeable(assignment))
         if assignment.outcome == FlavorOutcome.PREEMPT:
             with self.world.state.without(target.reservation for target in targets):
                 assignment = places.reserving(assignment, empty=not targets)
         return assignment, targets
 
-    def _preemptor(self, queue: ClusterQueueState, entry: PendingEntry) -> Preemptor:
-        return Preemptor(self.world.state, queue, entry.workload, self.world.precedence)
+    def _head(self, queue: ClusterQueueState, entry: PendingEntry, places: TopologyPlacer | None) -> _Head:
+        return _Head(queue, entry, Preemptor(self.world.state, queue, entry.workload, self.world.precedence), places)
 
-    def _assign(
-        self,
-        queue: ClusterQueueState,
-        entry: PendingEntry,
-        preemptor: Preemptor,
-        counts: tuple[int, ...] | None = None,
-        keep: FlavorAssignment | None = None,
-    ) -> FlavorAssignment:
-        world = self.world
+    def _assign(self, head: _Head, counts: tuple[int, ...] | None, keep: FlavorAssignment | None) -> FlavorAssignment:
+        world, queue, entry = self.world, head.queue, head.entry
         if entry.requests is None:
             entry.requests = total_requests(entry.workload, world.counting)
         replaced = world.slices.predecessor(entry.workload, queue)
@@ -237,7 +225,7 @@ class _Cycle:
             entry.workload,
             counts,
             None if keep else self._progress(queue, entry),
-            preemptor.grade,
+            head.preemptor.grade,
             requests=entry.requests,
             nominated=keep.nominated if keep else None,
             predecessor=total_requests(replaced.workload, world.counting) if replaced is not None else (),
@@ -286,7 +274,7 @@ class _Cycle:
             yield self._wait(nomination, Requeue.PENDING_PREEMPTION, WAITING_FOR_PREEMPTED, DEFERRED, reserves=True)
         elif self._overlaps(nomination):
             yield self._wait(nomination, Requeue.FAILED_AFTER_NOMINATION, WAITING_FOR_QUOTA, OVERLAPPING)
-        elif not self._still_fits(nomination):
+        elif not (self._quota_fits(nomination) and self._places_fit(nomination)):
             yield self._wait(nomination, Requeue.FAILED_AFTER_NOMINATION, WAITING_FOR_QUOTA, NO_LONGER_FITS)
         elif assignment.outcome == FlavorOutcome.PREEMPT:
             yield from self._preempt(nomination)
@@ -310,10 +298,10 @@ class _Cycle:
 
         It may need none now.
         """
-        queue, entry, before = nomination.queue, nomination.entry, nomination.assignment
+        before = nomination.assignment
         with self.world.state.without(self.victims.values()):
-            preemptor = self._preemptor(queue, entry)
-            again, nomination.targets = self._tried(queue, entry, preemptor, nomination.placer, before.counts, before)
+            head = self._head(nomination.queue, nomination.entry, nomination.placer)
+            again, nomination.targets = self._tried(head, before.counts, before)
         nomination.recomputed = True
         nomination.assignment = again.deferred() if again.outcome == FlavorOutcome.FIT else again
 
@@ -333,10 +321,9 @@ class _Cycle:
         If there are none, the head is tried again in the next cycle, when places reserved for another head are free
         again. Kueue treats it as a head without room (docs/adr/2026-11-27-places-kept-for-one-cycle.md).
         """
-        entry = nomination.entry
-        entry.progress = None
-        preemptor = self._preemptor(nomination.queue, entry)
-        again, targets = self._best(nomination.queue, entry, preemptor, nomination.placer, nomination.assignment)
+        nomination.entry.progress = None
+        head = self._head(nomination.queue, nomination.entry, nomination.placer)
+        again, targets = self._best(head, nomination.assignment)
         if again.outcome == FlavorOutcome.FIT or targets or self.world.state.options.compat:
             nomination.assignment, nomination.targets = again, targets
 
@@ -354,9 +341,6 @@ class _Cycle:
         if state.options.compat or nomination.targets:
             return fits
         return fits and nomination.placer.fits(assignment)
-
-    def _still_fits(self, nomination: Nomination) -> bool:
-        return self._quota_fits(nomination) and self._places_fit(nomination)
 
     def _quota_fits(self, nomination: Nomination) -> bool:
         """Whether its quota fits beside the other decisions of the cycle after all victims have ended.

@@ -44,7 +44,6 @@ def tournament(nominations: Iterable[Nomination], tree: QuotaTree) -> Iterator[N
 class _Bracket:
     """The tournament of a tree.
 
-    heads: the heads by ClusterQueue.
     heaps: by Cohort, the offers of its children, the best first.
     """
 
@@ -57,7 +56,8 @@ class _Bracket:
         self.round = 0
         for nomination in sorted(nominations, key=lambda nomination: nomination.seniority, reverse=True):
             self.heads.setdefault(nomination.queue.node, []).append(nomination)
-        for node in sorted(self._above(), key=lambda node: -len(node.path())):
+        above = {node for queue in self.heads for node in queue.path()}
+        for node in sorted(above, key=lambda node: -len(node.path())):
             self._offer(node)
 
     def __iter__(self) -> Iterator[Nomination]:
@@ -66,10 +66,6 @@ class _Bracket:
             self.heads[node].pop()
             yield winner
             self._replay(node)
-
-    def _above(self) -> set[QuotaNode]:
-        """The queues with heads, and all their ancestors."""
-        return {node for queue in self.heads for node in queue.path()}
 
     def _best(self, node: QuotaNode) -> Nomination | None:
         while not node.is_queue:

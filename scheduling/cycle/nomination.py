@@ -21,7 +21,6 @@ class Nomination:
     preemptor: earlier cycles preempted others for it, so it comes before other heads.
     replaced: the workload whose quota it takes over; None if it takes over none.
     placer: finds its places in topologies; None if it needs none.
-    recomputed: see Wait.
     """
 
     entry: PendingEntry
@@ -35,7 +34,6 @@ class Nomination:
 
     @property
     def places(self) -> tuple[HeldPlaces, ...]:
-        """The places of its assignment in topologies."""
         return self.placer.held(self.assignment) if self.placer is not None else ()
 
     @property

@@ -20,13 +20,7 @@ from scheduling.status.observability import LEGACY, Observability
 from scheduling.status.reservation import sync_admitted, waits_for_topology
 from scheduling.topology.assignment import TopologyAssignment
 from scheduling.topology.encoding import read_topology_assignment, written_topology_assignment
-from scheduling.topology.workload_places import (
-    FlavoredPods,
-    WorkloadPlaces,
-    find_places,
-    fits,
-    net_usage,
-)
+from scheduling.topology.workload_places import FlavoredPods, WorkloadPlaces, find_places, fits, net_usage
 from scheduling.topology.workload_replacements import find_replacement, find_replacements
 from scheduling.world.world import World
 

@@ -75,10 +75,7 @@ def assign(
 
 
 def _concluded(
-    state: QuotaState,
-    queue: ClusterQueueState,
-    pod_sets: tuple[PodSetAssignment, ...],
-    usage: Usage,
+    state: QuotaState, queue: ClusterQueueState, pod_sets: tuple[PodSetAssignment, ...], usage: Usage
 ) -> FlavorAssignment:
     outcome = min((pod_set.outcome for pod_set in pod_sets), default=FlavorOutcome.NO_FIT)
     return FlavorAssignment(

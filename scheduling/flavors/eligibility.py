@@ -61,7 +61,7 @@ def topology_only(state: QuotaState, settings: ClusterQueueSettings) -> bool:
     """
     if not state.options.topologies:
         return False
-    flavors = [state.flavors.get(name) for group in settings.groups for name in group.flavors]
+    flavors = map(state.flavors.get, settings.flavors)
     return all(flavor is not None and flavor.topology for flavor in flavors)
 
 

@@ -1,6 +1,6 @@
 """Searches the flavors of a resource group. All its resources get the same flavor.
 
-Source: Kueue v0.19, pkg/scheduler/flavorassigner; KEP-582 (flavorFungibility).
+Source: Kueue v0.19, pkg/scheduler/flavorassigner; KEP-582 (flavorFungibility), KEP-79 (trees).
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from policies.dialects.kueue_state import NEVER
 from scheduling.flavors.assignment import ALL_TRIED, FlavorAttempt, FlavorChoice
 from scheduling.flavors.eligibility import unsuitable
 from scheduling.flavors.modes import BEST, WORST, Grade, Mode, Simulate, better, try_next, worse_of
-from scheduling.flavors.quota_fit import graded
-from scheduling.flavors.reasons import FlavorOfPredecessor, NotNominated, Reason, severity
+from scheduling.flavors.reasons import BeyondMaximum, FlavorOfPredecessor, NotNominated, Reason, Short, severity
 from scheduling.flavors.scan_progress import Progress
-from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.amounts import FlavorResource, plus
 from scheduling.objects.requests import PodSetRequests
 from scheduling.objects.workload import PodSet, Workload
 from scheduling.quota.state import ClusterQueueState, QuotaState
@@ -99,7 +99,6 @@ class GroupSearch:
         return None
 
     def _look_at(self, flavor: str) -> tuple[Grade, Mapping[str, Grade]]:
-        """The grade of the flavor, and the grade of each resource in it."""
         barred = self._barred(flavor)
         if barred is not None:
             self.reasons.append(barred)
@@ -141,7 +140,7 @@ class GroupSearch:
         if question.predecessor and held is None:
             amount -= self._held(resource)
         earlier, fair = self.assumed.get(pair, 0), question.state.options.fair_sharing
-        grade, reason = graded(question.queue, pair, earlier, amount, question.simulate, fair)
+        grade, reason = _graded(question.queue, pair, earlier, amount, question.simulate, fair)
         reasons = [] if reason is None else [reason]
         if held is not None:
             return Grade(Mode.NO_FIT, grade.level), [FlavorOfPredecessor(flavor, held), *reasons]
@@ -159,3 +158,26 @@ class GroupSearch:
     def _held(self, resource: str) -> int:
         before = (self.question.predecessor.get(member.pod_set.name) for member in self.members)
         return sum(entry.requests.get(resource, 0) for entry in before if entry is not None)
+
+
+def _graded(
+    queue: ClusterQueueState, pair: FlavorResource, earlier: int, asked: int, simulate: Simulate, fair_sharing: bool
+) -> tuple[Grade, Reason | None]:
+    """The grade of `asked` beyond the usage of `earlier` pod sets, and the reason if it does not fit at once."""
+    node, wanted = queue.node, plus(earlier, asked)
+    free = node.free(pair)
+    if wanted <= free:
+        return Grade(Mode.FIT, node.borrowing_level(pair, wanted)[0]), None
+    maximum = node.potential(pair)
+    if wanted > maximum:
+        return Grade(Mode.NO_FIT, 0), BeyondMaximum(pair, earlier, asked, maximum)
+    level, may_reclaim = node.borrowing_level(pair, wanted)
+    short = Short(pair, wanted, free)
+    if wanted <= node.nominal(pair) or may_reclaim or _preempts_while_borrowing(queue, fair_sharing):
+        return Grade(*simulate(pair, wanted)), short
+    return Grade(Mode.NO_FIT, level), short
+
+
+def _preempts_while_borrowing(queue: ClusterQueueState, fair_sharing: bool) -> bool:
+    policy = queue.settings.preemption
+    return policy.borrow_within_cohort != NEVER or (fair_sharing and policy.reclaim_within_cohort != NEVER)

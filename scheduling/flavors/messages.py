@@ -38,14 +38,11 @@ def assignment_text(assignment: FlavorAssignment) -> str:
     return "; ".join(_pod_set_text(pod_set) for pod_set in assignment.pod_sets if pod_set.reasons or pod_set.fault)
 
 
-def reasons_text(pod_set: PodSetAssignment) -> str:
-    return ", ".join(sorted(text(reason) for reason in pod_set.reasons))
-
-
 def _pod_set_text(pod_set: PodSetAssignment) -> str:
     if pod_set.fault:
         return f"failed to assign flavors to pod set {pod_set.name}: {pod_set.fault}"
-    return f"couldn't assign flavors to pod set {pod_set.name}: {reasons_text(pod_set)}"
+    reasons = ", ".join(sorted(map(text, pod_set.reasons)))
+    return f"couldn't assign flavors to pod set {pod_set.name}: {reasons}"
 
 
 @lru_cache(maxsize=4096)
@@ -57,7 +54,6 @@ def written(resource: str, amount: int) -> str:
 
 
 def text(reason: Reason) -> str:
-    """The text of a reason."""
     match reason:
         case Short(pair=(flavor, resource), lacking=lacking):
             return (

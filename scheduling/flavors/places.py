@@ -79,11 +79,9 @@ class TopologyPlacer:
         return _placed(assignment, found) if found.complete else _placed(assignment, WorkloadPlaces())
 
     def fits(self, assignment: FlavorAssignment) -> bool:
-        """Whether the places of the assignment are free now."""
         return fits(self.fleet, net_usage(self.question, _pods(assignment, with_places=True)))
 
     def held(self, assignment: FlavorAssignment) -> tuple[HeldPlaces, ...]:
-        """The places that count for the assignment."""
         return reserved_places(self.question.workload, assignment, self.question.with_topology)
 
     def _find(self, assignment: FlavorAssignment, *, empty: bool = False) -> WorkloadPlaces:
@@ -116,7 +114,7 @@ def placer(
     """
     if state.fleet is None:
         return None
-    flavors = [state.flavors.get(name) for group in settings.groups for name in group.flavors]
+    flavors = map(state.flavors.get, settings.flavors)
     with_topology = [flavor.name for flavor in flavors if flavor is not None and flavor.topology]
     only = topology_only(state, settings)
     if not only and not any(pod_set.asks_for_topology for pod_set in workload.pod_sets):
@@ -147,7 +145,6 @@ def _later(
 def reserved_places(
     workload: Workload, assignment: FlavorAssignment, with_topology: Collection[str]
 ) -> tuple[HeldPlaces, ...]:
-    """The places of the assignment, with the requests of their pods."""
     found = []
     for each in assignment.pod_sets:
         pod_set = workload.pod_set(each.name)

@@ -22,7 +22,7 @@ def severity(no_fit_reason: str) -> int:
 
 @dataclass(frozen=True)
 class _OfFlavor:
-    """A reason that only has the name of the flavor."""
+    """A reason that concerns a flavor as a whole."""
 
     flavor: str
     no_fit: ClassVar[str] = NO_MATCHING_FLAVOR
@@ -44,22 +44,18 @@ class FlavorNotAllowed(_OfFlavor):
     """The annotation of the workload with its allowed flavors does not name this one."""
 
 
-@dataclass(frozen=True, slots=True)
-class NotNominated:
+@dataclass(frozen=True)
+class NotNominated(_OfFlavor):
     """The workload was nominated with another flavor earlier in the same cycle, and keeps that."""
 
-    flavor: str
     resource: str
-    no_fit: ClassVar[str] = NO_MATCHING_FLAVOR
 
 
-@dataclass(frozen=True, slots=True)
-class FlavorOfPredecessor:
+@dataclass(frozen=True)
+class FlavorOfPredecessor(_OfFlavor):
     """The workload that this one replaces has another flavor, which must be kept."""
 
-    flavor: str
     held: str
-    no_fit: ClassVar[str] = NO_MATCHING_FLAVOR
 
 
 class ForTopology(_OfFlavor):
@@ -86,13 +82,11 @@ class NoPlace:
     no_fit: ClassVar[str] = WAITING_FOR_QUOTA
 
 
-@dataclass(frozen=True, slots=True)
-class Untolerated:
+@dataclass(frozen=True)
+class Untolerated(_OfFlavor):
     """The pods do not tolerate a taint of the flavor's nodes."""
 
-    flavor: str
     taint: Taint
-    no_fit: ClassVar[str] = NO_MATCHING_FLAVOR
 
 
 class Unselected(_OfFlavor):

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 
 from policies.dialects.reading import Manifest
-from policies.impact.quotas import Excess, QuotaPair
+from policies.impact.quotas import Excess
 from policies.model.objects import Ref
-from scheduling.queue_tree.running import RunningPods
+from scheduling.impact.excesses import by_node, grown
+from scheduling.queue_tree.simulated import RunningPods
+from scheduling.volcano.play.simulation import VolcanoSimulation
+from scheduling.yunikorn.simulation import YuniKornSimulation
 
-
-class PlayedElsewhere(Protocol):
-    """A simulation of Volcano's or YuniKorn's queues. `excesses`: the queues that use more than their limit."""
-
-    unsettled: bool
-
-    def change(self, manifests: Iterable[Manifest]) -> None: ...
-
-    def drop(self, refs: Iterable[Ref]) -> None: ...
-
-    def settle(self) -> None: ...
-
-    def running(self) -> dict[str, RunningPods]: ...
-
-    def excesses(self) -> Iterator[Excess]: ...
+OtherSimulation: TypeAlias = VolcanoSimulation | YuniKornSimulation
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +33,6 @@ class Elsewhere:
 
     over: the queues that exceed their limit at the moment of the change.
     work: the workloads whose number of running pods changes.
-    settled: whether the simulation settled.
     """
 
     over: tuple[Excess, ...] = ()
@@ -52,27 +40,17 @@ class Elsewhere:
     settled: bool = True
 
 
-def predict_elsewhere(simulation: PlayedElsewhere, manifests: Iterable[Manifest], deleted: Iterable[Ref]) -> Elsewhere:
+def predict_elsewhere(simulation: OtherSimulation, manifests: Iterable[Manifest], deleted: Iterable[Ref]) -> Elsewhere:
     """The effect of applying these manifests and deleting these objects at the same moment."""
-    before, over = simulation.running(), _by_node(simulation)
+    before, over = simulation.running(), by_node(simulation.excesses())
     simulation.change(manifests)
     simulation.drop(deleted)
-    now_over = _by_node(simulation)
+    now_over = by_node(simulation.excesses())
     simulation.settle()
     after = simulation.running()
-    grown = (each for key, each in now_over.items() if key not in over or _above(each) > _above(over[key]))
     changes = (_change(name, before.get(name), after.get(name)) for name in sorted({*before, *after}))
-    return Elsewhere(
-        tuple(grown), tuple(each for each in changes if each.before != each.after), not simulation.unsettled
-    )
-
-
-def _by_node(simulation: PlayedElsewhere) -> dict[tuple[Ref, QuotaPair], Excess]:
-    return {(each.ref, each.pair): each for each in simulation.excesses()}
-
-
-def _above(excess: Excess) -> int:
-    return excess.used - excess.limit
+    changed = tuple(each for each in changes if each.before != each.after)
+    return Elsewhere(tuple(grown(over, now_over)), changed, not simulation.unsettled)
 
 
 def _change(name: str, before: RunningPods | None, after: RunningPods | None) -> WorkChange:

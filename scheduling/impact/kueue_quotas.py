@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 
 from policies.dialects.kueue import cluster_queue_ref, cohort_ref
 from policies.impact.quotas import NO_QUOTA, Excess, NodeQuotas, PairQuota, QuotaPair
 from policies.model.objects import Ref
-from policies.model.pools import UNLIMITED
+from policies.model.pools import NO_TERMS, UNLIMITED
+from scheduling.impact.excesses import Excesses, by_node
 from scheduling.objects.amounts import FlavorResource
 from scheduling.quota.node import QuotaNode
 from scheduling.world.world import World
@@ -16,30 +16,19 @@ from scheduling.world.world import World
 _CPU = "cpu"
 
 
-@dataclass(frozen=True, slots=True)
-class Borrowing:
-    """A ClusterQueue that uses more than its nominal quota, in nano units. Others may reclaim the difference."""
-
-    ref: Ref
-    pair: QuotaPair
-    used: int
-    nominal: int
-
-
 def kueue_quotas(world: World) -> dict[Ref, NodeQuotas]:
     return {_ref(node): _quotas(node) for node in _nodes(world)}
 
 
-def over_quota(world: World) -> dict[tuple[Ref, QuotaPair], Excess]:
+def over_quota(world: World) -> Excesses:
     """The nodes that use more than their quota and borrowing limit allow."""
-    found = (_excess(node, pair) for node in _nodes(world) for pair in node.usage)
-    return {(each.ref, each.pair): each for each in found if each is not None}
+    return by_node(_excesses(_nodes(world), _limit))
 
 
-def borrowing(world: World) -> dict[tuple[Ref, QuotaPair], Borrowing]:
-    """The ClusterQueues that borrow, by pair."""
-    found = (_borrowed(node, pair) for node in world.state.tree.queues.values() for pair in node.usage)
-    return {(each.ref, each.pair): each for each in found if each is not None}
+def borrowing(world: World) -> Excesses:
+    """The ClusterQueues that use more than their nominal quota. Others may reclaim the difference."""
+    below_cohorts = (node for node in world.state.tree.queues.values() if node.up is not None)
+    return by_node(_excesses(below_cohorts, QuotaNode.nominal))
 
 
 def nano_of(resource: str, amount: int) -> int | None:
@@ -76,22 +65,20 @@ def _quota(node: QuotaNode, pair: FlavorResource) -> PairQuota:
     return PairQuota(*(nano_of(pair.resource, amount) for amount in amounts))
 
 
-def _excess(node: QuotaNode, pair: FlavorResource) -> Excess | None:
-    limit, terms = node.quota(pair), node.terms.get(pair)
-    if node.up is not None:
-        if terms is None or terms.borrowing is None:
-            return None
-        limit += terms.borrowing
-    used = node.used(pair)
-    if used <= limit:
-        return None
-    factor = nano_of(pair.resource, 1) or 0
-    return Excess(_ref(node), QuotaPair(*pair), used * factor, limit * factor)
+def _excesses(
+    nodes: Iterable[QuotaNode], limit_of: Callable[[QuotaNode, FlavorResource], int | None]
+) -> Iterator[Excess]:
+    for node in nodes:
+        for pair in node.usage:
+            used, limit = node.used(pair), limit_of(node, pair)
+            if limit is not None and used > limit:
+                factor = nano_of(pair.resource, 1) or 0
+                yield Excess(_ref(node), QuotaPair(*pair), used * factor, limit * factor)
 
 
-def _borrowed(node: QuotaNode, pair: FlavorResource) -> Borrowing | None:
-    used, nominal = node.used(pair), node.nominal(pair)
-    if node.up is None or used <= nominal:
-        return None
-    factor = nano_of(pair.resource, 1) or 0
-    return Borrowing(cluster_queue_ref(node.name), QuotaPair(*pair), used * factor, nominal * factor)
+def _limit(node: QuotaNode, pair: FlavorResource) -> int | None:
+    """The quota of a root, or else the quota and the borrowing limit; None without a borrowing limit."""
+    if node.up is None:
+        return node.quota(pair)
+    borrowing = node.terms.get(pair, NO_TERMS).borrowing
+    return None if borrowing is None else node.quota(pair) + borrowing

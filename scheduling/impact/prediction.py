@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 
 from policies.dialects.kueue import CLUSTER_QUEUE, RESOURCE_FLAVOR
 from policies.dialects.kueue_state import NEVER
 from policies.dialects.reading import Manifest
 from policies.impact.quotas import Excess, QuotaPair, Quotas
 from policies.model.objects import Ref
-from scheduling.impact.kueue_quotas import Borrowing, borrowing, kueue_quotas, over_quota
+from scheduling.impact.excesses import grown
+from scheduling.impact.kueue_quotas import borrowing, kueue_quotas, over_quota
 from scheduling.objects.amounts import FlavorResource
 from scheduling.quota.node import QuotaNode
 from scheduling.simulation.simulation import KueueSimulation
 from scheduling.simulation.trace import Evicted, Preempted, TraceEvent
 from scheduling.world.world import World
+
+_BY_NODE = attrgetter("ref", "pair")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +27,10 @@ class AtRisk:
     """A ClusterQueue that borrows, or borrows more, because of the change, and the workloads in it.
 
     They may be preempted when another ClusterQueue of the tree needs the quota and may reclaim it.
+    borrowing: its limit is the nominal quota.
     """
 
-    borrowing: Borrowing
+    borrowing: Excess
     workloads: tuple[str, ...]
 
 
@@ -51,7 +56,6 @@ class Prediction:
     lost: the first eviction of each workload that has quota before the change and none after it.
     restarted: the first eviction of each workload that loses its quota and gets some again.
     admitted: the workloads that have quota only after the change.
-    settled: whether the simulation settled.
     in_use: the deleted objects that stay until they are no longer used.
     """
 
@@ -78,15 +82,15 @@ def predict(simulation: KueueSimulation, manifests: Iterable[Manifest], deleted:
     dropped = tuple(deleted)
     simulation.change(manifests, dropped)
     now_over, now_borrows = over_quota(world), borrowing(world)
-    grown = _reclaimable(world, _grown(borrows, now_borrows))
-    risks = tuple(AtRisk(each, _workloads(simulation, each)) for each in grown)
+    more_borrowed = sorted(grown(borrows, now_borrows), key=_BY_NODE)
+    risks = tuple(AtRisk(each, _workloads(simulation, each)) for each in _reclaimable(world, more_borrowed))
     simulation.settle()
     after = _holding(simulation)
     ended = _ended(simulation.trace[start:])
     return Prediction(
         before=before,
         after=kueue_quotas(world),
-        over=tuple(_more(over, now_over)),
+        over=tuple(sorted(grown(over, now_over), key=_BY_NODE)),
         at_risk=risks,
         lost=tuple(each for key, each in ended.items() if key in held and key not in after),
         restarted=tuple(each for key, each in ended.items() if key in held and key in after),
@@ -117,24 +121,13 @@ def _ended(trace: Iterable[TraceEvent]) -> dict[str, Evicted | Preempted]:
     return found
 
 
-def _workloads(simulation: KueueSimulation, borrowing: Borrowing) -> tuple[str, ...]:
+def _workloads(simulation: KueueSimulation, borrowing: Excess) -> tuple[str, ...]:
     queue = simulation.world.state.queues[borrowing.ref.name]
     users = (each for each in queue.reservations.values() if each.usage.get(FlavorResource(*borrowing.pair)))
     return tuple(sorted(each.key for each in users))
 
 
-def _grown(
-    before: dict[tuple[Ref, QuotaPair], Borrowing], after: dict[tuple[Ref, QuotaPair], Borrowing]
-) -> list[Borrowing]:
-    """The queues that borrow more than before."""
-    return [
-        each
-        for key, each in sorted(after.items())
-        if key not in before or each.used - each.nominal > before[key].used - before[key].nominal
-    ]
-
-
-def _reclaimable(world: World, found: list[Borrowing]) -> list[Borrowing]:
+def _reclaimable(world: World, found: list[Excess]) -> list[Excess]:
     """The borrowings of pairs that another ClusterQueue of the tree has and may reclaim."""
     reclaimers: dict[QuotaNode, list[QuotaNode]] = {}
     for queue in world.state.queues.values() if found else ():
@@ -145,12 +138,3 @@ def _reclaimable(world: World, found: list[Borrowing]) -> list[Borrowing]:
 
 def _others(node: QuotaNode, pair: QuotaPair, reclaimers: dict[QuotaNode, list[QuotaNode]]) -> bool:
     return any(other is not node and FlavorResource(*pair) in other.terms for other in reclaimers.get(node.root, ()))
-
-
-def _more(before: dict[tuple[Ref, QuotaPair], Excess], after: dict[tuple[Ref, QuotaPair], Excess]) -> list[Excess]:
-    """The nodes that are over quota by more than before."""
-    return [
-        each
-        for key, each in sorted(after.items())
-        if key not in before or each.used - each.limit > before[key].used - before[key].limit
-    ]

@@ -6,10 +6,8 @@ Source: Kueue v0.19, pkg/workload (queue order timestamp, scheduling equivalence
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
 
 from scheduling.objects.requests import DEFAULT, Counting, counts_after_reclaim
 from scheduling.objects.times import MILLISECOND
@@ -60,14 +58,11 @@ def scheduling_hash(workload: Workload, counting: Counting = DEFAULT) -> str:
     for pod_set in workload.pod_sets:
         fields += [pod_set.name] if counting.hashes_names else []
         fields += [pod_set.template.digest, str(counts[pod_set.name]), str(pod_set.min_count)]
-        fields.append(_canonical(pod_set.topology))
+        topology = pod_set.topology
+        fields.append(json.dumps(topology, sort_keys=True, default=str) if topology is not None else "")
     return sha256("\n".join(fields).encode()).hexdigest()[:16]
 
 
 def _taken_over(workload: Workload) -> tuple[str, ...]:
     """The part of the hash for a slice that takes over quota, since it needs less than an equal workload."""
     return (workload.replaces,) if workload.replaces else ()
-
-
-def _canonical(value: Mapping[str, Any] | None) -> str:
-    return json.dumps(value, sort_keys=True, default=str) if value is not None else ""

@@ -39,7 +39,6 @@ ALL_REQUESTS = RequestGates()
 def pod_sets(
     manifest: Manifest, paths: Iterable[PodSetPath], gates: RequestGates = ALL_REQUESTS
 ) -> list[dict[str, Any]]:
-    """The pod sets as in the spec of a Workload."""
     return [
         pod_set(each.name, each.count, each.counted, each.index_label, _sub_groups(each), gates)
         for each in pods_at(manifest, paths)

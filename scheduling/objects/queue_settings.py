@@ -76,7 +76,6 @@ class ClusterQueueSettings:
     """A ClusterQueue.
 
     terms: its quota and limits by pair.
-    groups: its resource groups.
     weight: in units of 1e-9.
     selector: None selects no namespace.
     usage_based: admission fair sharing orders its LocalQueues by their recent usage.
@@ -99,6 +98,10 @@ class ClusterQueueSettings:
     def stopped(self) -> bool:
         return self.stop_policy != NO_STOP
 
+    @property
+    def flavors(self) -> list[str]:
+        return [flavor for group in self.groups for flavor in group.flavors]
+
     def group_of(self, resource: str) -> FlavorGroup | None:
         return next((group for group in self.groups if resource in group.resources), None)
 
@@ -116,7 +119,6 @@ def read_queue_settings(manifest: Manifest, *, stored: bool = True, orchestrated
     """Read a ClusterQueue.
 
     stored: whether the object comes from an API server. If not, Kueue does not fill in some empty policies.
-    orchestrated: as for a Cohort.
     """
     queue = read_cluster_queue(manifest, checked=False, orchestrated=orchestrated)
     spec = mapping(manifest.get("spec"))

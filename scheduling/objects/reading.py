@@ -104,7 +104,6 @@ def _status_fields(status: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def conditions(entries: object) -> dict[str, Condition]:
-    """The conditions of a status, by type."""
     return {text(entry.get("type")) or "": _condition(entry) for entry in map(mapping, listing(entries))}
 
 
@@ -122,7 +121,6 @@ def reclaimable(entries: object) -> dict[str, int]:
 
 
 def check(entry: Mapping[str, Any]) -> CheckState:
-    """An entry of status.admissionChecks."""
     return CheckState(
         name=text(entry.get("name")) or "",
         state=text(entry.get("state")) or "",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from policies.amounts.role_hash import role_hash
@@ -51,8 +51,5 @@ def role_names(claims: Sequence[RoleClaim]) -> list[str]:
     asks: dict[str, Requests] = {}
     if all(asks.setdefault(claim.role, claim.asks) == claim.asks for claim in claims):
         return [claim.role for claim in claims]
-    return [_computed(claim.asks) for claim in claims]
-
-
-def _computed(asks: Mapping[str, int]) -> str:
-    return hashlib.sha256(json.dumps(dict(asks), sort_keys=True).encode()).hexdigest()[:_LENGTH]
+    written = (json.dumps(dict(claim.asks), sort_keys=True) for claim in claims)
+    return [hashlib.sha256(each.encode()).hexdigest()[:_LENGTH] for each in written]

@@ -11,13 +11,7 @@ from typing import Any
 from policies.dialects.core import POD
 from policies.dialects.frameworks import SHAPES
 from policies.dialects.job_shape import JobShape, at
-from policies.dialects.kueue_jobs import (
-    BATCH_JOB,
-    MAX_SECONDS,
-    MIN_PARALLELISM,
-    POD_GROUP_SIZE,
-    QUEUE_NAME,
-)
+from policies.dialects.kueue_jobs import BATCH_JOB, MAX_SECONDS, MIN_PARALLELISM, POD_GROUP_SIZE, QUEUE_NAME
 from policies.dialects.kueue_jobs import PRIORITY_CLASS as PRIORITY_CLASS_LABEL
 from policies.dialects.kueue_kinds import GROUP, PREFIX
 from policies.dialects.kueue_pods import POD_INDEX
@@ -93,10 +87,7 @@ def workload_of_pod(
 
 
 def workload_of_group(
-    pods: Iterable[Manifest],
-    classes: PriorityClasses,
-    naming: Naming = NAMING,
-    gates: RequestGates = ALL_REQUESTS,
+    pods: Iterable[Manifest], classes: PriorityClasses, naming: Naming = NAMING, gates: RequestGates = ALL_REQUESTS
 ) -> dict[str, Any]:
     """The Workload of a group of Pods, with a pod set for each role. If there are more Pods than the size of the group,
     only the oldest ones count.
@@ -106,7 +97,8 @@ def workload_of_group(
     members = sorted(pods, key=_age)
     if not members:
         raise IncompleteGroup("a group without Pods has no Workload; create its Pods")
-    name, size = naming.group(members[0]), _group_size(members[0])
+    name = naming.group(members[0])
+    size = number(texts(metadata(members[0]).get("annotations")).get(POD_GROUP_SIZE))
     if not size:
         raise IncompleteGroup(f"Pod group {name} does not say its size; add the annotation {POD_GROUP_SIZE}")
     members = members[:size]
@@ -121,7 +113,6 @@ def workload_of_group(
 
 
 def _roles(members: Sequence[Manifest], gates: RequestGates) -> list[dict[str, Any]]:
-    """A pod set for each role, by name."""
     found: dict[str, dict[str, Any]] = {}
     for member, role in zip(members, role_names([claim_of(member) for member in members]), strict=True):
         if role not in found:
@@ -214,7 +205,8 @@ def _owner(manifest: Manifest, *, controls: bool) -> dict[str, Any]:
 def _template_of(pod: Manifest) -> dict[str, Any]:
     """The Pod as a template, without Kueue's scheduling gates."""
     meta, spec = metadata(pod), mapping(pod.get("spec"))
-    gates = [gate for gate in listing(spec.get("schedulingGates")) if not _is_kueue_gate(mapping(gate).get("name"))]
+    named = ((gate, text(mapping(gate).get("name")) or "") for gate in listing(spec.get("schedulingGates")))
+    gates = [gate for gate, name in named if not name.startswith(PREFIX)]
     kept = {key: value for key, value in spec.items() if key != "schedulingGates"}
     return {
         "metadata": {"labels": texts(meta.get("labels")), "annotations": texts(meta.get("annotations"))},
@@ -222,14 +214,6 @@ def _template_of(pod: Manifest) -> dict[str, Any]:
     }
 
 
-def _is_kueue_gate(name: object) -> bool:
-    return isinstance(name, str) and name.startswith(PREFIX)
-
-
 def _age(pod: Manifest) -> tuple[str, str]:
     meta = metadata(pod)
     return text(meta.get("creationTimestamp")) or "", text(meta.get("name")) or ""
-
-
-def _group_size(pod: Manifest) -> int | None:
-    return number(texts(metadata(pod).get("annotations")).get(POD_GROUP_SIZE))

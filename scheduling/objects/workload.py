@@ -87,7 +87,6 @@ class PodSet:
 class PodSetAdmission:
     """The admission of one pod set: a flavor by resource, and the amount of each resource for all `count` pods.
 
-    count: None if the status lacks it.
     topology: the topologyAssignment as written.
     delayed: Pending until a delayed topologyAssignment exists.
     """
@@ -242,13 +241,10 @@ class Workload:
         return found if found is not None and found.status == "True" else None
 
     def holds(self, condition: str) -> bool:
-        """Whether the condition is True."""
-        found = self.conditions.get(condition)
-        return found is not None and found.status == "True"
+        return self.holding(condition) is not None
 
     @property
     def reserved(self) -> bool:
-        """Whether quota is reserved for it."""
         return self.holds(QUOTA_RESERVED)
 
     @property

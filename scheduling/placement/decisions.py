@@ -14,46 +14,35 @@ from scheduling.status.reservation import placed_elsewhere
 _FIRST_DELAY, _LONGEST_DELAY = 10, 600
 
 
-@dataclass(frozen=True, slots=True)
-class CreateClone:
+@dataclass(frozen=True)
+class _OnWorker:
+    """A step for the copy or the job on one worker."""
+
+    cluster: str
+
+
+class CreateClone(_OnWorker):
     """Create a copy of the workload on a worker."""
 
-    cluster: str
 
-
-@dataclass(frozen=True, slots=True)
-class UpdateClone:
+class UpdateClone(_OnWorker):
     """Update the spec of the copy in place, without a restart."""
 
-    cluster: str
 
-
-@dataclass(frozen=True, slots=True)
-class DeleteClone:
+class DeleteClone(_OnWorker):
     """Delete the copy of the workload."""
 
-    cluster: str
 
-
-@dataclass(frozen=True, slots=True)
-class CreateJob:
+class CreateJob(_OnWorker):
     """Create the job on a worker, or the missing Pods of a group."""
 
-    cluster: str
 
-
-@dataclass(frozen=True, slots=True)
-class TrimJob:
+class TrimJob(_OnWorker):
     """Delete the Pods of a group that no longer exist on the manager."""
 
-    cluster: str
 
-
-@dataclass(frozen=True, slots=True)
-class UpdateJob:
+class UpdateJob(_OnWorker):
     """Update the fields of the job that may change while it runs, from the manager's job."""
-
-    cluster: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +53,8 @@ class DeleteJob:
     running: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CopyStatus:
+class CopyStatus(_OnWorker):
     """Copy the status of the worker's job to the manager's."""
-
-    cluster: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +70,8 @@ class EvictRemote:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class OpenGate:
+class OpenGate(_OnWorker):
     """Open the preemption gate of the copy, so that it may preempt others on the worker."""
-
-    cluster: str
 
 
 @dataclass(frozen=True, slots=True)

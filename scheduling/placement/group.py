@@ -132,7 +132,6 @@ class WorkerCluster:
 
     @property
     def holds(self) -> bool:
-        """Whether a copy or a job of ours is on it."""
         return self.workload is not None or self.job is not None
 
 

@@ -29,7 +29,6 @@ def config_of(check: CheckSettings | None) -> str:
 def states_of(
     states: Iterable[CheckState], checks: Mapping[str, CheckSettings], controller: str = MULTIKUEUE
 ) -> list[CheckState]:
-    """The check states that belong to this controller."""
     return [state for state in states if state.name in checks and checks[state.name].controller == controller]
 
 

@@ -108,12 +108,12 @@ class _Placement:
         """Whether a controller on the manager would run the job if the workload were admitted."""
         return self.group.job is not None and not self.group.job.managed
 
-    def _set(self, state: str, message: str, warning: bool = False) -> SetCheck:
-        return SetCheck(state, f'{message}, Previously: "{self.state}"', event=False, warning=warning)
+    def _set(self, state: str, message: str, event: bool = False, warning: bool = False) -> SetCheck:
+        return SetCheck(state, f'{message}, Previously: "{self.state}"', event=event, warning=warning)
 
-    def _retry(self, message: str) -> list[Decision]:
+    def _retry(self, message: str, *, event: bool = False, warning: bool = False) -> list[Decision]:
         """Set the check to Retry, so that the workload leaves its cluster and is placed again. Empty if it is set."""
-        return [self._set(RETRY, message)] if self.state != RETRY else []
+        return [self._set(RETRY, message, event, warning)] if self.state != RETRY else []
 
     # --- conditions of a placement
 
@@ -170,7 +170,7 @@ class _Placement:
         if finished.reason in failures:
             what = "is out of sync with its user job" if finished.reason == OUT_OF_SYNC else "has lost its job"
             message = f'Remote workload on worker cluster "{worker.name}" {what}, resetting for re-dispatch'
-            return [SetCheck(step.state, step.message, warning=True) for step in self._retries(message)]
+            return self._retry(message, event=True, warning=True)
         if worker.taken or (worker.job is None and worker.uncertain):
             return []
         if worker.job is None:  # only the API server knows whether another object has its name
@@ -178,9 +178,6 @@ class _Placement:
         if worker.job.news:
             return [CopyStatus(worker.name)]
         return [Finish(finished.reason, finished.message)]
-
-    def _retries(self, message: str) -> list[SetCheck]:
-        return [step for step in self._retry(message) if isinstance(step, SetCheck)]
 
     def _evicted(self) -> list[Decision] | None:
         if not self.local.evicted:

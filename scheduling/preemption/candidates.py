@@ -53,20 +53,13 @@ def kept_order(reservation: Reservation) -> OrderKey:
     workload = reservation.workload
     reserved = workload.holding(QUOTA_RESERVED)
     since = reserved.since if reserved is not None else _NEVER_YET
-    return (
-        not workload.evicted,
-        workload.priority,
-        -since,
-        workload.uid,
-        workload.key,
-    )
+    return (not workload.evicted, workload.priority, -since, workload.uid, workload.key)
 
 
 @dataclass(frozen=True, slots=True)
 class CandidatePrecedence:
     """The settings that order candidates.
 
-    ordering: the order of workloads in queues.
     usage: the usage of LocalQueues, for admission fair sharing.
     buffer: workloads of equal priority do not preempt each other if they began to wait within this many nanoseconds of
         each other.
@@ -79,7 +72,6 @@ class CandidatePrecedence:
     order: PreemptionOrder = order_key
 
     def allows(self, policy: str, preemptor: Workload, candidate: Workload) -> bool:
-        """Whether the policy lets the preemptor preempt the candidate."""
         if not _may_preempt(policy, candidate.priority, preemptor):
             return False
         if policy == ANY or candidate.priority < preemptor.priority:
@@ -157,7 +149,6 @@ class QueueCandidates:
         return streams[0] if len(streams) == 1 else heapq.merge(*streams, key=_order_of)
 
     def _among(self, reservations: Iterable[Reservation], priority: int) -> Iterator[Reservation]:
-        """Yield the candidates among these reservations, which all have this priority, in their order."""
         own_key = self.preemptor.key
         all_allowed = self.policy == ANY or priority < self.preemptor.priority
         for reservation in reservations:
@@ -205,7 +196,6 @@ def nobody_can_be_preempted(
 
 
 def _may_preempt(policy: str, priority: int, preemptor: Workload) -> bool:
-    """Whether the policy allows preempting workloads with this priority."""
     if policy == LOWER_PRIORITY:
         return priority < preemptor.priority
     if policy == LOWER_OR_NEWER:
@@ -223,14 +213,10 @@ def borrowers_below(
     stack: list[tuple[QuotaNode, tuple[QuotaNode, ...]]] = [(cohort, ())]
     while stack:
         node, chain = stack.pop()
-        for child in _above_quota(node, short):
+        for child in dict.fromkeys(child for pair in short for child in node.borrowers.get(pair, ())):
             if child is besides:
                 continue
             if child.is_queue:
                 yield child, (child, *chain)
             else:
                 stack.append((child, (child, *chain)))
-
-
-def _above_quota(node: QuotaNode, pairs: Set[FlavorResource]) -> dict[QuotaNode, None]:
-    return {child: None for pair in pairs for child in node.borrowers.get(pair, ())}

@@ -35,10 +35,8 @@ class _Origin(NamedTuple):
 class _Candidates:
     """The ClusterQueues that may have candidates.
 
-    origins: their positions, by name.
     by_quota: those from which the preemptor may reclaim.
     by_priority: those with candidates only by priority.
-    own: the preemptor's own ClusterQueue.
     """
 
     origins: dict[str, _Origin] = field(default_factory=dict)

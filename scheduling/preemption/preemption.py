@@ -35,7 +35,6 @@ def find_targets(
     no targets.
 
     need: the requests of the preemptor. short: the pairs of them that do not fit now.
-    placeable: see `Search`.
     """
     if queue.inactive or queue.node.root.on_cycle or not short:
         return []
@@ -70,7 +69,6 @@ class Preemptor:
     def targets(
         self, need: Usage, short: Set[FlavorResource], placeable: Callable[[], bool] = always
     ) -> list[PreemptionTarget]:
-        """The targets, see `find_targets`."""
         self.asked = True
         if placeable is not always:
             return find_targets(self._state, self._workload, self._queue, need, short, self._precedence, placeable)

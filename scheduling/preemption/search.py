@@ -46,7 +46,6 @@ class Search:
         return iter(()) if queue.inactive else self._candidates(queue).in_any_order()
 
     def any_in(self, queues: Iterable[ClusterQueueState]) -> bool:
-        """Whether any of the ClusterQueues has a candidate."""
         return any(next(self.eligible(queue), None) is not None for queue in queues)
 
     def in_turn(self, queue: ClusterQueueState) -> Iterator[Reservation]:

@@ -15,7 +15,6 @@ T = TypeVar("T")
 class ParkedWork(Generic[T]):
     """Work by name, and what each parked item waits for.
 
-    awake: the work that is not parked.
     none_parked: everything is to be tried again, whatever is parked.
     """
 

@@ -34,7 +34,6 @@ class PodAtGate(PodLife):
 
     @property
     def marked(self) -> bool:
-        """Whether it is marked for this project's quota."""
         return self.project == self.PROJECT
 
     @property

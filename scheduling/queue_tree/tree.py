@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Generic, TypeVar
 
 from scheduling.objects.amounts import add_to
-from scheduling.queue_tree.amounts import Amounts
 from scheduling.queue_tree.node import DeclaredAmounts, QueueNode
 
 S = TypeVar("S")
@@ -54,10 +53,6 @@ class QueueTree(Generic[S]):
         for stray in [*self._named.get(name, {}).values(), *self._cycle_closers()]:
             self._attach(stray)
 
-    def add(self, node: QueueNode[S], account: str, amounts: Amounts, times: int = 1) -> None:
-        """Add to the account of the queue and of all ancestors; with `times` -1, subtract."""
-        node.add(account, amounts, times)
-
     # --- edges
 
     def _set_parent_name(self, node: QueueNode[S], above: str | None) -> None:
@@ -66,7 +61,6 @@ class QueueTree(Generic[S]):
             self._named.setdefault(above, {})[node.name] = node
 
     def _forget_parent(self, node: QueueNode[S]) -> None:
-        """Detach the queue from its parent, and forget that it names this parent."""
         self._detach(node)
         self.strays.pop(node.name, None)
         node.on_cycle = False
@@ -109,7 +103,7 @@ class QueueTree(Generic[S]):
         """Add the usage of the queue to all ancestors; with `times` -1, subtract it."""
         assert node.parent is not None
         for account, amounts in node.accounts.items():
-            self.add(node.parent, account, amounts, times)
+            node.parent.add(account, amounts, times)
 
     def _declare(self, node: QueueNode[S], declared: DeclaredAmounts) -> None:
         if node.parent is not None:

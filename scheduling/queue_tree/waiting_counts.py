@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from scheduling.objects.amounts import add_to
 from scheduling.queue_tree.pod_at_gate import PodAtGate
 
 UNDECIDED = "Undecided"
@@ -27,7 +28,7 @@ class WaitingCounts:
         """Count a changed Pod. None: it did not exist before, or no longer exists."""
         for pod, times in ((before, -1), (after, 1)):
             if pod is not None and pod.gated and not pod.deleting and not pod.ended:
-                self._count((pod.namespace, self._reason(pod.waits)), times)
+                add_to(self._counts, {(pod.namespace, self._reason(pod.waits)): times})
 
     def waiting(self) -> Iterator[tuple[str, str, int]]:
         """Yield the Namespace, the reason and the number of Pods."""
@@ -37,8 +38,3 @@ class WaitingCounts:
         """The reason at the beginning of the annotation."""
         said = waits.partition(":")[0].partition(" ")[0]
         return said if said in self._reasons else UNDECIDED
-
-    def _count(self, key: tuple[str, str], times: int) -> None:
-        self._counts[key] += times
-        if not self._counts[key]:
-            del self._counts[key]

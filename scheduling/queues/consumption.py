@@ -100,7 +100,6 @@ class Consumption:
         self.put(queue, self.decay.sampled(old.consumed, in_use, elapsed), max(now, old.at))
 
     def has_penalty(self, queue: str, workload: str) -> bool:
-        """Whether the workload still counts by its penalty."""
         return workload in self._penalties.get(queue, {})
 
     def settle_penalty(self, queue: str, workload: str, in_use: Consumed, now: int) -> None:
@@ -128,7 +127,6 @@ class Consumption:
         self._penalties.pop(queue, None)
 
     def add_penalty(self, queue: str, workload: str, requests: Mapping[str, int]) -> None:
-        """Add the penalty of a workload that has just got quota."""
         self._penalties.setdefault(queue, {})[workload] = self.decay.penalty(requests)
 
     def drop_penalty(self, queue: str, workload: str) -> Consumed:

@@ -241,7 +241,6 @@ class PendingQueue:
         return bool(self.stuck or self._parked or self._inadmissible_hashes)
 
     def hashes(self) -> int:
-        """The number of different scheduling hashes."""
         return len(self._by_hash)
 
     def has_hash(self, scheduling_hash: Hashable) -> bool:
@@ -257,18 +256,9 @@ class PendingQueue:
         return entry is not None and self._groups[entry.group].blocked
 
     def alike(self, key: str) -> list[str]:
-        """All workloads with the scheduling hash of this one."""
         entry = self.get(key)
         groups = self._by_hash.get(entry.scheduling_hash, {}) if entry is not None else {}
         return [each for group in groups.values() for each in group.entries]
-
-    def active(self) -> list[PendingEntry]:
-        """The entries that will be tried, in order."""
-        return [entry for entry in self.entries() if self.is_active(entry.key)]
-
-    def inadmissible(self) -> list[PendingEntry]:
-        """The inadmissible entries, in order."""
-        return [entry for entry in self.entries() if not self.is_active(entry.key)]
 
     def sorts(self) -> Iterator[tuple[PendingEntry, int, bool]]:
         """Yield one entry for each group of equal ones, with their number, and whether they will be tried."""

@@ -94,10 +94,6 @@ class Positions:
             offset = max(0, offset - length)
         return found
 
-    def count(self, local: str | None = None) -> int:
-        """How many workloads are pending, of one LocalQueue or of all."""
-        return len(self._all) if local is None else len(self._of.get(local, ()))
-
     def _by_usage(self, usage_of: Callable[[str], Fraction]) -> list[list[list[Order]]]:
         groups: dict[Fraction, list[list[Order]]] = {}
         for local, orders in self._of.items():
@@ -105,7 +101,6 @@ class Positions:
         return [groups[usage] for usage in sorted(groups)]
 
     def _within(self, lists: list[list[Order]], order: Order) -> int:
-        """The position within these lists."""
         if order.key == self.first:
             return 1
         passes = self._first_in(lists)

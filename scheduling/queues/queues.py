@@ -122,7 +122,6 @@ class PendingQueues:
         self._kept_out_at.setdefault(workload.local_queue, {})[workload.key] = workload
 
     def drop(self, key: str) -> None:
-        """Remove a workload."""
         self._let_in(key)
         workload = self._workloads.pop(key, None)
         if workload is None:
@@ -161,10 +160,8 @@ class PendingQueues:
         may: whether the ClusterQueue may admit now.
         """
         found: list[tuple[str, PendingEntry]] = []
-        names, self._ready = (
-            sorted(self._ready),
-            set(),
-        )  # a new set, since a set that was large once stays slow to iterate
+        # a new set, since a set that was large once stays slow to iterate
+        names, self._ready = sorted(self._ready), set()
         for name in names:
             if not may(name):
                 continue
@@ -303,7 +300,6 @@ class PendingQueues:
         return [self.local_queues[key] for key in self._local_in.get(namespace, {})]
 
     def namespaces_with_queues(self) -> Iterable[str]:
-        """The namespaces that have a LocalQueue."""
         return (name for name, queues in self._local_in.items() if queues)
 
     def local_queues_of(self, queue: str) -> Iterable[str]:

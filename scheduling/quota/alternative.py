@@ -19,7 +19,6 @@ class Alternative:
         self._copies: dict[QuotaNode, QuotaNode] = {}  # the copies of nodes that differ
 
     def at(self, node: QuotaNode) -> QuotaNode:
-        """The node of the alternative tree."""
         return self._copied(node) if self._copies else node
 
     def add(self, node: QuotaNode, usage: Usage) -> None:

@@ -9,12 +9,14 @@ S: subtree quota. U: usage. lq: local quota, the part of S that only the subtree
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from policies.model.pools import NO_TERMS, UNLIMITED, Terms, local_quota, minus, plus
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.queue_settings import UNIT_WEIGHT
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class QuotaNode:
     """A ClusterQueue or Cohort in the tree. Only `QuotaTree` changes it.
 
@@ -28,42 +30,22 @@ class QuotaNode:
     borrowers: by pair, the children whose U exceeds their S.
     """
 
-    __slots__ = (
-        "borrowers",
-        "cohorts",
-        "explicit",
-        "is_queue",
-        "lent_below",
-        "local",
-        "name",
-        "on_cycle",
-        "parent",
-        "queues",
-        "subtree",
-        "terms",
-        "tops_out",
-        "up",
-        "usage",
-        "weight",
-    )
-
-    def __init__(self, name: str, is_queue: bool):
-        self.name = name
-        self.is_queue = is_queue
-        self.explicit = False
-        self.parent: QuotaNode | None = None
-        self.up: QuotaNode | None = None
-        self.on_cycle = False
-        self.queues: dict[str, QuotaNode] = {}
-        self.cohorts: dict[str, QuotaNode] = {}
-        self.terms: Mapping[FlavorResource, Terms] = {}
-        self.lent_below: dict[FlavorResource, int] = {}
-        self.subtree: dict[FlavorResource, int] = {}
-        self.local: dict[FlavorResource, int] = {}
-        self.usage: dict[FlavorResource, int] = {}
-        self.borrowers: dict[FlavorResource, dict[QuotaNode, None]] = {}
-        self.tops_out: int | None = None
-        self.weight = UNIT_WEIGHT
+    name: str
+    is_queue: bool
+    explicit: bool = False
+    parent: QuotaNode | None = None
+    up: QuotaNode | None = None
+    on_cycle: bool = False
+    queues: dict[str, QuotaNode] = field(default_factory=dict)
+    cohorts: dict[str, QuotaNode] = field(default_factory=dict)
+    terms: Mapping[FlavorResource, Terms] = field(default_factory=dict)
+    lent_below: dict[FlavorResource, int] = field(default_factory=dict)
+    subtree: dict[FlavorResource, int] = field(default_factory=dict)
+    local: dict[FlavorResource, int] = field(default_factory=dict)
+    usage: dict[FlavorResource, int] = field(default_factory=dict)
+    borrowers: dict[FlavorResource, dict[QuotaNode, None]] = field(default_factory=dict)
+    tops_out: int | None = None
+    weight: int = UNIT_WEIGHT
 
     def __repr__(self) -> str:
         return f"{'ClusterQueue' if self.is_queue else 'Cohort'} {self.name}"

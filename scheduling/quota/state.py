@@ -10,12 +10,11 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from policies.dialects.kueue_flavor import Flavor
-from scheduling.objects.amounts import Usage
+from scheduling.objects.amounts import FlavorResource, Usage, add_to
 from scheduling.objects.queue_settings import ClusterQueueSettings, CohortSettings
 from scheduling.objects.workload import Workload
 from scheduling.quota.touched import Touched
 from scheduling.quota.tree import QuotaNode, QuotaTree
-from scheduling.quota.usage_sum import UsageSum
 from scheduling.topology.fleet import Fleet, HeldPlaces
 
 LESS_THAN_OR_EQUAL_TO_FINAL_SHARE = "LessThanOrEqualToFinalShare"
@@ -30,7 +29,6 @@ class Options:
     strategies: the preemption strategies of fair sharing, in the order in which they are tried.
     ignore_undeclared: resources that the ClusterQueue does not cover need no quota (quotaCheckStrategy
         IgnoreUndeclared).
-    partial_admission: the gate PartialAdmission.
     recompute_on_overlap: the gate RecomputeAssignmentUponPreemptionTargetsOverlap.
     preemptors_first: the gate PrioritizePreemptorWorkloads. Without this gate and the one before it, workloads may
         preempt each other indefinitely (docs/adr/2026-11-22-gates-of-preemption-as-in-kueue.md).
@@ -74,11 +72,31 @@ class Options:
 
 
 @dataclass(slots=True, eq=False)
+class UsageSum:
+    """Running sums over the workloads of a ClusterQueue or a LocalQueue. Pairs with a sum of 0 may be absent.
+
+    reserving, reserved: the number and the usage of all workloads with quota.
+    admitted, used: the number and the usage of the admitted ones.
+    """
+
+    reserving: int = 0
+    admitted: int = 0
+    reserved: dict[FlavorResource, int] = field(default_factory=dict)
+    used: dict[FlavorResource, int] = field(default_factory=dict)
+
+    def add(self, usage: Usage, admitted: bool, sign: int = 1) -> None:
+        """Add a workload; with `sign` -1, remove one that was added with the same usage."""
+        self.reserving += sign
+        add_to(self.reserved, usage, sign)
+        if admitted:
+            self.admitted += sign
+            add_to(self.used, usage, sign)
+
+
+@dataclass(slots=True, eq=False)
 class Reservation:
     """A workload with quota in a ClusterQueue: QuotaReserved, active and not finished.
 
-    usage: by pair.
-    places: its places in topologies.
     order: its sort key among candidates for preemption, cached by `scheduling.preemption.candidates.order_key`; None
         before the first search.
     """
@@ -120,7 +138,6 @@ class ClusterQueueState:
     usage, usage_by_local_queue: the sums of the reservations, in total and by LocalQueue (`namespace/name`).
     inactive: why it admits nothing; empty if it is active. An inactive queue still lends, and none of its workloads are
         preempted.
-    generation: see `QuotaState.generation`.
     """
 
     settings: ClusterQueueSettings

@@ -37,7 +37,6 @@ from scheduling.world.world import World
 
 LIMIT_RANGE = GroupKind("", "LimitRange")
 RUNTIME_CLASS = GroupKind("node.k8s.io", "RuntimeClass")
-"""The label that every namespace has."""
 _ORDER = (
     core.NAMESPACE,
     LIMIT_RANGE,

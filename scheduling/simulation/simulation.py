@@ -16,11 +16,12 @@ from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.copying import replace
 from scheduling.objects.queue_settings import LocalQueueSettings
 from scheduling.objects.workload import EVICTED, CheckState, Workload
+from scheduling.queue_tree.simulated import PlayedEvent
 from scheduling.quota.node import QuotaNode
 from scheduling.simulation.intake import KueueIntake
 from scheduling.simulation.settings import SimulationSettings
 from scheduling.simulation.submissions import LeftOut, Name
-from scheduling.simulation.trace import Admitted, Evicted, Finished, Loan, PlayedEvent, Preempted, Reserved, TraceEvent
+from scheduling.simulation.trace import Admitted, Evicted, Finished, Loan, Preempted, Reserved, TraceEvent
 from scheduling.status.checks import PENDING, READY, set_check
 from scheduling.status.deadlines import pods_ready, release
 from scheduling.status.eviction import preempt
@@ -59,7 +60,6 @@ class UnknownWorkload(PolicyError):
 class KueueSimulation:
     """A simulation.
 
-    trace: the events so far, in order.
     names: the names of jobs, by the key of their Workload.
     left_out: the objects that are in no queue, by name.
     check_states: the states of AdmissionChecks that events have set.
@@ -93,7 +93,6 @@ class KueueSimulation:
     # --- events
 
     def announce(self, event: str) -> None:
-        """Add the event to the trace."""
         self.trace.append(PlayedEvent(self.now, event))
 
     def add(self, manifests: Iterable[Manifest]) -> None:

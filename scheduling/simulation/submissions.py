@@ -19,12 +19,7 @@ from scheduling.objects.pod_sets import ALL_REQUESTS, RequestGates
 from scheduling.objects.priority import PriorityClasses, read_priority_classes
 from scheduling.objects.reading import read_workload
 from scheduling.objects.reclaimable import reclaimable_of_job
-from scheduling.objects.submission import (
-    queue_of,
-    workload_of_group,
-    workload_of_job,
-    workload_of_pod,
-)
+from scheduling.objects.submission import queue_of, workload_of_group, workload_of_job, workload_of_pod
 from scheduling.objects.workload import Workload
 from scheduling.status.progress import finish
 from scheduling.visibility.as_json import job_of
@@ -49,7 +44,6 @@ class Name(NamedTuple):
 
     @classmethod
     def of(cls, workload: Workload) -> Name:
-        """The name of the job of an existing Workload."""
         job = job_of(workload)
         return cls(job["kind"], job["namespace"], job["name"])
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from scheduling.objects.amounts import FlavorResource
+from scheduling.queue_tree.simulated import PlayedEvent
 from scheduling.visibility.pod_sets import AdmittedPodSet
 
 
@@ -19,15 +20,6 @@ class Loan:
     pair: FlavorResource
     amount: int
     lender: str
-
-
-@dataclass(frozen=True, slots=True)
-class PlayedEvent:
-    """An event of the input, as the user wrote it."""
-
-    what: ClassVar[str] = "played"
-    at: int
-    event: str
 
 
 @dataclass(frozen=True, slots=True)

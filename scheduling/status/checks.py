@@ -23,19 +23,15 @@ def required_checks(workload: Workload, queue: ClusterQueueSettings) -> frozense
     """The checks that the workload must pass: those of its flavors, or without quota those for all flavors."""
     if workload.admission is not None:
         return checks_of(workload.admission, queue)
-    every = _flavors(queue)
+    every = set(queue.flavors)
     return frozenset(check.name for check in queue.checks if every <= (set(check.on_flavors) or every))
 
 
 def checks_of(admission: Admission, queue: ClusterQueueSettings) -> frozenset[str]:
     """The checks that apply to a flavor of the admission. A check that names no flavor applies to all."""
     assigned = {flavor for entry in admission.assignments for flavor in entry.flavors.values()}
-    every = _flavors(queue)
+    every = set(queue.flavors)
     return frozenset(check.name for check in queue.checks if assigned & (set(check.on_flavors) or every))
-
-
-def _flavors(queue: ClusterQueueSettings) -> set[str]:
-    return {flavor for group in queue.groups for flavor in group.flavors}
 
 
 def sync_checks(
@@ -49,14 +45,13 @@ def sync_checks(
     wanted = set(required)
     kept = tuple(check for check in workload.checks if check.name in wanted)
     missing = sorted(wanted - {check.name for check in kept})
-    stays = workload.admitted and not workload.cluster
-    added = (_new_state(name, stays and name in elsewhere, now) for name in missing)
+    stay = elsewhere if workload.admitted and not workload.cluster else ()
+    added = (
+        CheckState(name, READY, STAYS_HERE, now) if name in stay else CheckState(name, PENDING, since=now)
+        for name in missing
+    )
     checks = (*kept, *added)
     return workload if checks == workload.checks else replace(workload, checks=checks)
-
-
-def _new_state(name: str, stays: bool, now: int) -> CheckState:
-    return CheckState(name, READY, STAYS_HERE, now) if stays else CheckState(name, PENDING, since=now)
 
 
 def set_check(checks: tuple[CheckState, ...], new: CheckState, now: int) -> tuple[CheckState, ...]:

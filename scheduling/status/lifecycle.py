@@ -82,15 +82,7 @@ class Lifecycle:
             return workload
         if self.successor is not None:
             return replaced(workload, self.successor, self.now)
-        steps = (
-            self._gates,
-            self._activity,
-            self._checks,
-            self._stop,
-            self._time,
-            self._restart,
-            self._unadmitted,
-        )
+        steps = (self._gates, self._activity, self._checks, self._stop, self._time, self._restart, self._unadmitted)
         for step in steps:
             after = step(workload)
             if after != workload:
@@ -139,7 +131,7 @@ class Lifecycle:
         ):
             if not workload.admitted and (gone or policy != NO_STOP):
                 message = f"{kind} {name} is {'terminating or missing' if gone else 'stopped'}"
-                reason = self._reason(MISCONFIGURED if gone else SUSPENDED)
+                reason = self.observability.fault(MISCONFIGURED if gone else SUSPENDED)
                 return unreserve(workload, reason, message, self.now, self.observability)
             if workload.admitted and policy == HOLD_AND_DRAIN and not workload.evicted:
                 return evict(workload, f"{kind}Stopped", f"The {kind} is stopped", self.now)
@@ -188,9 +180,6 @@ class Lifecycle:
         if waits_at_gate(workload) and not self.observability.granular:
             return None
         return UnadmittedCause(ADMISSION_GATED, f"{_GATED}{workload.gated_by}")
-
-    def _reason(self, reason: str) -> str:
-        return self.observability.fault(reason)
 
 
 def waits_at_gate(workload: Workload) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 
 from policies.dialects.kueue_flavor import Flavor
 from policies.dialects.node_reading import NodeReading
@@ -63,11 +62,6 @@ class NodeFailure:
     again: int = 0
 
 
-class _Health(Enum):
-    HEALTHY = "healthy"
-    LOST = "lost"
-
-
 @dataclass(slots=True)
 class _Found:
     """The changed workloads and the stray Pods that were found so far."""
@@ -88,7 +82,6 @@ def judge_node(
     """Judge a node.
 
     name: its host name. node: None if it does not exist.
-    workloads: all that may have pods on it.
     pods: those that are bound to it, or select it by its host name.
     flavors: by name, for their tolerations.
     """
@@ -109,8 +102,8 @@ def judge_node(
     others = [each for each in alive if carried_name(each) in pinned and each not in present]
     for workload in (*present, *others):
         own = [pod for pod in pods if pod.workload == carried_name(workload)]
-        health, kills = _judged(workload, name, node, own, flavors, gates)
-        if health is _Health.HEALTHY:
+        lost, kills = _judged(workload, name, node, own, flavors, gates)
+        if not lost:
             _heal(found, workload, name)
         elif not _mark(found, [workload], name, now, gates):
             kills = False
@@ -126,14 +119,13 @@ def _judged(
     pods: Sequence[TopologyPod],
     flavors: Mapping[str, Flavor],
     gates: FailureGates,
-) -> tuple[_Health, bool]:
-    """The health of the workload on the node, and whether its Pods that wait for the node have to fail."""
+) -> tuple[bool, bool]:
+    """Whether the workload has lost the node, and whether its Pods that wait for the node have to fail."""
     on_node = _pod_sets_on(workload, name)
     if not on_node:
-        return _Health.HEALTHY, True
+        return False, True
     progresses = any(_progresses(pod, node.name) for pod in pods)
-    waits = gates.pod_termination and progresses
-    by_pods = _Health.HEALTHY if waits else _Health.LOST
+    by_pods = not (gates.pod_termination and progresses)
     if not node.ready:
         return by_pods, gates.pod_termination
     taints = [taint for taint in node.taints if taint.repels] if gates.taints else []
@@ -141,8 +133,8 @@ def _judged(
     if any(not _tolerated(taint, each) for taint in taints for each in tolerations):
         return by_pods, gates.pod_termination
     if any(not _tolerated(taint, _lasting(each)) for taint in taints for each in tolerations):
-        return _Health.HEALTHY if progresses else _Health.LOST, True
-    return _Health.HEALTHY, False
+        return not progresses, True
+    return False, False
 
 
 def _mark(found: _Found, workloads: Iterable[Workload], name: str, now: int, gates: FailureGates) -> bool:
@@ -173,7 +165,6 @@ def _result(found: _Found) -> NodeFailure:
 
 
 def _pod_sets_on(workload: Workload, name: str) -> list[PodSetAdmission]:
-    """The pod sets with a place on this host."""
     entries = workload.admission.assignments if workload.admission is not None else ()
     return [entry for entry in entries if entry.topology is not None and _is_on(entry, name)]
 

@@ -28,14 +28,8 @@ def reserve(workload: Workload, admission: Admission, now: int) -> Workload:
     The requests are now in the admission, and are removed from status.resourceRequests.
     """
     message = f"Quota reserved in ClusterQueue {admission.cluster_queue}"
-    held = with_condition(
-        replace(workload, admission=admission, resource_requests={}),
-        QUOTA_RESERVED,
-        "True",
-        _RESERVED_REASON,
-        message,
-        now,
-    )
+    held = replace(workload, admission=admission, resource_requests={})
+    held = with_condition(held, QUOTA_RESERVED, "True", _RESERVED_REASON, message, now)
     for kind in (EVICTED, PREEMPTED, BLOCKED_ON_GATES):
         held = ended(held, kind, _RESERVED_REASON, now)
     return workload if held == workload else held
@@ -66,7 +60,8 @@ def sync_admitted(workload: Workload, now: int, observability: Observability = L
     if not reason:
         return with_condition(workload, ADMITTED, "True", "Admitted", "The workload is admitted", now)
     if workload.admitted:
-        workload = replace(workload, past_seconds=(workload.past_seconds or 0) + _ran(workload, now))
+        ran = max(0, now - workload.conditions[ADMITTED].since) // SECOND
+        workload = replace(workload, past_seconds=(workload.past_seconds or 0) + ran)
     return with_condition(workload, ADMITTED, "False", reason, message, now)
 
 
@@ -99,7 +94,3 @@ def _not_admitted_because(workload: Workload, observability: Observability) -> t
         reason = "UnsatisfiedAdmissionChecks" if observability.granular else "UnsatisfiedChecks"
         return reason, "The workload has not all checks ready"
     return "PendingDelayedTopologyRequests", "There are pending delayed topology requests"
-
-
-def _ran(workload: Workload, now: int) -> int:
-    return max(0, now - workload.conditions[ADMITTED].since) // SECOND

@@ -42,7 +42,6 @@ class TopologyAssignment:
 
     @property
     def pods(self) -> int:
-        """The number of pods with a place."""
         return sum(domain.pods for domain in self.domains)
 
     def counts(self) -> dict[DomainId, int]:
@@ -63,7 +62,6 @@ class TopologyAssignment:
         return TopologyAssignment(self.levels, tuple(domains))
 
     def without(self, *hosts: str) -> TopologyAssignment:
-        """The assignment without the pods on these hosts."""
         return TopologyAssignment(self.levels, tuple(each for each in self.domains if each.values[-1] not in hosts))
 
 

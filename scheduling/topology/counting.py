@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from heapq import nsmallest
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias
@@ -44,11 +44,9 @@ def pod_request(requests: Mapping[str, int]) -> PodRequest:
 class PodKind:
     """The inputs of the counts, apart from the state of the cluster. Pods of equal kinds share their counts.
 
-    worker: the requests of one pod.
     leader: the requests of the single pod in the smaller set of a group; None if there is none.
     filter: the nodes that may be used; None means all.
     slice_level: the level at which a slice has to stay in one domain.
-    slice_size: the number of pods in a slice.
     sizes: for each level, the number of which the pods of a domain have to be a multiple; 1 for no restriction.
     empty: count as if no workload had places.
     short: the number of pods in the short slice; 0 if all slices are whole.
@@ -105,35 +103,22 @@ class DomainCounts:
     score: Counts = field(default_factory=dict)
     short: Counts = field(default_factory=dict)
     led_short: Counts = field(default_factory=dict)
-    limits: dict[Domain, RoomLimit] = field(default_factory=dict)
+    limits: dict[Domain, RoomLimit] = field(default_factory=dict, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.kind.leader is None:
             self.led_pods, self.led_slices, self.led_short = self.pods, self.slices, self.short
 
     def copy(self) -> DomainCounts:
-        led_pods, led_slices = dict(self.led_pods), dict(self.led_slices)
-        return replace(
-            self,
-            pods=dict(self.pods),
-            slices=dict(self.slices),
-            led_pods=led_pods,
-            led_slices=led_slices,
-            lead=dict(self.lead),
-            score=dict(self.score),
-            short=dict(self.short),
-            led_short=dict(self.led_short),
-            limits=dict(self.limits),
-        )
+        return DomainCounts(self.kind, *(dict(each) for each in self._every()), limits=dict(self.limits))
+
+    def _every(self) -> tuple[Counts, ...]:
+        led = (self.led_pods, self.led_slices, self.lead)
+        return self.pods, self.slices, *led, self.score, self.short, self.led_short
 
     # -- lowest domains ------------------------------------------------------------------------------------------------
 
-    def count_lowest(
-        self,
-        domains: Iterable[LowestDomain],
-        assumed: Assumed,
-        within: Domain | None = None,
-    ) -> None:
+    def count_lowest(self, domains: Iterable[LowestDomain], assumed: Assumed, within: Domain | None = None) -> None:
         """Count the lowest domains.
 
         assumed: further usage, which is subtracted.
@@ -270,12 +255,7 @@ class DomainCounts:
             for domain in tree.at_level(level):
                 self.count_above(domain)
 
-    def count_again(
-        self,
-        tree: TopologyTree,
-        changed: Iterable[RoomDomain],
-        assumed: Assumed,
-    ) -> None:
+    def count_again(self, tree: TopologyTree, changed: Iterable[RoomDomain], assumed: Assumed) -> None:
         """Count these domains and their ancestors. Forget those that are no longer in the tree."""
         present = []
         above: list[set[Domain]] = [set() for _ in range(tree.lowest_level)]
@@ -299,9 +279,7 @@ class DomainCounts:
                     self._forget(each)
 
     def _forget(self, domain: Domain) -> None:
-        for counts in (self.pods, self.slices, self.led_pods, self.led_slices, self.lead, self.score):
-            counts.pop(domain, None)
-        for counts in (self.short, self.led_short):
+        for counts in self._every():
             counts.pop(domain, None)
         self.limits.pop(domain, None)
 
@@ -393,7 +371,6 @@ def shortest(rest: Mapping[str, int], request: PodRequest) -> str:
 
 
 def room(domain: RoomDomain, kind: PodKind, assumed: Assumed) -> Mapping[str, int]:
-    """The free amounts of the domain for pods of this kind."""
     rest = domain.free if kind.empty else domain.remain
     if domain.id in assumed:
         rest = dict(rest)

@@ -44,7 +44,6 @@ class Domain:
 class RoomDomain(Domain):
     """A domain with its room by resource, in base units. Assignments name those of the lowest level of a Topology.
 
-    nodes: its nodes, by name.
     free: the amounts of its nodes minus pods outside of topologies. May be negative.
     remain: `free` minus the amounts that workloads use in topologies. May be negative.
     """
@@ -171,7 +170,6 @@ class TopologyTree:
         return {key: lowest.values for key, lowest in found.items() if lowest is not None}
 
     def holds(self, domain: Domain) -> bool:
-        """Whether the domain is in the tree."""
         if isinstance(domain, LowestDomain):
             return self._lowest.get(domain.id) is domain
         return self._inner.get(domain.values) is domain

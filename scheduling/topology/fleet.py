@@ -70,11 +70,9 @@ class Fleet:
                 flavor.tree.drop(name)
 
     def flavors_of(self, node: str) -> list[str]:
-        """The flavors that have the node in their topology."""
         return [name for name, flavor in self.flavors.items() if flavor.tree.has_node(node)]
 
     def flavors_at(self, places: Iterable[HeldPlaces]) -> list[str]:
-        """The flavors in which these places count."""
         found = [(self._held.get(self._ledger(each)), each.assignment.counts()) for each in places]
         trees = {name: flavor.tree for name, flavor in self.flavors.items()}
         return [

@@ -40,7 +40,6 @@ class NodeFilter:
     """The requirements of pods on a node.
 
     terms: the required node affinity. One of the terms must match; None means any node.
-    preferred: the preferred terms with their weights.
     avoided: the host names of nodes that are excluded in any case.
     """
 
@@ -66,13 +65,13 @@ class NodeFilter:
         for key, value in self.selector:
             if labels.get(key) != value:
                 return "nodeSelector"
-        if self.terms is not None and not any(_holds(term, node) for term in self.terms):
+        if self.terms is not None and not any(holds(term, node.name, labels) for term in self.terms):
             return "affinity"
         return ""
 
     def score(self, node: TopologyNode) -> int:
         """The sum of the weights of the preferred terms that match the node."""
-        return sum(weight for weight, term in self.preferred if _holds(term, node))
+        return sum(weight for weight, term in self.preferred if holds(term, node.name, node.labels))
 
 
 ANY_NODE = NodeFilter()
@@ -92,6 +91,7 @@ def node_filter(spec: Mapping[str, Any], tolerated: Iterable[Toleration] = (), *
     )
 
 
-def _holds(term: tuple[Requirement, ...], node: TopologyNode) -> bool:
-    fields = {**node.labels, _NAME: node.name}
+def holds(term: tuple[Requirement, ...], name: str, labels: Mapping[str, str]) -> bool:
+    """Whether a node with this name and these labels meets the term of an affinity."""
+    fields = {**labels, _NAME: name}
     return all(requirement.holds(fields) for requirement in term)

@@ -76,25 +76,21 @@ class Placements:
     refused: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(slots=True, eq=False)
 class FlavorTopology:
     """The topology of a flavor. `name`: of the Topology, for messages. `tolerations`: of the flavor."""
 
-    def __init__(
-        self,
-        name: str,
-        tree: TopologyTree,
-        tolerations: tuple[Toleration, ...] = (),
-        gates: TopologyGates = DEFAULT_GATES,
-    ) -> None:
-        self.name = name
-        self.tree = tree
-        self.tolerations = tolerations
-        self.gates = gates
-        self._kept = KeptCounts(tree)
+    name: str
+    tree: TopologyTree
+    tolerations: tuple[Toleration, ...] = ()
+    gates: TopologyGates = DEFAULT_GATES
+    _kept: KeptCounts = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._kept = KeptCounts(self.tree)
 
     @property
     def assigned_levels(self) -> tuple[str, ...]:
-        """The levels that an assignment has."""
         return (HOSTNAME,) if self.tree.by_host else self.tree.levels
 
     def place(
@@ -157,12 +153,7 @@ class FlavorTopology:
         return [grown if member is workers else each for member, each in zip(group, present, strict=True)]
 
     def place_group(
-        self,
-        group: Sequence[PlacedPods],
-        used: Assumed,
-        *,
-        empty: bool = False,
-        within: Domain | None = None,
+        self, group: Sequence[PlacedPods], used: Assumed, *, empty: bool = False, within: Domain | None = None
     ) -> list[TopologyAssignment] | str:
         """Place one pod set, or a leader with its workers.
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from scheduling.topology.assignment import DomainId, TopologyAssignment, merged
-from scheduling.topology.domains import Domain, RoomDomain, TopologyTree
+from scheduling.topology.domains import Domain
 from scheduling.topology.placing import FlavorTopology, PlacedPods, stale_domain, use
 from scheduling.topology.request import SliceLayer, TopologyRequest
-from scheduling.topology.short_slice import short_last, slice_domains, slices_whole
+from scheduling.topology.short_slice import domain_above, short_last, slice_domains, slices_whole
 
 
 def replaced(
@@ -78,7 +78,7 @@ def _required_domain(
             return found, found is not None
     if request.required in tree.levels:
         level = tree.levels.index(request.required)
-        return tree.above(_lowest(tree, rest.domains[0].values), level), False
+        return domain_above(tree, rest.domains[0].values, level), False
     return None, False
 
 
@@ -113,9 +113,3 @@ def _recut(request: TopologyRequest, lost: int) -> TopologyRequest:
         return request
     whole = [layer for layer in request.layers if layer.size > 0 and lost % layer.size == 0]
     return replace(request, layers=tuple(whole[-1:]))
-
-
-def _lowest(tree: TopologyTree, values: tuple[str, ...]) -> RoomDomain:
-    found = tree.find(values[-1:] if tree.by_host else values)
-    assert found is not None, "the assignment is not stale"
-    return found

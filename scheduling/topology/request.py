@@ -51,7 +51,6 @@ class TopologyRequest:
         return levels[-1] if self.anywhere else ""
 
     def has_levels(self, levels: Sequence[str]) -> bool:
-        """Whether all levels that it names are among these."""
         named = (self.level(levels), *(layer.topology for layer in self.layers))
         return all(name in levels for name in named)
 

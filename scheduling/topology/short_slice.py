@@ -27,7 +27,7 @@ def slice_domains(tree: TopologyTree, layer: SliceLayer, assignment: TopologyAss
     level = tree.levels.index(layer.topology)
     found: dict[Domain, int] = {}
     for values, count in assignment.domains:
-        domain = _slice_domain(tree, values, level)
+        domain = domain_above(tree, values, level)
         found[domain] = found.get(domain, 0) + count
     return found
 
@@ -41,7 +41,7 @@ def short_last(tree: TopologyTree, request: TopologyRequest, assignment: Topolog
     level = tree.levels.index(layer.topology)
     counts = slice_domains(tree, layer, assignment)
     last = next((domain for domain, count in counts.items() if count % layer.size == short), None)
-    ordered = sorted(assignment.domains, key=lambda each: _slice_domain(tree, each.values, level) is last)
+    ordered = sorted(assignment.domains, key=lambda each: domain_above(tree, each.values, level) is last)
     return replace(assignment, domains=tuple(ordered))
 
 
@@ -54,7 +54,8 @@ def slices_whole(tree: TopologyTree, request: TopologyRequest, assignment: Topol
     return not any(count % layer.size for count in others) and last % layer.size == assignment.pods % layer.size
 
 
-def _slice_domain(tree: TopologyTree, values: tuple[str, ...], level: int) -> Domain:
+def domain_above(tree: TopologyTree, values: tuple[str, ...], level: int) -> Domain:
+    """The domain of this level with an assigned domain, which must exist."""
     lowest = tree.find(values[-1:] if tree.by_host else values)
-    assert lowest is not None, "the domains of the assignment are there"
+    assert lowest is not None
     return tree.above(lowest, level)

@@ -29,7 +29,6 @@ class _Ranks:
     label: the label with the index of a Pod.
     sub_group, sub_groups: the label with the index of its replicated job, and the number of these jobs.
     offset: the index of the first Pod.
-    size: the number of Pods.
     """
 
     label: str

@@ -6,7 +6,7 @@ Source: Kueue v0.19, pkg/scheduler/flavorassigner.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -55,7 +55,6 @@ class TopologyUsage(NamedTuple):
 class WorkloadPlaces:
     """The result by pod set.
 
-    assigned: the places.
     refused: why there is no room, in Kueue's words.
     faults: why it can have no place even with other nodes, because of its flavors or its requests.
     waits: a refusal may end when other nodes of the workload become usable again, or are reported as unhealthy.
@@ -97,16 +96,13 @@ def find_places(
     After a pod set without room, the rest of its flavor is not tried, but other flavors are. empty: place as if no
     workload had places.
     """
-    places, by_flavor = WorkloadPlaces(), dict[str, list[PlacedPods]]()
-    for flavor, member in pods_by_flavor(fleet, question, pods, places):
-        by_flavor.setdefault(flavor, []).append(member)
-    of_hosts: dict[DomainId, dict[str, int]] = {}
-    for name in sorted(by_flavor):
+    places, of_hosts = WorkloadPlaces(), dict[DomainId, dict[str, int]]()
+    for name, members in pods_by_flavor(fleet, question, pods, places):
         flavor_topology = fleet.flavors[name]
         shared = flavor_topology.tree.by_host and flavor_topology.gates.overlapping
-        found = flavor_topology.place(by_flavor[name], of_hosts if shared else {}, empty=empty, previous_counts=True)
+        found = flavor_topology.place(members, of_hosts if shared else {}, empty=empty, previous_counts=True)
         places.refused.update(found.refused)
-        for member in by_flavor[name]:
+        for member in members:
             assignment = found.assigned.get(member.name)
             if assignment is not None and question.all_pods and assignment.pods < member.count:
                 left = member.count - assignment.pods
@@ -119,8 +115,6 @@ def find_places(
 class TopologyShortage(NamedTuple):
     """Why a pod set has no places in a flavor.
 
-    levels: of the flavor's topology.
-    domain: the domain that is short.
     ever: whether it would fit if no workload had places.
     """
 
@@ -134,15 +128,9 @@ class TopologyShortage(NamedTuple):
 def find_shortages(
     fleet: Fleet, question: TopologyQuestion, pods: Iterable[FlavoredPods], *, empty: bool = False
 ) -> list[TopologyShortage]:
-    """The shortage in each flavor, for its first pod set without room.
-
-    `empty`: as for `find_places`.
-    """
-    by_flavor: dict[str, list[PlacedPods]] = {}
-    for flavor, member in pods_by_flavor(fleet, question, pods, WorkloadPlaces()):
-        by_flavor.setdefault(flavor, []).append(member)
+    """The shortage in each flavor, for its first pod set without room."""
     found = []
-    for name, members in sorted(by_flavor.items()):
+    for name, members in pods_by_flavor(fleet, question, pods, WorkloadPlaces()):
         flavor_topology, used = fleet.flavors[name], dict[DomainId, dict[str, int]]()
         for group in groups(members):
             placed = flavor_topology.place_group(group, used, empty=empty)
@@ -159,17 +147,21 @@ def find_shortages(
 
 def pods_by_flavor(
     fleet: Fleet, question: TopologyQuestion, pods: Iterable[FlavoredPods], places: WorkloadPlaces
-) -> Iterator[tuple[str, PlacedPods]]:
-    """Yield the pod sets that need a place, with their flavor. Faults of the others are added to `places`."""
+) -> list[tuple[str, list[PlacedPods]]]:
+    """The pod sets that need a place, by flavor, sorted by its name. Faults of the others are added to `places`."""
+    found: dict[str, list[PlacedPods]] = {}
     for entry in pods:
         pod_set = question.workload.pod_set(entry.name)
         if pod_set is None or entry.count == 0 or not (pod_set.asks_for_topology or question.only):
             continue
         try:
             flavor = _flavor(fleet, question, entry)
-            yield flavor, _placed_pods(fleet.flavors[flavor], question, pod_set, entry.count)
+            placed = _placed_pods(fleet.flavors[flavor], question, pod_set, entry.count)
         except UnplaceablePods as error:
             places.faults[entry.name] = str(error)
+        else:
+            found.setdefault(flavor, []).append(placed)
+    return sorted(found.items())
 
 
 def request_of(pod_set: PodSet) -> TopologyRequest:

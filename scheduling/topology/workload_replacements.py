@@ -39,7 +39,8 @@ def find_replacement(
     present = {entry.name: entry.assignment for entry in affected}
     movable = not question.workload.of_one_pod
     used = _NewUsage()
-    for name, member in _by_name(fleet, question, affected, places):
+    asked = pods_by_flavor(fleet, question, affected, places)
+    for name, member in ((name, member) for name, members in asked for member in members):
         assignment, flavor = present[member.name], fleet.flavors[name]
         assert assignment is not None
         found = replaced(flavor, member, assignment, host, used.of(name, flavor), movable=movable)
@@ -65,11 +66,8 @@ def find_replacements(
     if question.workload.of_one_pod:
         places.assigned.update(present)
         return places
-    by_flavor: dict[str, list[PlacedPods]] = {}
-    for name, member in _by_name(fleet, question, affected, places):
-        by_flavor.setdefault(name, []).append(member)
     used = _NewUsage()
-    for name, members in by_flavor.items():
+    for name, members in pods_by_flavor(fleet, question, affected, places):
         flavor = fleet.flavors[name]
         for group in groups(members):
             lost = [_lost(member, present[member.name], hosts) for member in group]
@@ -107,13 +105,6 @@ def _split(pods: Sequence[FlavoredPods], hosts: Sequence[str]) -> tuple[Workload
         else:
             places.assigned[entry.name] = entry.assignment
     return places, affected
-
-
-def _by_name(
-    fleet: Fleet, question: TopologyQuestion, pods: Sequence[FlavoredPods], places: WorkloadPlaces
-) -> list[tuple[str, PlacedPods]]:
-    """The pod sets that need a place, with their flavor, sorted by flavor."""
-    return sorted(pods_by_flavor(fleet, question, pods, places), key=lambda asked: asked[0])
 
 
 def _lost(member: PlacedPods, present: TopologyAssignment, hosts: Sequence[str]) -> LostPods:

@@ -47,7 +47,6 @@ def job_of(workload: Workload) -> dict[str, str]:
 
 
 def owners_job(owners: Sequence[tuple[str, str]], namespace: str, workload: str) -> dict[str, str]:
-    """The job of a Workload, from the kind and name of each owner."""
     if len(owners) == 1:
         kind, name = owners[0]
     else:
@@ -75,7 +74,6 @@ def waiting_json(
     """A waiting workload.
 
     sentence: why it waits, from `scheduling.visibility.sentence`.
-    named: describes the jobs of workloads.
     moment: formats a time for the reader.
     scope: the objects that the caller may read; None for all.
     """

@@ -251,15 +251,11 @@ def _needs(groups: Iterable[FlavorGroup], lacks: Iterable[FlavorLack]) -> str:
             flavor: [lack for pair, lack in most.items() if pair.flavor == flavor and pair.resource in group.resources]
             for flavor in group.flavors
         }
-        short = [_of_flavor(flavor, those) for flavor, those in by_flavor.items() if those]
+        short = [f"{' and '.join(map(_amount, those))} of flavor {each}" for each, those in by_flavor.items() if those]
         if short:
             more = ", or more of other flavors" if len(short) > _MOST else ""
             found.append(", or ".join(short[:_MOST]) + more)
     return ", and ".join(found)
-
-
-def _of_flavor(flavor: str, lacks: Iterable[FlavorLack]) -> str:
-    return f"{' and '.join(map(_amount, lacks))} of flavor {flavor}"
 
 
 def _amount(lack: FlavorLack) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -24,9 +24,6 @@ class PodsOfWorkload(NamedTuple):
 class DomainUsage:
     """The usage of a domain, in base units by resource.
 
-    values: its path.
-    nodes: the number of its nodes.
-    capacity: the amounts of its nodes.
     outside: the usage of pods outside of topologies.
     held: the usage of workloads in topologies.
     """
@@ -112,19 +109,14 @@ def _lowest(domain: Domain) -> Iterator[RoomDomain]:
 
 def _add(usage: DomainUsage, lowest: RoomDomain) -> None:
     usage.nodes += len(lowest.nodes)
-    capacity: dict[str, int] = {}
+    capacity = Counter[str]()
     for node in lowest.nodes.values():
-        _sum(capacity, node.allocatable)
+        capacity.update(node.allocatable)
     for name, amount in capacity.items():
         free, remain = lowest.free.get(name, 0), lowest.remain.get(name, 0)
         usage.capacity[name] = usage.capacity.get(name, 0) + amount
         usage.outside[name] = usage.outside.get(name, 0) + amount - free
         usage.held[name] = usage.held.get(name, 0) + free - remain
-
-
-def _sum(total: dict[str, int], amounts: Mapping[str, int]) -> None:
-    for name, amount in amounts.items():
-        total[name] = total.get(name, 0) + amount
 
 
 def _held(

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from heapq import nsmallest
 from typing import TypeAlias
 
-from policies.model.pools import UNLIMITED
 from scheduling.flavors.places import placer
 from scheduling.flavors.reasons import BeyondMaximum, NoPlace, Reason, Short
 from scheduling.objects.amounts import FlavorResource
@@ -27,7 +26,15 @@ from scheduling.queues.pending import PendingEntry
 from scheduling.quota.node import QuotaNode
 from scheduling.quota.state import ClusterQueueState
 from scheduling.topology.workload_places import TopologyShortage
-from scheduling.visibility.raising import BORROWING_LIMIT, NOMINAL_QUOTA, Lenders, Raise, raises
+from scheduling.visibility.raising import (
+    BORROWING_LIMIT,
+    NOMINAL_QUOTA,
+    USUAL_DEPTH,
+    FreePath,
+    Lenders,
+    Raise,
+    raises,
+)
 from scheduling.visibility.remedy import SoleRaise, sole_raise
 from scheduling.world.decisions import Wait
 from scheduling.world.world import World
@@ -35,15 +42,12 @@ from scheduling.world.world import World
 Consider: TypeAlias = Callable[[World, str, PendingEntry | None], Wait | None]
 """A function that tries a workload of the named ClusterQueue; see `try_alone`."""
 _MOST_HOLDERS = 5
-_USUAL_DEPTH = 32
-"""The usual number of levels of a tree. That many more nodes are collected, since those on the path are left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
     """The node that blocks a request for a pair.
 
-    lacking: the missing amount.
     limit: NOMINAL_QUOTA if the whole tree has too little free quota. Then it needs more quota, or workloads have to
         end. BORROWING_LIMIT if the tree has enough, but the limit of the node blocks its subtree.
     """
@@ -92,7 +96,6 @@ class FlavorLack:
 
     wanted: the requested amount. free: the free amount.
     ever: whether the request would fit if nothing were in use.
-    obstacle: the node that blocks it.
     holders: the queues that use the pair.
     kept: a few nodes whose lendingLimits withhold quota, the largest amounts first, if the whole tree is short.
     raises: the limits of which one could be raised so that the request fits.
@@ -116,14 +119,10 @@ class Explanation:
     reason, message: of its condition QuotaReserved.
     position: its position in the ClusterQueue, from 1; None if it is in no ClusterQueue.
     inadmissible: it is not tried until something changes.
-    victims: the workloads that are preempted for it.
-    lacks: the pairs that are short.
     others: reasons other than quota.
-    shortages: the topology domains that are short.
     remedy: a single quota that would suffice if it were raised.
     """
 
-    workload: str
     queue: str
     reason: str
     message: str
@@ -166,7 +165,7 @@ class TreeCache:
     def kept(self, node: QuotaNode, pair: FlavorResource, *, ever: bool = False) -> tuple[KeptBack, ...]:
         """The nodes that withhold quota from this one. `ever`: computed as if nothing were in use."""
         path = set(node.path())
-        most = _MOST_HOLDERS + max(len(path), _USUAL_DEPTH)
+        most = _MOST_HOLDERS + max(len(path), USUAL_DEPTH)
         at = (node.root, pair, ever, most)
         if at not in self._kept:
             self._kept[at] = _keepers(node.root, pair, ever, most)
@@ -193,23 +192,23 @@ def explain(
         return None
     blocker = world.queues.blocker(workload)
     if blocker is not None:
-        return Explanation(key, "", blocker.reason, blocker.message)
+        return Explanation("", blocker.reason, blocker.message)
     if world.gated(workload):
-        return Explanation(key, "", ADMISSION_GATED, f"Admission is gated by: {workload.gated_by}")
+        return Explanation("", ADMISSION_GATED, f"Admission is gated by: {workload.gated_by}")
     name = world.queues.queue_of(workload) or ""
     queue = world.state.queues[name]
     pending = world.queues.pending[name]
     if position is None:
         position = pending.positions().position(key)
     if queue.inactive:
-        return Explanation(key, name, SUSPENDED, inactive_message(queue), position)
+        return Explanation(name, SUSPENDED, inactive_message(queue), position)
     wait = world.last_attempt(key)
     if wait is None and consider is not None:
         wait = consider(world, name, pending.get(key))
     if wait is None:
-        return Explanation(key, name, PENDING_EVALUATION, "It waits for its turn", position)
+        return Explanation(name, PENDING_EVALUATION, "It waits for its turn", position)
     trees = trees or TreeCache()
-    found = _of_wait(queue, key, wait, position, trees, inadmissible=not pending.is_active(key))
+    found = _of_wait(queue, wait, position, trees, inadmissible=not pending.is_active(key))
     remedy = sole_raise(world.state, queue, wait) if trees.raised else None
     return replace(found, shortages=trees.shortages(world, workload, wait), remedy=remedy)
 
@@ -233,7 +232,7 @@ def inactive_message(queue: ClusterQueueState) -> str:
 
 
 def _of_wait(
-    queue: ClusterQueueState, key: str, wait: Wait, position: int, trees: TreeCache, *, inadmissible: bool
+    queue: ClusterQueueState, wait: Wait, position: int, trees: TreeCache, *, inadmissible: bool
 ) -> Explanation:
     lacks: list[FlavorLack] = []
     others: list[Reason] = []
@@ -245,7 +244,6 @@ def _of_wait(
             else:
                 others.append(reason)
     return Explanation(
-        workload=key,
         queue=queue.name,
         reason=wait.reason,
         message=wait.message,
@@ -259,56 +257,33 @@ def _of_wait(
 
 def _lack(node: QuotaNode, pod_set: str, reason: Reason, trees: TreeCache) -> FlavorLack | None:
     if isinstance(reason, Short):
-        found = obstacle(node, reason.pair, reason.wanted)
+        ever, wanted, free = False, reason.wanted, reason.free
         holders = _with_own_queue(node, reason.pair, trees.holders(node, reason.pair))
-        kept = trees.kept(node, reason.pair) if found is not None and found.limit == NOMINAL_QUOTA else ()
-        places = trees.raises(node, reason.pair, reason.wanted)
-        return FlavorLack(pod_set, reason.pair, reason.wanted, reason.free, True, found, holders, kept, places)
-    if isinstance(reason, BeyondMaximum):
-        wanted = reason.earlier + reason.requested
-        limit = limit_of(node, reason.pair, wanted)
-        kept = trees.kept(node, reason.pair, ever=True) if limit is not None and limit.limit == NOMINAL_QUOTA else ()
-        places = trees.raises(node, reason.pair, wanted, ever=True)
-        return FlavorLack(pod_set, reason.pair, wanted, reason.maximum, False, limit, QuotaHolders(), kept, places)
-    return None
+    elif isinstance(reason, BeyondMaximum):
+        ever, wanted, free = True, reason.earlier + reason.requested, reason.maximum
+        holders = QuotaHolders()
+    else:
+        return None
+    found = _obstacle(node, reason.pair, wanted, ever=ever)
+    kept = trees.kept(node, reason.pair, ever=ever) if found is not None and found.limit == NOMINAL_QUOTA else ()
+    places = trees.raises(node, reason.pair, wanted, ever=ever)
+    return FlavorLack(pod_set, reason.pair, wanted, free, not ever, found, holders, kept, places)
 
 
-def obstacle(node: QuotaNode, pair: FlavorResource, wanted: int) -> Obstacle | None:
-    """The node that blocks a request for `wanted` more of the pair; None if it fits now."""
-    path = node.path()
-    room = {each: _room_above(path, at, pair) for at, each in enumerate(path)}
-    rest = wanted
-    for each in path[:-1]:
-        rest -= each.local_free(pair)
+def _obstacle(node: QuotaNode, pair: FlavorResource, wanted: int, *, ever: bool) -> Obstacle | None:
+    """The node that blocks a request for `wanted` more of the pair; None if it fits now.
+
+    ever: computed as if nothing were in use.
+    """
+    path, rest = node.path(), wanted
+    way = FreePath.of(path, pair, ever)
+    for at, (each, local, room) in enumerate(zip(path[:-1], way.local, way.room, strict=True), start=1):
+        rest -= local
         if rest <= 0:
             return None
-        own = each.room(pair)
-        if own < rest and own <= room[each]:
-            return Obstacle(each.name, each.is_queue, BORROWING_LIMIT, rest - own)
-    root = path[-1]
-    lacking = rest - (root.quota(pair) - root.used(pair))
-    return Obstacle(root.name, root.is_queue, NOMINAL_QUOTA, lacking) if lacking > 0 else None
-
-
-def _room_above(path: list[QuotaNode], at: int, pair: FlavorResource) -> int:
-    return path[at + 1].available(pair) if at + 1 < len(path) else UNLIMITED
-
-
-def limit_of(node: QuotaNode, pair: FlavorResource, wanted: int) -> Obstacle | None:
-    """The node whose limit blocks `wanted` of the pair even if nothing were in use; None if no node does."""
-    path = node.path()
-    rest = wanted
-    for each in path[:-1]:
-        terms = each.terms.get(pair)
-        rest -= each.local.get(pair, 0)
-        if terms is not None and terms.borrowing is not None:
-            reach = each.lent(pair) + terms.borrowing
-            above = path[path.index(each) + 1].potential(pair)
-            if reach < rest and reach <= above:
-                return Obstacle(each.name, each.is_queue, BORROWING_LIMIT, rest - reach)
-    root = path[-1]
-    lacking = rest - root.quota(pair)
-    return Obstacle(root.name, root.is_queue, NOMINAL_QUOTA, lacking) if lacking > 0 else None
+        if room < rest and room <= FreePath.of(path[at:], pair, ever).reach():
+            return Obstacle(each.name, each.is_queue, BORROWING_LIMIT, rest - room)
+    return Obstacle(path[-1].name, path[-1].is_queue, NOMINAL_QUOTA, rest - way.top) if rest > way.top else None
 
 
 def holders_of(node: QuotaNode, pair: FlavorResource) -> QuotaHolders:

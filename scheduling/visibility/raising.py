@@ -18,11 +18,8 @@ from scheduling.quota.node import QuotaNode
 
 NOMINAL_QUOTA, BORROWING_LIMIT = "nominalQuota", "borrowingLimit"
 MOST_PLACES = 3
-_USUAL_DEPTH = 32
-"""The usual number of levels of a tree.
-
-That many more lenders are kept, since those on the workload's path are left out.
-"""
+USUAL_DEPTH = 32
+"""The usual number of levels of a tree. That many more nodes are collected, since those on the path are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +41,7 @@ class Lenders:
 
     def of(self, top: QuotaNode, pair: FlavorResource, depth: int) -> list[QuotaNode]:
         """The largest lenders first: `MOST_PLACES` more than `depth`, if there are as many."""
-        at = (top, pair, MOST_PLACES + max(depth, _USUAL_DEPTH))
+        at = (top, pair, MOST_PLACES + max(depth, USUAL_DEPTH))
         if at not in self._found:
             self._found[at] = nsmallest(at[2], _lenders(top, pair), key=lambda each: (-each.nominal(pair), each.name))
         return self._found[at]
@@ -61,7 +58,7 @@ def raises(
     ever: computed as if nothing were in use.
     """
     path = node.path()
-    way = _Path.of(path, pair, ever)
+    way = FreePath.of(path, pair, ever)
     lacking = minus(wanted, way.reach())
     if lacking <= 0:
         return ()
@@ -78,7 +75,7 @@ def raises(
     return tuple(found[:MOST_PLACES])
 
 
-class _Path(NamedTuple):
+class FreePath(NamedTuple):
     """A path from a node to its root, in amounts of one pair.
 
     local: for each node below the root, its free local quota.
@@ -91,7 +88,7 @@ class _Path(NamedTuple):
     top: int
 
     @classmethod
-    def of(cls, path: Sequence[QuotaNode], pair: FlavorResource, ever: bool) -> _Path:
+    def of(cls, path: Sequence[QuotaNode], pair: FlavorResource, ever: bool) -> FreePath:
         *below, root = path
         if ever:
             local = (each.local.get(pair, 0) for each in below)
@@ -111,7 +108,7 @@ class _Path(NamedTuple):
                 free = plus(free, more)
         return free
 
-    def wider(self, at: int, more: int) -> _Path:
+    def wider(self, at: int, more: int) -> FreePath:
         """The same path with the borrowingLimit of node `at` raised by `more`."""
         return self._replace(room=(*self.room[:at], plus(self.room[at], more), *self.room[at + 1 :]))
 
@@ -121,7 +118,7 @@ def _nominal(node: QuotaNode, pair: FlavorResource, more: int) -> Raise:
     return Raise(node.name, node.is_queue, NOMINAL_QUOTA, now, plus(now, more))
 
 
-def _borrowing(path: list[QuotaNode], pair: FlavorResource, way: _Path, wanted: int, more: int) -> Iterator[Raise]:
+def _borrowing(path: list[QuotaNode], pair: FlavorResource, way: FreePath, wanted: int, more: int) -> Iterator[Raise]:
     """Yield the borrowingLimits of which raising one alone is enough."""
     for at, node in enumerate(path[:-1]):
         limit = node.terms.get(pair, NO_TERMS).borrowing

@@ -40,7 +40,8 @@ def sole_raise(state: QuotaState, queue: ClusterQueueState, wait: Wait) -> SoleR
     for pod_set in assignment.pod_sets:
         if pod_set.attempts not in tried:
             tried.append(pod_set.attempts)
-    short = [group for attempts in tried for group in _groups(attempts) if not _fits(group)]
+    groups = (group for attempts in tried for group in _groups(attempts))
+    short = [group for group in groups if all(each.mode != Mode.FIT for each in group)]
     if len(short) != 1:
         return None
     lacks = [lack for lack in map(_lack, short[0]) if lack is not None]
@@ -67,10 +68,6 @@ def _all_tried(queue: ClusterQueueState, pod_set: PodSetAssignment) -> bool:
 def _groups(attempts: _Attempts) -> Iterator[_Attempts]:
     for place in sorted({each.group for each in attempts}):
         yield [each for each in attempts if each.group == place]
-
-
-def _fits(attempts: _Attempts) -> bool:
-    return any(each.mode == Mode.FIT for each in attempts)
 
 
 def _lack(attempt: FlavorAttempt) -> tuple[FlavorResource, int] | None:

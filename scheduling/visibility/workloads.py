@@ -47,7 +47,6 @@ def running(world: World) -> list[RunningWorkload]:
 
 
 def holding(world: World, workload: Workload) -> RunningWorkload:
-    """The workload, which has quota, as a RunningWorkload."""
     return RunningWorkload(
         workload.key,
         workload.admission.cluster_queue if workload.admission else "",

@@ -12,7 +12,7 @@ from functools import partial
 from scheduling.volcano.jobs import GangJob
 from scheduling.volcano.machines import Room
 from scheduling.volcano.objects import Status, Task
-from scheduling.volcano.order import PriorityQueue, of_jobs, of_queues, of_tasks, of_victims
+from scheduling.volcano.order import PriorityQueue, compare_jobs, compare_queues, compare_tasks, of_victims
 from scheduling.volcano.refusal import NO_ROOM, QueueRefusal
 from scheduling.volcano.resources import fits, is_nothing
 from scheduling.volcano.session import SchedulingSession, SessionOutcome
@@ -33,7 +33,7 @@ def run(session: SchedulingSession, actions: Sequence[str]) -> SessionOutcome:
 def enqueue(session: SchedulingSession) -> None:
     """Let PodGroups that fit enter their queues. A PodGroup without minResources always enters."""
     lines = _by_queue(session, (job for job in session.awake if job.group.phase == "Pending"))
-    queues = PriorityQueue(of_queues(session), lines)
+    queues = PriorityQueue(partial(compare_queues, session), lines)
     while queues:
         queue = queues.pop()
         if not lines[queue]:
@@ -62,7 +62,7 @@ def allocate(session: SchedulingSession) -> None:
 def _allocate_to(session: SchedulingSession, jobs: Iterable[GangJob]) -> None:
     lines = _by_queue(session, jobs)
     waiting: dict[str, PriorityQueue[Task]] = {}
-    queues = PriorityQueue(of_queues(session), lines)
+    queues = PriorityQueue(partial(compare_queues, session), lines)
     while queues:
         queue = queues.pop()
         if session.overused(queue) or not lines[queue]:
@@ -70,7 +70,7 @@ def _allocate_to(session: SchedulingSession, jobs: Iterable[GangJob]) -> None:
         job = lines[queue].pop()
         if job.name not in waiting:
             some = (task for task in session.pending(job) if not is_nothing(task.request))
-            waiting[job.name] = PriorityQueue(of_tasks(session), some)
+            waiting[job.name] = PriorityQueue(partial(compare_tasks, session), some)
         if waiting[job.name] and _allocate_job(session, queue, job, waiting[job.name]):
             lines[queue].put(job)
         queues.put(queue)
@@ -79,7 +79,7 @@ def _allocate_to(session: SchedulingSession, jobs: Iterable[GangJob]) -> None:
 def reclaim(session: SchedulingSession) -> None:
     """Evict pods of other queues for PodGroups that have fewer pods than they need."""
     lines = _by_queue(session, (job for job in _valid(session, session.contenders()) if session.starves(job)))
-    queues = PriorityQueue(of_queues(session), lines)
+    queues = PriorityQueue(partial(compare_queues, session), lines)
     while queues:
         queue = queues.pop()
         if session.overused(queue):
@@ -91,7 +91,7 @@ def reclaim(session: SchedulingSession) -> None:
 def preempt(session: SchedulingSession) -> None:
     """Evict pods for PodGroups that starve: of less important PodGroups in the queue, then of the PodGroup itself."""
     lines = _by_queue(session, (job for job in _valid(session, session.contenders()) if session.starves(job)))
-    queues = PriorityQueue(of_queues(session), lines)
+    queues = PriorityQueue(partial(compare_queues, session), lines)
     while queues:
         queue = queues.pop()
         while lines[queue]:
@@ -118,7 +118,7 @@ def _by_queue(session: SchedulingSession, jobs: Iterable[GangJob]) -> dict[str, 
         if session.queues.get(job.group.queue) is None:
             session.refuse(job.name, QueueRefusal(f"queue {job.group.queue} does not exist"))
         else:
-            lines.setdefault(job.group.queue, PriorityQueue(of_jobs(session))).put(job)
+            lines.setdefault(job.group.queue, PriorityQueue(partial(compare_jobs, session))).put(job)
     return lines
 
 
@@ -174,7 +174,7 @@ def _allocate_job(session: SchedulingSession, queue: str, job: GangJob, waiting:
 
 def _preemptor_pods(session: SchedulingSession, job: GangJob) -> Iterator[Task]:
     """The pods that may preempt others, in their order, as long as the PodGroup starves."""
-    waiting = PriorityQueue(of_tasks(session), session.pending(job))
+    waiting = PriorityQueue(partial(compare_tasks, session), session.pending(job))
     while waiting and session.starves(job):
         task = waiting.pop()
         if task.never_preempts:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scheduling.queue_tree.amounts import Amounts, total
+from scheduling.queue_tree.amounts import total
 from scheduling.volcano.devices import DeviceUse
 from scheduling.volcano.jobs import GangJob
 from scheduling.volcano.objects import Task
@@ -89,7 +89,7 @@ class Capacity(QueuePlugin):
         least = job.least_devices() if self.settings.devices else {}
         for here in self._levels(node):
             reserved = total(here.amounts(ALLOCATED), here.amounts(INQUEUE))
-            used = {r: a - here.amounts(ELASTIC).get(r, 0) for r, a in _named(reserved, job.group.minimum).items()}
+            used = {r: reserved.get(r, 0) - here.amounts(ELASTIC).get(r, 0) for r in job.group.minimum}
             short = tuple(shortages(here.name, used, job.group.minimum, self.queues.limit(here)))
             if short:
                 return beyond("limit", short)
@@ -192,7 +192,3 @@ class Capacity(QueuePlugin):
         if self.queues.hierarchy and node.children:
             return QueueRefusal(f"queue {node.name} has children; only a leaf takes work")
         return None
-
-
-def _named(amounts: Amounts, by: Amounts) -> dict[str, int]:
-    return {resource: amounts.get(resource, 0) for resource in by}

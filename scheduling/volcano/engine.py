@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 
 from scheduling.volcano.actions import run
-from scheduling.volcano.jobs import GangJob
 from scheduling.volcano.objects import Status
-from scheduling.volcano.obstacles import obstacles
-from scheduling.volcano.refusal import QueueRefusal
+from scheduling.volcano.refusal import obstacles
 from scheduling.volcano.session import SchedulingSession, SessionOutcome, Tiers
 from scheduling.volcano.world import SessionWorld
 
@@ -66,7 +64,8 @@ class PluginEngine:
             if job.claiming:
                 parked.wake(job.name)
             else:
-                parked.park(job.name, obstacles(_refusals(job, outcome)))
+                refusals = (outcome.refusals.get(name, ()) for name in (job.name, *job.placeable))
+                parked.park(job.name, obstacles(chain.from_iterable(refusals)))
 
     def _carry_out(self, outcome: SessionOutcome) -> None:
         world = self.world
@@ -76,10 +75,6 @@ class PluginEngine:
                 world.put_group(replace(group, phase=phase))
         for name, node in outcome.binds.items():
             world.put_task(replace(world.tasks[name], status=Status.ALLOCATED, node=node))
-
-
-def _refusals(job: GangJob, outcome: SessionOutcome) -> Iterator[QueueRefusal]:
-    return chain.from_iterable(outcome.refusals.get(name, ()) for name in (job.name, *job.placeable))
 
 
 def _reserves_first(actions: Sequence[str]) -> bool:

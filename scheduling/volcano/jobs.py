@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from scheduling.objects.amounts import add_to
 from scheduling.queue_tree.amounts import Amounts, exceeding, total
-from scheduling.volcano.objects import NOTHING, Devices, PodGroup, PodGroupAccounts, Status, Task
+from scheduling.volcano.objects import NOTHING, PodGroup, PodGroupAccounts, Status, Task
 from scheduling.volcano.resources import is_nothing
 
 
@@ -45,7 +45,6 @@ class GangJob:
             self.placeable[task.name] = task
 
     def drop(self, name: str) -> None:
-        """Remove the pod if it is there."""
         task = self.tasks.pop(name, None)
         if task is not None:
             self._count(task, -1)
@@ -102,9 +101,10 @@ class GangJob:
 
     def accounts(self) -> PodGroupAccounts:
         minimum = self.group.minimum
+        reserves = minimum is not None and self._reserves()
         return PodGroupAccounts(
             allocated=dict(self.allocated),
-            inqueue=NOTHING if minimum is None or not self._reserves() else self._missing_minimum(minimum),
+            inqueue=self.without_gated(exceeding(minimum or NOTHING, self.allocated)) if reserves else NOTHING,
             elastic=exceeding(self.allocated, minimum or NOTHING),
         )
 
@@ -116,11 +116,12 @@ class GangJob:
         """The devices of the minimum number of pods that may start, by role if the PodGroup has roles."""
         wanting = sorted((task for task in self.tasks.values() if task.claims), key=lambda task: task.name)
         if not self.group.members_of:
-            return total(*map(devices_of, wanting[: max(0, self.group.members)]))
+            first_ones = wanting[: max(0, self.group.members)]
+            return total(*(devices for task in first_ones for devices in task.claims.values()))
         first = {task.role: task for task in reversed(wanting)}
         least: dict[str, int] = {}
         for role, task in first.items():
-            add_to(least, devices_of(task), max(0, self.group.members_of.get(role, 0)))
+            add_to(least, total(*task.claims.values()), max(0, self.group.members_of.get(role, 0)))
         return least
 
     def _reserves(self) -> bool:
@@ -129,15 +130,3 @@ class GangJob:
             return True
         placed = self.count(Status.ALLOCATED, Status.RUNNING)
         return self.group.phase == "Running" and placed >= self.group.members
-
-    def _missing_minimum(self, minimum: Amounts) -> dict[str, int]:
-        return self.without_gated(exceeding(minimum, self.allocated))
-
-
-def devices_of(task: Task) -> dict[str, int]:
-    """The devices of all claims of the pod."""
-    together: dict[str, int] = {}
-    claims: Iterable[Devices] = task.claims.values()
-    for devices in claims:
-        add_to(together, devices)
-    return together

@@ -5,12 +5,10 @@ Source: Volcano v1.16, pkg/scheduler/api/node_info.go, plugins/predicates.
 
 from __future__ import annotations
 
-from policies.dialects.selectors import Requirement
 from scheduling.objects.amounts import add_to
 from scheduling.queue_tree.amounts import total
-from scheduling.volcano.objects import Machine, NodePlacement, Status, Task
-
-_NAME = "metadata.name"
+from scheduling.topology.node_filter import NodeFilter, holds
+from scheduling.volcano.objects import Machine, Status, Task
 
 
 class Room:
@@ -53,21 +51,16 @@ class Room:
             add_to(self._leaving, task.request, times)
 
 
-def obstacle(placement: NodePlacement, machine: Machine) -> str:
+def obstacle(placement: NodeFilter, machine: Machine) -> str:
     """Why the pod may not run on the node, apart from room; empty if it may."""
-    labels = {**machine.labels}
+    labels = machine.labels
     if machine.unschedulable:
         return "the node is unschedulable"
     if any(labels.get(key) != value for key, value in placement.selector):
         return "the node selector does not match"
-    if placement.terms is not None and not any(_holds(term, machine) for term in placement.terms):
+    if placement.terms is not None and not any(holds(term, machine.name, labels) for term in placement.terms):
         return "the node affinity does not match"
     for taint in machine.taints:
         if taint.repels and not any(t.tolerates(taint) for t in placement.tolerations):
             return f"the taint {taint.key} is not tolerated"
     return ""
-
-
-def _holds(term: tuple[Requirement, ...], machine: Machine) -> bool:
-    fields = {**machine.labels, _NAME: machine.name}
-    return all(requirement.holds(fields) for requirement in term)

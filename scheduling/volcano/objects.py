@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 
-from policies.dialects.selectors import Requirement
-from policies.dialects.taints import Taint, Toleration
+from policies.dialects.taints import Taint
 from policies.dialects.volcano_node_groups import NodeGroupAffinity
 from policies.model.objects import parted
 from scheduling.queue_tree.amounts import Amounts
+from scheduling.topology.node_filter import ANY_NODE, NodeFilter
 
 NOTHING: Amounts = MappingProxyType({})
 Devices = Mapping[str, int]
@@ -22,7 +22,6 @@ Devices = Mapping[str, int]
 class VolcanoQueueSettings:
     """A Queue.
 
-    capability: None if it is not set.
     devices: the limits on devices in its capability.
     affinity: the node groups that it may use or prefers.
     group_limits: amounts by node group; None if they cannot be read.
@@ -62,15 +61,6 @@ class Status(Enum):
         return self in (Status.ALLOCATED, Status.RUNNING)
 
 
-@dataclass(frozen=True, slots=True)
-class NodePlacement:
-    """The nodes on which a pod may run. `terms`: the node affinity; one of the terms must match. None: any node."""
-
-    selector: tuple[tuple[str, str], ...] = ()
-    terms: tuple[tuple[Requirement, ...], ...] | None = None
-    tolerations: tuple[Toleration, ...] = ()
-
-
 _PARTS_OF_A_NAME = 3
 """The Job, the task and the index in the name of a pod of a Job."""
 
@@ -81,7 +71,6 @@ class Task:
 
     node: where it runs, or waits to run; empty if it has none.
     nominated: the node from which pods were evicted for it.
-    never_preempts: its preemptionPolicy is Never.
     gated: it has a scheduling gate and is not placed.
     role: its task in Volcano's Job.
     claims: the devices of each ResourceClaim that it names.
@@ -100,7 +89,7 @@ class Task:
     gated: bool = False
     role: str = ""
     claims: Mapping[str, Devices] = field(default_factory=dict)
-    placement: NodePlacement = NodePlacement()
+    placement: NodeFilter = ANY_NODE
     created: int = 0
 
     @property

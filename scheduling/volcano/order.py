@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cmp_to_key, partial
+from functools import cmp_to_key
 from heapq import heappop, heappush
 from typing import Any, Generic, TypeVar
 
@@ -40,18 +40,6 @@ class PriorityQueue(Generic[T]):
     def pop(self) -> T:
         first: T = heappop(self._heap).obj[1]
         return first
-
-
-def of_queues(session: SchedulingSession) -> Compare[str]:
-    return partial(compare_queues, session)
-
-
-def of_jobs(session: SchedulingSession) -> Compare[GangJob]:
-    return partial(compare_jobs, session)
-
-
-def of_tasks(session: SchedulingSession) -> Compare[Task]:
-    return partial(compare_tasks, session)
 
 
 def of_victims(session: SchedulingSession, preemptor: Task) -> Callable[[Task], Any]:

@@ -18,14 +18,14 @@ class QueuePlugin(Plugin):
 
     def close(self) -> None:
         for node, amounts in self._reserved:
-            self.queues.tree.add(node, INQUEUE, amounts, -1)
+            node.add(INQUEUE, amounts, -1)
         self._reserved.clear()
 
     def job_enqueued(self, job: GangJob) -> None:
         node = self.queues.get(job.group.queue)
         if node is not None and job.group.minimum is not None:
             amounts = job.without_gated(job.group.minimum)
-            self.queues.tree.add(node, INQUEUE, amounts)
+            node.add(INQUEUE, amounts)
             self._reserved.append((node, amounts))
 
     def allocated(self, task: Task) -> None:
@@ -38,7 +38,7 @@ class QueuePlugin(Plugin):
         node = self.queues.get(self.session.queue_of(task))
         if node is not None:
             self.counts(node, task, times)
-            self.queues.tree.add(node, ALLOCATED, task.request, times)
+            node.add(ALLOCATED, task.request, times)
 
     def counts(self, node: Node, task: Task, times: int) -> None:
         """Called before the Pod is counted in this queue, or with `times` -1 before it is taken out."""

@@ -32,7 +32,6 @@ class QueueAccounts:
 
     hierarchy: whether parents count. Without it all queues are flat and share the resources of the nodes.
     nodes: whether nodes are known. Without them, the resources of nodes limit no queue.
-    total: the resources of all nodes.
     """
 
     def __init__(self, *, hierarchy: bool = True, nodes: bool = True) -> None:
@@ -80,9 +79,9 @@ class QueueAccounts:
         """Add the accounts of a PodGroup to its queue and all ancestors; with `times` -1, subtract them."""
         node = self.tree.get(name)
         if node is not None:
-            self.tree.add(node, ALLOCATED, accounts.allocated, times)
-            self.tree.add(node, INQUEUE, accounts.inqueue, times)
-            self.tree.add(node, ELASTIC, accounts.elastic, times)
+            node.add(ALLOCATED, accounts.allocated, times)
+            node.add(INQUEUE, accounts.inqueue, times)
+            node.add(ELASTIC, accounts.elastic, times)
 
     def broken(self) -> str | None:
         """Why Volcano decides nothing in this tree; None if it decides. One misplaced queue stops all others."""
@@ -177,7 +176,6 @@ def _unknown(node: Node, known: Mapping[str, Limits]) -> list[Node]:
 def _within(above: Limits, guaranteed: Amounts, node: Node, capability: Limits, unnamed: float = 0) -> Limits:
     """The real capability of a node.
 
-    above: the limits of its parent.
     guaranteed: the sum of the guarantees of all children of its parent.
     unnamed: the limit for resources that `above` does not name.
     """

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from policies.amounts.requests import pod_requests
 from policies.dialects.go_booleans import FALSE
-from policies.dialects.node_affinity import required_terms
 from policies.dialects.node_reading import node_reading
 from policies.dialects.pod_reading import PodReading, pod_reading
 from policies.dialects.reading import Manifest, ManifestReader, integer, listing, mapping, metadata, text, texts
-from policies.dialects.taints import read_toleration
 from policies.dialects.volcano_gates import TASK_NAME
-from policies.dialects.volcano_node_groups import (
-    LIMITS,
-    BadNodeGroupLimits,
-    node_group_affinity,
-    node_group_limits,
-)
+from policies.dialects.volcano_node_groups import LIMITS, BadNodeGroupLimits, node_group_affinity, node_group_limits
 from policies.model.quantity import Quantity
 from scheduling.objects import times
 from scheduling.objects.amounts import add_to
 from scheduling.queue_tree.amounts import Amounts
-from scheduling.volcano.objects import Devices, Machine, NodePlacement, PodGroup, Status, Task, VolcanoQueueSettings
+from scheduling.topology.node_filter import node_filter
+from scheduling.volcano.objects import Devices, Machine, PodGroup, Status, Task, VolcanoQueueSettings
 from scheduling.volcano.resources import PODS, counted
 
 PREEMPTABLE = "volcano.sh/preemptable"
@@ -88,7 +81,7 @@ def read_task(pod: Manifest, group: str, claims: Mapping[str, Devices]) -> Task:
         gated=bool(read.gates),
         role=notes.get(TASK_NAME, ""),
         claims={name: claims[name] for name in _claimed(pod) if name in claims},
-        placement=_placement(spec),
+        placement=node_filter(spec),
         created=_created(pod),
     )
 
@@ -151,14 +144,6 @@ def _claimed(pod: Manifest) -> Iterator[str]:
         name = text(entry.get("resourceClaimName")) or names.get(text(entry.get("name")))
         if name:
             yield f"{_namespace(pod)}/{name}"
-
-
-def _placement(spec: Mapping[str, Any]) -> NodePlacement:
-    return NodePlacement(
-        selector=tuple(sorted(texts(spec.get("nodeSelector")).items())),
-        terms=required_terms(spec),
-        tolerations=tuple(map(read_toleration, listing(spec.get("tolerations")))),
-    )
 
 
 def _amounts(value: object) -> dict[str, Quantity]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf
 
@@ -21,12 +22,24 @@ class QueueRefusal:
 
 
 NO_ROOM = QueueRefusal("no node has room for the pod")
+NODES = ""
+"""The name of the obstacle "room on nodes", beside the names of queues."""
 
 
 def beyond(limit: str, shortages: tuple[Shortage, ...]) -> QueueRefusal:
     """The refusal of a request that exceeds the named limit of one queue."""
     sentences = "; ".join(map(_sentence, shortages))
     return QueueRefusal(f"queue {shortages[0].queue} would exceed its {limit}: {sentences}", shortages)
+
+
+def obstacles(refusals: Iterable[QueueRefusal]) -> frozenset[str]:
+    """The names of the queues that were short, and NODES if no node had room."""
+    found: set[str] = set()
+    for refusal in refusals:
+        found.update(shortage.queue for shortage in refusal.shortages)
+        if refusal == NO_ROOM:
+            found.add(NODES)
+    return frozenset(found)
 
 
 def _sentence(shortage: Shortage) -> str:

@@ -12,7 +12,7 @@ from policies.dialects.reading import listing, mapping, text
 from policies.model.errors import BadConfiguration
 from policies.text.yaml_values import single
 from scheduling.volcano.actions import ACTIONS
-from scheduling.volcano.setup import DEFAULT_TIERS, HIERARCHY, SETTLED, PluginSettings, is_played
+from scheduling.volcano.setup import DEFAULT_TIERS, HIERARCHY, PLUGINS, SETTLED, PluginSettings
 
 _FEATURES = (
     *("jobOrder", "jobReady", "jobPipelined", "jobEnqueued", "taskOrder", "preemptable", "reclaimable"),
@@ -26,8 +26,6 @@ _OWN_FIELDS = ("name", "arguments")
 class SchedulerConf:
     """A volcano-scheduler.conf.
 
-    actions: the actions, in the order in which they run.
-    tiers: the plugins, by tier.
     left_out: the actions and plugins that are not simulated.
     """
 
@@ -37,7 +35,6 @@ class SchedulerConf:
 
     @property
     def plugins(self) -> tuple[str, ...]:
-        """The names of the plugins, in their order."""
         return tuple(plugin.name for tier in self.tiers for plugin in tier)
 
     @property
@@ -69,8 +66,8 @@ def read_conf(document: object) -> SchedulerConf:
     if not any(tiers):
         raise BadConfiguration("expected plugins by tier", "tiers")
     unplayed = [action for action in actions if action not in ACTIONS]
-    unplayed += [plugin.name for tier in tiers for plugin in tier if not is_played(plugin.name)]
-    played = tuple(tuple(plugin for plugin in tier if is_played(plugin.name)) for tier in tiers)
+    unplayed += [plugin.name for tier in tiers for plugin in tier if plugin.name not in PLUGINS]
+    played = tuple(tuple(plugin for plugin in tier if plugin.name in PLUGINS) for tier in tiers)
     return SchedulerConf(tuple(action for action in actions if action in ACTIONS), played, tuple(unplayed))
 
 

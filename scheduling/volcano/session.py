@@ -39,9 +39,7 @@ class SessionOutcome:
     """The decisions of a session, by the name of a pod or a PodGroup.
 
     binds: the pods that got a node, with the node.
-    evicted: the pods to evict.
     pipelined: the pods that wait for room on a node, with the node.
-    phases: the phases of PodGroups.
     refusals: why a PodGroup or a pod got nothing, in the order of actions.
     """
 
@@ -181,7 +179,6 @@ class SchedulingSession:
     # --- changes
 
     def allocate(self, task: Task, room: Room) -> None:
-        """Give the node to the pod."""
         self._change(task, Status.ALLOCATED, room)
 
     def pipeline(self, task: Task, room: Room) -> None:
@@ -197,7 +194,6 @@ class SchedulingSession:
             self._restore(before)
 
     def moved_to(self, job: GangJob, phase: str) -> None:
-        """Set the phase of the PodGroup."""
         self._groups.setdefault(job.name, job.group)
         job.group = replace(job.group, phase=phase)
 

@@ -1,14 +1,13 @@
-"""Makes an engine from objects and a configuration of plugins by tier."""
+"""Makes an engine from a configuration of plugins by tier."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from scheduling.volcano.capacity import Capacity, CapacitySettings
 from scheduling.volcano.engine import PluginEngine
 from scheduling.volcano.node_groups import NodeGroups
-from scheduling.volcano.objects import Machine, PodGroup, Task, VolcanoQueueSettings
 from scheduling.volcano.plugin import Plugin
 from scheduling.volcano.plugins import Binpack, Conformance, Drf, GangPlugin, Predicates, PriorityPlugin
 from scheduling.volcano.proportion import Proportion
@@ -29,16 +28,6 @@ class PluginSettings:
     arguments: Mapping[str, object] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class SessionSetup:
-    """The objects that a session decides about."""
-
-    queues: Sequence[VolcanoQueueSettings] = ()
-    groups: Sequence[PodGroup] = ()
-    tasks: Sequence[Task] = ()
-    machines: Sequence[Machine] = ()
-
-
 DEFAULT_TIERS = (
     (
         *map(PluginSettings, ("priority", "gang", "conformance", "predicates")),
@@ -48,71 +37,17 @@ DEFAULT_TIERS = (
 """All plugins are in one tier, so that `capacity` is asked about every victim. A tier after the deciding one is not."""
 
 
-def engine(
-    cluster: SessionSetup,
-    tiers: Iterable[Iterable[PluginSettings]] = DEFAULT_TIERS,
-    others: Mapping[str, Plugin] | None = None,
-) -> PluginEngine:
-    """An engine with the objects of the cluster. Later changes go into its world.
-
-    others: further plugins by name, which replace those of this module.
-    """
+def engine(tiers: Iterable[Iterable[PluginSettings]] = DEFAULT_TIERS) -> PluginEngine:
+    """An engine with these plugins, and a world without objects. Plugins that are not in PLUGINS are left out."""
     tiers = [[*tier] for tier in tiers]
     named = {settings.name: settings for tier in tiers for settings in tier}
     capacity = named.get("capacity")
     alone = capacity is None or (capacity.features is not None and HIERARCHY not in capacity.features)
     world = SessionWorld(hierarchy=not alone, flat="proportion" in named)
-    _fill(world, cluster)
-    plugins = {name: plugin for name in named if (plugin := _plugin(named[name], world)) is not None}
-    plugins.update(others or {})
+    plugins = {name: PLUGINS[name](settings, world) for name, settings in named.items() if name in PLUGINS}
     return PluginEngine(
         world, [[Enabled(plugins[s.name], s.features) for s in tier if s.name in plugins] for tier in tiers]
     )
-
-
-def _fill(world: SessionWorld, cluster: SessionSetup) -> None:
-    for machine in cluster.machines:
-        world.put_machine(machine)
-    for queue in cluster.queues:
-        world.put_queue(queue)
-    for group in cluster.groups:
-        world.put_group(group)
-    for task in cluster.tasks:
-        world.put_task(task)
-
-
-def _plugin(settings: PluginSettings, world: SessionWorld) -> Plugin | None:
-    match settings.name:
-        case "capacity":
-            return Capacity(world.queues, _capacity(settings.arguments))
-        case "proportion":
-            return Proportion(world.flat)
-        case "drf":
-            return Drf(world.queues.total)
-        case "gang":
-            return GangPlugin()
-        case "priority":
-            return PriorityPlugin()
-        case "predicates":
-            return Predicates()
-        case "conformance":
-            return Conformance()
-        case "binpack":
-            return Binpack(settings.arguments)
-        case "nodegroup":
-            hierarchy = settings.features is not None and HIERARCHY in settings.features
-            return NodeGroups(settings.arguments, hierarchy=hierarchy)
-    return None
-
-
-def is_played(plugin: str) -> bool:
-    """Whether sessions simulate the plugin of this name."""
-    return plugin in _PLAYED
-
-
-_PLAYED = frozenset(
-    ["capacity", "proportion", "drf", "gang", "priority", "predicates", "conformance", "binpack", "nodegroup"]
-)
 
 
 def _capacity(arguments: Mapping[str, object]) -> CapacitySettings:
@@ -124,3 +59,22 @@ def _capacity(arguments: Mapping[str, object]) -> CapacitySettings:
         devices=arguments.get("capacity.DynamicResourceAllocationEnable") is not False,
         device_capacities=arguments.get("capacity.DRAConsumableCapacityEnable") is True,
     )
+
+
+def _node_groups(settings: PluginSettings, _world: SessionWorld) -> NodeGroups:
+    hierarchy = settings.features is not None and HIERARCHY in settings.features
+    return NodeGroups(settings.arguments, hierarchy=hierarchy)
+
+
+PLUGINS: dict[str, Callable[[PluginSettings, SessionWorld], Plugin]] = {
+    "capacity": lambda settings, world: Capacity(world.queues, _capacity(settings.arguments)),
+    "proportion": lambda _, world: Proportion(world.flat),
+    "drf": lambda _, world: Drf(world.queues.total),
+    "gang": lambda *_: GangPlugin(),
+    "priority": lambda *_: PriorityPlugin(),
+    "predicates": lambda *_: Predicates(),
+    "conformance": lambda *_: Conformance(),
+    "binpack": lambda settings, _: Binpack(settings.arguments),
+    "nodegroup": _node_groups,
+}
+"""The plugins that sessions simulate, by name."""

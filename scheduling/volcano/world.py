@@ -21,8 +21,8 @@ from scheduling.volcano.objects import (
     Task,
     VolcanoQueueSettings,
 )
-from scheduling.volcano.obstacles import NODES
 from scheduling.volcano.queues import QueueAccounts
+from scheduling.volcano.refusal import NODES
 
 _GONE = (Status.PENDING, Status.FINISHED)
 """A pod with one of these statuses takes no room on a node."""
@@ -31,7 +31,6 @@ _GONE = (Status.PENDING, Status.FINISHED)
 class SessionWorld:
     """The state that sessions decide about.
 
-    queues: the tree of queues with their usage.
     flat: the same queues without hierarchy, for the plugin `proportion`; filled only if requested.
     jobs, tasks: PodGroups and pods by name.
     parked: the PodGroups that were refused and would be refused again.
@@ -234,7 +233,6 @@ class SessionWorld:
             self._recount(job)
 
     def _move_pod(self, before: Task | None, after: Task | None) -> None:
-        """Move the pod between nodes: from where it was `before` to where it is `after`."""
         was, now = _room_of(before), _room_of(after)
         if before is not None and was:
             self._on[before.node].pop(before.name)

@@ -30,7 +30,6 @@ def wanted_state(
 ) -> WantedQueue:
     """The state that the queue should have.
 
-    above: the state of its parent.
     work: whether it has work, or a child that is not closed.
 
     Raises OperationRefused if the state of the queue or of its parent does not allow the action.

@@ -38,7 +38,6 @@ class QueueOperation:
 
     open: the queues that took work when it began, parents first.
     source, target: the parents from which and to which a queue moves.
-    deletes: the queues to delete, parents first.
     """
 
     kind: OperationKind
@@ -48,7 +47,6 @@ class QueueOperation:
     deletes: tuple[str, ...] = ()
 
     def text(self) -> str:
-        """The text of the annotation."""
         found = {
             "operation": self.kind,
             "open": self.open,
@@ -64,25 +62,23 @@ class QueueOperation:
         return self.kind is OperationKind.PAUSED
 
 
-@dataclass(frozen=True, slots=True)
-class Close:
+@dataclass(frozen=True)
+class _OfQueue:
+    """A step that only needs the name of its queue."""
+
+    queue: str
+
+
+class Close(_OfQueue):
     """Close the queue."""
 
-    queue: str
 
-
-@dataclass(frozen=True, slots=True)
-class Open:
+class Open(_OfQueue):
     """Open the queue."""
 
-    queue: str
 
-
-@dataclass(frozen=True, slots=True)
-class Follow:
+class Follow(_OfQueue):
     """Mark the closed queue so that it opens with its parent."""
-
-    queue: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +89,11 @@ class Reparent:
     parent: str
 
 
-@dataclass(frozen=True, slots=True)
-class Remove:
+class Remove(_OfQueue):
     """Delete the queue.
 
     Only the client that began the operation deletes: a record in a queue does not give its writer that right.
     """
-
-    queue: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +112,7 @@ def read_operation(text: str) -> QueueOperation | None:
     try:
         found = json.loads(text)
         names, deletes = tuple(found["open"]), tuple(found.get("delete", ()))
-        if not all(map(_is_text, (*names, *deletes))):
+        if not all(isinstance(name, str) for name in (*names, *deletes)):
             return None
         source, target = (str(found.get(key, "")) for key in ("from", "to"))
         return QueueOperation(OperationKind(found["operation"]), names, source, target, deletes)
@@ -193,7 +186,3 @@ def _opening(tree: VolcanoQueueTree, names: Iterable[str]) -> list[Step]:
     ]
     blocked = [queue for queue in left if tree.above(queue.name) in SHUT and not queue.closed_by_parent]
     return ready or [Follow(queue.name) for queue in blocked]
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)

@@ -76,7 +76,6 @@ def drawn(queues: Iterable[Manifest], top: str = ROOT.name) -> Iterator[str]:
 
 
 def counts_by_queue(pod_groups: Iterable[Manifest]) -> dict[str, Counter[str]]:
-    """The number of PodGroups by queue and phase."""
     counts: dict[str, Counter[str]] = {}
     for pod_group in pod_groups:
         queue = text(mapping(pod_group.get("spec")).get("queue")) or ""

@@ -71,7 +71,6 @@ def failure_gates_of(configuration: KueueConfiguration) -> FailureGates | None:
 
 
 def requests_of(gates: FeatureGates) -> RequestGates:
-    """The gates for topologyRequests of jobs."""
     return RequestGates(gates.enabled(TOPOLOGIES), gates.enabled("TASMultiLayerTopology"))
 
 

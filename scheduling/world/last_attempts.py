@@ -31,10 +31,8 @@ class LastAttempts:
         alike = self._by_hash.setdefault(wait.queue, {})
         alike[entry.scheduling_hash] = self._number, wait
         if len(alike) > room_for(pending.hashes()):
-            for scheduling_hash in [
-                scheduling_hash for scheduling_hash in alike if not pending.has_hash(scheduling_hash)
-            ]:
-                del alike[scheduling_hash]
+            for gone in [each for each in alike if not pending.has_hash(each)]:
+                del alike[gone]
 
     def of(self, queue: str, entry: PendingEntry) -> Wait | None:
         """The last attempt of the entry at this ClusterQueue, or of one with the same scheduling hash.

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from policies.model.pools import Terms
 from scheduling.objects.amounts import FlavorResource, plus
+from scheduling.objects.copying import replace
 from scheduling.objects.queue_settings import NO_STOP
 from scheduling.quota.node import QuotaNode
 from scheduling.world.world import World
@@ -100,19 +101,17 @@ def nodes(world: World, names: Iterable[NodeName] | None = None) -> list[NodeSta
     tree = world.state.tree
     found = []
     for is_queue, name in node_names(world) if names is None else names:
-        if is_queue and name in tree.queues:
-            found.append(_queue_state(world, tree.queues[name]))
-        elif not is_queue and name in tree.cohorts:
-            node = tree.cohorts[name]
-            found.append(_state(node, subtree=dict(node.subtree)))
+        node = (tree.queues if is_queue else tree.cohorts).get(name)
+        if node is not None:
+            found.append(_queue_state(world, node) if is_queue else _state(node))
     return found
 
 
 def _queue_state(world: World, node: QuotaNode) -> NodeState:
     queue, pending = world.state.queues[node.name], world.queues.pending.get(node.name)
     waiting = len(pending) if pending is not None else 0
-    return _state(
-        node,
+    return replace(
+        _state(node),
         counts=WorkloadCounts(waiting, queue.usage.reserving, queue.usage.admitted),
         stop_policy=queue.settings.stop_policy,
         inactive=queue.inactive,
@@ -120,14 +119,7 @@ def _queue_state(world: World, node: QuotaNode) -> NodeState:
     )
 
 
-def _state(
-    node: QuotaNode,
-    subtree: Usage = _NO_AMOUNTS,
-    counts: WorkloadCounts = NO_WORKLOADS,
-    stop_policy: str = NO_STOP,
-    inactive: str = "",
-    oldest: int | None = None,
-) -> NodeState:
+def _state(node: QuotaNode) -> NodeState:
     return NodeState(
         name=node.name,
         is_queue=node.is_queue,
@@ -137,11 +129,7 @@ def _state(
         on_cycle=node.on_cycle,
         terms=node.terms,
         usage=dict(node.usage),
-        subtree=subtree,
-        counts=counts,
-        stop_policy=stop_policy,
-        inactive=inactive,
-        oldest=oldest,
+        subtree=_NO_AMOUNTS if node.is_queue else dict(node.subtree),
     )
 
 

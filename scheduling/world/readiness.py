@@ -69,8 +69,7 @@ def _own(
 ) -> Iterator[tuple[str, str]]:
     if queue.stopped:
         yield "Stopped", IS_STOPPED
-    used = dict.fromkeys(flavor for group in queue.groups for flavor in group.flavors)
-    if missing := [flavor for flavor in used if flavor not in flavors]:
+    if missing := [flavor for flavor in dict.fromkeys(queue.flavors) if flavor not in flavors]:
         yield "FlavorNotFound", f"references missing ResourceFlavor(s): {','.join(missing)}"
     names = sorted({use.name for use in queue.checks})
     if missing := [name for name in names if name not in checks]:
@@ -84,7 +83,7 @@ def _multikueue(queue: ClusterQueueSettings, checks: Mapping[str, CheckSettings]
     uses = sorted((use for use in queue.checks if use.name in checks), key=lambda use: use.name)
     remote = [use for use in uses if checks[use.name].controller == MULTIKUEUE]
     provisioned = [use for use in uses if checks[use.name].controller == PROVISIONING]
-    every = {flavor for group in queue.groups for flavor in group.flavors}
+    every = set(queue.flavors)
     if len(remote) > 1:
         yield (
             "MultipleMultiKueueAdmissionChecks",

@@ -17,10 +17,8 @@ class References:
         for queue, add in ((old, False), (new, True)):
             if queue is None:
                 continue
-            for users, names in (
-                (self._by_flavor, [flavor for group in queue.groups for flavor in group.flavors]),
-                (self._by_check, [use.name for use in queue.checks]),
-            ):
+            checks = [use.name for use in queue.checks]
+            for users, names in ((self._by_flavor, queue.flavors), (self._by_check, checks)):
                 for name in names:
                     if add:
                         users.setdefault(name, {})[queue.name] = None

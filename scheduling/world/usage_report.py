@@ -10,8 +10,7 @@ from decimal import Decimal
 
 from scheduling.objects.amounts import FlavorResource, Usage
 from scheduling.queues.consumption import in_units
-from scheduling.quota.state import ClusterQueueState
-from scheduling.quota.usage_sum import UsageSum
+from scheduling.quota.state import ClusterQueueState, UsageSum
 
 _NOTHING = UsageSum()
 
@@ -40,7 +39,6 @@ class QueueUsage:
 
 
 def queue_usage(queue: ClusterQueueState) -> QueueUsage:
-    """The usage of a ClusterQueue."""
     usage = queue.usage
     return QueueUsage(_of_queue(queue, queue.node.usage), _of_queue(queue, usage.used), usage.reserving, usage.admitted)
 

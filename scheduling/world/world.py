@@ -13,8 +13,10 @@ from policies.amounts.limit_ranges import Summary
 from policies.dialects.kueue_flavor import Flavor
 from policies.model.quantity import Quantities
 from policies.mutation.pod_defaults import Surroundings
+from scheduling.objects.admissibility import adjusted
 from scheduling.objects.amounts import Usage
-from scheduling.objects.order import Ordering
+from scheduling.objects.copying import replace
+from scheduling.objects.order import Ordering, scheduling_hash
 from scheduling.objects.queue_settings import CheckSettings, ClusterQueueSettings, CohortSettings, LocalQueueSettings
 from scheduling.objects.requests import DEFAULT, Counting, total_requests, usage
 from scheduling.objects.workload import Workload
@@ -29,7 +31,6 @@ from scheduling.topology.fleet import Fleet, HeldPlaces
 from scheduling.topology.node_filter import TopologyNode
 from scheduling.topology.workload_places import admitted_places
 from scheduling.world.decisions import Wait
-from scheduling.world.entries import entry_of
 from scheduling.world.last_attempts import LastAttempts
 from scheduling.world.penalties import consumed_by, penalise, settle
 from scheduling.world.readiness import NOT_FOUND, Readiness, readiness
@@ -42,8 +43,6 @@ _BARE = Surroundings()
 class World:
     """The state of a cluster. `now` of each method is the time of the event in nanoseconds.
 
-    ordering: the order of workloads in queues.
-    counting: how requests are counted.
     consumption: the usage of LocalQueues, for admission fair sharing; else None.
     readiness_changed: the ClusterQueues whose readiness changed, until the reader clears it.
     terminating: the ClusterQueues that are being deleted.
@@ -80,9 +79,8 @@ class World:
         self.undecided: set[str] = set()
         self._last_attempts = LastAttempts()
         self._references = References()
-        self._reserved_in: dict[
-            str, dict[str, Workload]
-        ] = {}  # workloads with quota, by ClusterQueue, which may be deleted
+        # workloads with quota, by ClusterQueue, which may be deleted
+        self._reserved_in: dict[str, dict[str, Workload]] = {}
         self._holds: dict[str, str] = {}  # the ClusterQueue of each workload with quota
         self._surplus: dict[str, Mapping[str, int]] = {}  # surplus Pods by workload and pod set
         self._with_topology: dict[str, None] = {}  # flavors with a topology
@@ -91,7 +89,6 @@ class World:
     # --- the tree
 
     def put_queue(self, settings: ClusterQueueSettings, now: int, terminating: bool = False) -> None:
-        """Add or update a ClusterQueue."""
         old = self.state.queues.get(settings.name)
         if old is not None and old.settings == settings and (settings.name in self.terminating) == terminating:
             return
@@ -191,14 +188,12 @@ class World:
 
     @property
     def has_topologies(self) -> bool:
-        """Whether a flavor names a topology."""
         return bool(self._with_topology)
 
     def uses_topologies(self, queue: str) -> bool:
         """Whether a flavor of the ClusterQueue has a topology, and topologies are not ignored."""
         found = self.state.queues.get(queue) if self._with_topology and self.state.options.topologies else None
-        groups = found.settings.groups if found is not None else ()
-        return any(name in self._with_topology for group in groups for name in group.flavors)
+        return found is not None and any(name in self._with_topology for name in found.settings.flavors)
 
     def put_topology(self, name: str, levels: tuple[str, ...]) -> None:
         """Add or update a Topology with these levels, coarsest first. Queues that use it are tried again."""
@@ -253,7 +248,6 @@ class World:
             self._released(name)
 
     def _count_places(self, queues: Iterable[str]) -> None:
-        """Count the places of the workloads in these queues."""
         for queue in queues:
             for workload in self._reserved_in.get(queue, {}).values():
                 self._reserve(workload)
@@ -317,7 +311,6 @@ class World:
             self.put_limit_ranges(namespace, self.around(namespace).limit_ranges, now)
 
     def put_limit_ranges(self, namespace: str, limits: Summary, now: int) -> None:
-        """Store the merged LimitRanges of a namespace."""
         self.surroundings[namespace] = Surroundings(limits, self.overheads, self.state.options.compat)
         for local in self.queues.local_queues_in(namespace):
             for workload in [*self.queues.waiting_at(local.key)]:
@@ -465,9 +458,18 @@ class World:
         return self.surroundings.get(namespace, _BARE)
 
     def entry(self, workload: Workload, before: PendingEntry | None = None) -> PendingEntry:
-        """The queue entry of the workload. `before`: its current entry."""
+        """The queue entry of the workload. `before`: its current entry.
+
+        Most updates only change the status, such as the reason for waiting. Then templates, hash and requests are kept.
+        """
         since, around = self.ordering.since(workload), self.around(workload.namespace)
-        return entry_of(workload, since, around, self.counting, before)
+        basis = (around, workload.pod_sets, workload.reclaimable, workload.annotations, workload.priority)
+        if before is None or before.basis != basis:
+            complete = adjusted(workload, around)
+            return PendingEntry(complete, scheduling_hash(complete, self.counting), since, basis=basis)
+        pod_sets = before.workload.pod_sets
+        complete = workload if pod_sets == workload.pod_sets else replace(workload, pod_sets=pod_sets)
+        return PendingEntry(complete, before.scheduling_hash, since, requests=before.requests, basis=basis)
 
     def _judge_all(self, queues: Iterable[str]) -> None:
         for name in queues:
@@ -490,20 +492,16 @@ class World:
         """The missing Topologies, by the flavor of the ClusterQueue that names them."""
         if self.state.fleet is None:
             return {}
-        names = [name for group in queue.settings.groups for name in group.flavors]
-        flavors = [self.state.flavors[name] for name in names if name in self.state.flavors]
+        flavors = [self.state.flavors[name] for name in queue.settings.flavors if name in self.state.flavors]
         return {each.name: each.topology for each in flavors if each.topology and each.topology not in self.topologies}
 
     def queues_with_flavor(self, flavor: str) -> list[str]:
-        """The ClusterQueues that have quota in the flavor."""
         return self._references.to_flavor(flavor)
 
     def flavors_with_topology(self, topology: str) -> list[str]:
-        """The flavors that name the Topology."""
         return [name for name in self._with_topology if self.state.flavors[name].topology == topology]
 
     def queues_with_check(self, check: str) -> list[str]:
-        """The ClusterQueues that use the admission check."""
         return self._references.to_check(check)
 
     def workloads_of(self, local_queue: str) -> list[Workload]:

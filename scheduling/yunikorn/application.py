@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from policies.dialects.yunikorn_config.resources import YuniKornAmounts, minus, plus
 from policies.dialects.yunikorn_gangs import TaskGroup
+from scheduling.objects.amounts import add_to
 from scheduling.yunikorn.ordered import Ordered
 from scheduling.yunikorn.queue import YuniKornQueue
 
@@ -27,7 +28,6 @@ class ApplicationState(StrEnum):
 class Ask:
     """A request for amounts, which it gets or waits for: of a Pod, or of all placeholders of a gang.
 
-    group: the task group of the Pod.
     optional: it is preempted before asks that opt out of preemption.
     pinned: it needs a specific node, or is for placeholders, and is never preempted.
     """
@@ -95,9 +95,7 @@ class Application:
         """Remove an ask that waits, and return it. Raises KeyError."""
         ask = self.pending.pop(key)
         self.order.drop(key)
-        self._priorities[ask.priority] -= 1
-        if not self._priorities[ask.priority]:
-            del self._priorities[ask.priority]
+        add_to(self._priorities, {ask.priority: -1})
         return ask
 
     def hold(self, ask: Ask) -> None:

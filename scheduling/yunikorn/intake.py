@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import NamedTuple
 
 from policies.dialects import core, yunikorn
@@ -142,12 +143,7 @@ class YuniKornIntake:
     @property
     def capacity(self) -> YuniKornAmounts | None:
         """The resources of all nodes together; None without nodes."""
-        if not self.nodes:
-            return None
-        sum_: YuniKornAmounts = {}
-        for amounts in self.nodes.values():
-            sum_ = plus(sum_, amounts)
-        return sum_
+        return reduce(plus, self.nodes.values(), dict[str, int]()) if self.nodes else None
 
     @property
     def surroundings(self) -> object:
@@ -158,16 +154,11 @@ class YuniKornIntake:
     def configured(self) -> bool:
         return bool(self._maps)
 
-    @property
-    def config_namespace(self) -> str:
-        """The namespace of the queues.yaml in use; empty for the built-in one."""
-        return self._config()[0]
+    def config(self) -> tuple[str, Config]:
+        """The queues.yaml of the first namespace, by name, that has one, with the namespace.
 
-    def config(self) -> Config:
-        """The queues.yaml of the first namespace, by name, that has one, else the built-in one."""
-        return self._config()[1]
-
-    def _config(self) -> tuple[str, Config]:
+        Else the built-in one, with an empty namespace.
+        """
         forest = Forest().put_all(self._maps.values())
         for namespace in sorted({namespace for namespace, _ in self._maps}):
             found = tree(forest, namespace)
@@ -176,7 +167,6 @@ class YuniKornIntake:
         return "", read_config(BUILT_IN)
 
     def submission(self, request: PodRequest) -> Submission:
-        """The request of the Pod's application for a queue."""
         pod, name = request.pod, request.pod.ref.namespace
         user, groups = yunikorn.user_of(pod)
         namespace = self.namespaces.get(name)
@@ -185,5 +175,4 @@ class YuniKornIntake:
 
 
 def is_yunikorns(manifest: Manifest) -> bool:
-    """Whether a simulation of YuniKorn reads the object."""
     return group_kind(manifest) in KINDS

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from policies.dialects.yunikorn_config.resources import YuniKornAmounts
 from policies.dialects.yunikorn_config.shares import shares
+from scheduling.objects.amounts import add_to
 from scheduling.yunikorn.application import Application, Ask
 from scheduling.yunikorn.ordered import Ordered
 from scheduling.yunikorn.properties import FAIR
 from scheduling.yunikorn.queue import YuniKornQueue
 
-T = TypeVar("T")
 AskShape = frozenset[tuple[str, int]]
 """The amounts of an ask. If an ask does not fit, no ask with the same shape fits."""
 
@@ -22,19 +22,6 @@ class AskBounds(NamedTuple):
 
     least: YuniKornAmounts
     priority: int
-
-
-def _one_less(counts: Counter[T], item: T) -> bool:
-    """Decrement the count of the item. Returns whether it is now 0."""
-    counts[item] -= 1
-    if counts[item]:
-        return False
-    del counts[item]
-    return True
-
-
-def shape_of(amounts: YuniKornAmounts) -> AskShape:
-    return frozenset(amounts.items())
 
 
 def merged(every: Any) -> AskBounds | None:
@@ -60,7 +47,7 @@ class LeafWork:
         self._least: YuniKornAmounts | None = None
 
     def wait(self, application: Application, ask: Ask) -> None:
-        shape = self.shapes[ask.key] = shape_of(ask.amounts)
+        shape = self.shapes[ask.key] = frozenset(ask.amounts.items())
         self._counts[shape] += 1
         self._priorities[ask.priority] += 1
         if self._counts[shape] == 1:
@@ -69,9 +56,10 @@ class LeafWork:
 
     def give_up(self, application: Application, ask: Ask) -> None:
         shape = self.shapes.pop(ask.key)
-        if _one_less(self._counts, shape):
+        add_to(self._counts, {shape: -1})
+        if shape not in self._counts:
             self._least = None
-        _one_less(self._priorities, ask.priority)
+        add_to(self._priorities, {ask.priority: -1})
         self.place(application)
 
     def place(self, application: Application) -> None:

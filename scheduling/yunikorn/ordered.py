@@ -30,7 +30,6 @@ class Ordered(Generic[T]):
         insort(self._sorted, (key, name))
 
     def drop(self, name: str) -> None:
-        """Remove the item if it is there."""
         if self._items.pop(name, None) is not None:
             self._remove(name)
 

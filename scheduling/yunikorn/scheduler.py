@@ -311,19 +311,15 @@ class Scheduler:
         del self.work[application.leaf][application.name]
         self._closed.clear()
         self.preemptors.moved()
-        if not self.work[application.leaf]:
-            self._drop_leaf(application.leaf)
+        self.drop_empty(application.leaf)
 
-    def _drop_leaf(self, leaf: YuniKornQueue) -> None:
-        for gone in self.tree.drop_empty(leaf):
-            self.forget(gone)
-
-    def forget(self, queue: YuniKornQueue) -> None:
-        """Forget a queue that was removed from the tree."""
-        self._ready.drop(queue)
-        self.preemptors.forget(queue)
-        self._leaves.pop(queue, None)
-        self.work.pop(queue, None)
+    def drop_empty(self, leaf: YuniKornQueue) -> None:
+        """Remove the leaf if it has no application, see `ApplicationTree.drop_empty`."""
+        for gone in self.tree.drop_empty(leaf) if not self.work.get(leaf) else ():
+            self._ready.drop(gone)
+            self.preemptors.forget(gone)
+            self._leaves.pop(gone, None)
+            self.work.pop(gone, None)
 
     # --- gangs
 

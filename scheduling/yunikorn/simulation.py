@@ -16,7 +16,7 @@ from policies.dialects.yunikorn_gangs import BadTaskGroups, TaskGroup, task_grou
 from policies.impact.quotas import Excess, QuotaPair
 from policies.impact.yunikorn_quotas import GROUP, nano
 from policies.model.objects import Ref
-from scheduling.queue_tree.running import RunningPods
+from scheduling.queue_tree.simulated import PlayedEvent, RunningPods
 from scheduling.yunikorn.application import Application
 from scheduling.yunikorn.intake import PodRequest, YuniKornIntake
 from scheduling.yunikorn.properties import FIFO
@@ -41,14 +41,6 @@ class ApplicationRefusal(NamedTuple):
 
     reason: str
     message: str
-
-
-@dataclass(frozen=True, slots=True)
-class YuniKornInput:
-    """An event of the input, as the user wrote it."""
-
-    at: int
-    event: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +72,7 @@ class ApplicationEnded:
     key: str
 
 
-Trace: TypeAlias = YuniKornInput | AllocationRan | PodPreempted | ApplicationEnded
+Trace: TypeAlias = PlayedEvent | AllocationRan | PodPreempted | ApplicationEnded
 
 
 class YuniKornSimulation:
@@ -106,8 +98,7 @@ class YuniKornSimulation:
     # --- events
 
     def announce(self, event: str) -> None:
-        """Add the event to the trace."""
-        self.trace.append(YuniKornInput(self.now, event))
+        self.trace.append(PlayedEvent(self.now, event))
 
     def change(self, manifests: Iterable[Manifest]) -> None:
         """Add or change objects, in any order. Decisions follow when the caller calls `settle`."""
@@ -174,7 +165,7 @@ class YuniKornSimulation:
     @property
     def has_work(self) -> bool:
         """Whether there are, or were, Pods of YuniKorn."""
-        return bool(self.intake.pods) or any(not isinstance(each, YuniKornInput) for each in self.trace)
+        return bool(self.intake.pods) or any(not isinstance(each, PlayedEvent) for each in self.trace)
 
     def running(self) -> dict[str, RunningPods]:
         """The running pods of each application. Placeholders of a gang count as Pods."""
@@ -185,7 +176,7 @@ class YuniKornSimulation:
 
     def excesses(self) -> Iterator[Excess]:
         """Yield the queues that use more than their max, and the Namespaces that use more than their quota."""
-        place = self.intake.config_namespace
+        place, _ = self.intake.config()
         for queue in self.scheduler.tree.root.walk():
             if queue.parent is not None and queue.settings.managed:
                 ref = Ref(GROUP, "Queue", place, queue.path)
@@ -204,9 +195,6 @@ class YuniKornSimulation:
                 space = request.pod.ref.namespace
                 used[space] = plus(used.get(space, {}), application.allocations[key].amounts)
         return used
-
-    def application_of(self, key: str) -> Application | None:
-        return self.scheduler.owners.get(key)
 
     def _delays(self) -> Iterable[int]:
         """Yield the moments at which waiting Pods may begin to preempt."""
@@ -248,8 +236,7 @@ class YuniKornSimulation:
             return ApplicationRefusal(REJECTED, str(error))
         leaf = tree.leaf(placement.queue, submission)
         if gang and (excess := gang_refusal(leaf, gang)):
-            for gone in tree.drop_empty(leaf) if not self.scheduler.work.get(leaf) else ():
-                self.scheduler.forget(gone)
+            self.scheduler.drop_empty(leaf)
             return ApplicationRefusal(REJECTED, excess)
         user, groups, name = submission.user, submission.groups, request.application
         application = Application(name, leaf, user, groups, request.ask.created, gang)
@@ -276,7 +263,7 @@ class YuniKornSimulation:
 
         After an invalid queues.yaml it is the previous one, or at the start one without any leaf.
         """
-        config = self.intake.config()
+        _, config = self.intake.config()
         self.faults = [problem.message for problem in refusals(config)]
         if not self.faults and config.partition is not None and config.partition.root is not None:
             self._loaded = self.intake.configured

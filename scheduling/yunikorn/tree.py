@@ -121,10 +121,7 @@ class ApplicationTree:
         if not own.managed:
             tagged = with_tags(Leaf(own.path, False, own.maximum, own.guaranteed, own.max_applications), submission)
             queue.settings = replace(
-                own,
-                maximum=tagged.maximum,
-                guaranteed=tagged.guaranteed,
-                max_applications=tagged.max_applications,
+                own, maximum=tagged.maximum, guaranteed=tagged.guaranteed, max_applications=tagged.max_applications
             )
             self._note_guarantee(queue)
         return queue

@@ -49,7 +49,7 @@ def applications_by_namespace(simulation: YuniKornSimulation) -> dict[str, Appli
     known: dict[str, set[str]] = {}
     running: dict[str, set[str]] = {}
     for key, request in simulation.intake.pods.items():
-        space, application = request.pod.ref.namespace, simulation.application_of(key)
+        space, application = request.pod.ref.namespace, simulation.scheduler.owners.get(key)
         known.setdefault(space, set()).add(request.application)
         if application is not None and key in application.allocations:
             running.setdefault(space, set()).add(request.application)

@@ -61,7 +61,6 @@ def _place(application: Application) -> tuple[str, int, int, str]:
 
 
 def waits(scheduler: Scheduler, application: Application, ask: Ask) -> WaitingAllocation:
-    """The ask with the reason why it waits."""
     name, queue = application.name, application.leaf.path
     if ask.key in application.kept:
         return WaitingAllocation(ask.key, name, queue, GANG, "its gang has no room yet for all its placeholders")

@@ -22,7 +22,6 @@ from scheduling.volcano.gates.gated_pod import read_gated_group, read_gated_queu
 from scheduling.volcano.gates.gated_pod import read_gated_pod as read_volcano_pod
 from scheduling.volcano.objects import Status
 from scheduling.volcano.reading import read_machine, read_pod_group, read_queue, read_task
-from scheduling.volcano.setup import SessionSetup, engine
 from scheduling.volcano_queues.queue_object import FINALIZER
 from scheduling.yunikorn.gates.gated_pod import read_gated_pod
 from scheduling.yunikorn.gates.gatekeeper import YuniKornGatekeeper
@@ -30,6 +29,7 @@ from scheduling.yunikorn.gates.queues_in_force import QueuesInForce
 from scheduling.yunikorn.simulation import YuniKornSimulation
 from tests.bench.organisation import queue_config
 from tests.bench.stopwatch import Stopwatch
+from tests.scheduling.volcano.drawn import SessionSetup, engine_with
 from tests.scheduling.yunikorn.manifests import namespace, queues_yaml
 
 Manifest = dict[str, Any]
@@ -64,7 +64,8 @@ def _volcano(queues: int, work: int) -> tuple[float, float, float, float, float]
     with start.lap():
         groups = [read_pod_group(group, {}) for group, _ in every[2]]
         tasks = [read_task(pod, group_of(pod) or "", {}) for _, pod in every[2]]
-        found = engine(SessionSetup([*map(read_queue, every[0])], groups, tasks, [*map(read_machine, every[1])]))
+        setup = SessionSetup([*map(read_queue, every[0])], groups, tasks, [*map(read_machine, every[1])])
+        found = engine_with(setup)
     first = _settled(lambda: bool(found.decide(_ACTIONS).phases))
     world, numbers = found.world, count(work)
     running = iter([task for task in tasks if task.status is Status.RUNNING])

@@ -26,6 +26,7 @@ from scheduling.queues.pending import PendingEntry, PendingQueue, Requeue
 from scheduling.status.requeue import backoff_over
 from scheduling.world.world import World
 from tests.conformance.suite import NO_COUNTERPART, Data, Suite, left_out, mismatch, suite
+from tests.scheduling.queues.listed import set_aside, tried
 
 _LEFT_OUT = {
     "TestQueueSecondPassIfNeeded": "topologies are not placed",
@@ -66,7 +67,7 @@ def _pushed(case: Data) -> str | None:
     expected = case["expect"].get("workload")
     key = read_workload(expected["workload"]).key if expected else None
     aside = sorted(case["expect"].get("inadmissible") or ())
-    return mismatch(key, head.key if head else None) or mismatch(aside, [entry.key for entry in queue.inadmissible()])
+    return mismatch(key, head.key if head else None) or mismatch(aside, [entry.key for entry in set_aside(queue)])
 
 
 def _generation_changed(case: Data) -> str | None:
@@ -80,7 +81,7 @@ def _generation_changed(case: Data) -> str | None:
     queue.push(_entry(after, "another" if after.generation != before.generation else before.key), now)
     expect = case["expect"]
     return mismatch(expect["activeWorkloads"], queue.count_active()) or mismatch(
-        expect["inadmissibleWorkloads"], len(queue.inadmissible())
+        expect["inadmissibleWorkloads"], len(set_aside(queue))
     )
 
 
@@ -102,7 +103,7 @@ def _record_shape(case: Data) -> str | None:
 
 def _counts(case: Data, queue: PendingQueue) -> str | None:
     expected = (case["expect"]["active"], case["expect"]["inadmissible"])
-    return mismatch(expected, (queue.count_active(), len(queue.inadmissible())))
+    return mismatch(expected, (queue.count_active(), len(set_aside(queue))))
 
 
 def _waited(case: Data) -> str | None:
@@ -307,8 +308,8 @@ def _flushed(case: Data) -> str | None:
     expect = case["expect"]
     return (
         mismatch(expect["movedCount"], moved)
-        or mismatch(_keys(expect.get("active")), _by_queue(world, PendingQueue.active))
-        or mismatch(_keys(expect.get("inadmissible")), _by_queue(world, PendingQueue.inadmissible))
+        or mismatch(_keys(expect.get("active")), _by_queue(world, tried))
+        or mismatch(_keys(expect.get("inadmissible")), _by_queue(world, set_aside))
     )
 
 
@@ -350,7 +351,7 @@ def _lifecycle(case: Data) -> str | None:
     for manifest in given.get("workloadsToDelete") or ():
         queue.drop(read_workload(manifest).key)
     moved = queue.flush(world.queues.serves(settings.name), now) if given.get("queueInadmissibleWorkloads") else 0
-    active = sorted(entry.key for entry in queue.active())
+    active = sorted(entry.key for entry in tried(queue))
     return (
         mismatch(sorted(expect.get("activeWorkloads") or ()), active)
         or mismatch(expect["pending"], len(queue))

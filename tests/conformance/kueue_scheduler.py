@@ -39,6 +39,7 @@ from scheduling.world.decisions import Decision, Preempt, Reserve, Wait
 from scheduling.world.world import World
 from tests.conformance.suite import Data, Suite, mismatch, suite
 from tests.scheduling.cluster import GRANULAR
+from tests.scheduling.queues.listed import set_aside, tried
 
 _GATES = {
     "ElasticJobsViaWorkloadSlices",
@@ -205,9 +206,9 @@ def carried_out(
 def same_left(case: Data, world: World) -> str | None:
     active, aside = {}, {}
     for name, queue in world.queues.pending.items():
-        if found := sorted(entry.key for entry in queue.active()):
+        if found := sorted(entry.key for entry in tried(queue)):
             active[name] = found
-        if found := sorted(entry.key for entry in queue.inadmissible()):
+        if found := sorted(entry.key for entry in set_aside(queue)):
             aside[name] = found
     expect = case["expect"]
     return mismatch(_sorted(expect.get("left")), active) or mismatch(_sorted(expect.get("inadmissibleLeft")), aside)

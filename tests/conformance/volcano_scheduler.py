@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 from policies.dialects.volcano_gates import group_of
 from scheduling.volcano.actions import run
@@ -22,8 +23,9 @@ from scheduling.volcano.reading import (
 )
 from scheduling.volcano.refusal import QueueRefusal
 from scheduling.volcano.session import SessionOutcome
-from scheduling.volcano.setup import PluginSettings, SessionSetup, engine
+from scheduling.volcano.setup import PLUGINS, PluginSettings
 from tests.conformance.suite import Data, Suite, mismatch, suite
+from tests.scheduling.volcano.drawn import SessionSetup, engine_with
 
 _REJECTED = "pgA"
 
@@ -56,7 +58,8 @@ def _session(case: Data) -> str | None:
 
 
 def _run(given: Data, actions: Sequence[str]) -> SessionOutcome:
-    session = engine(_cluster(given), _tiers(given), {"test-rejecter": Rejecter()}).session()
+    with patch.dict(PLUGINS, {"test-rejecter": lambda *_: Rejecter()}):
+        session = engine_with(_cluster(given), _tiers(given)).session()
     return run(session, actions)
 
 

@@ -21,8 +21,9 @@ from policies.model.forest import Forest
 from scheduling.flavors.messages import written
 from scheduling.objects import times
 from scheduling.objects.times import elapsed
+from scheduling.queue_tree.simulated import PlayedEvent
 from scheduling.simulation.simulation import KueueSimulation
-from scheduling.simulation.trace import Admitted, Evicted, Loan, PlayedEvent, Preempted, Reserved, TraceEvent
+from scheduling.simulation.trace import Admitted, Evicted, Loan, Preempted, Reserved, TraceEvent
 from scheduling.visibility.as_json import pair_json, pod_set_json, running_json
 from scheduling.visibility.workloads import running
 

@@ -13,13 +13,13 @@ from cli.report.explanations import group_lines
 from cli.report.simulations.layout import outcome_text
 from policies.model.printing import plain
 from scheduling.objects.times import SECOND, elapsed
+from scheduling.queue_tree.simulated import PlayedEvent
 from scheduling.volcano.play.simulation import (
     Enqueued,
     PodGroupEnded,
     PodsEvicted,
     PodsRan,
     Trace,
-    VolcanoInput,
     VolcanoSimulation,
 )
 from scheduling.volcano.play.usage import amounts, phases_by_queue
@@ -62,7 +62,7 @@ def assumptions(simulation: VolcanoSimulation) -> Iterator[str]:
 
 def _event(simulation: VolcanoSimulation, each: Trace) -> str:
     match each:
-        case VolcanoInput():
+        case PlayedEvent():
             return each.event
         case Enqueued():
             return f"enqueued   {simulation.display_name(each.group)} in {each.queue}"
@@ -121,7 +121,7 @@ def as_json(simulation: VolcanoSimulation) -> dict[str, Any]:
 def _happening(simulation: VolcanoSimulation, each: Trace) -> dict[str, Any]:
     event: dict[str, Any] = {"what": _WORDS[type(each)], "at": (each.at - simulation.start) // SECOND}
     match each:
-        case VolcanoInput():
+        case PlayedEvent():
             return {**event, "event": each.event}
         case PodGroupEnded():
             return {**event, "name": each.name}
@@ -134,7 +134,7 @@ def _happening(simulation: VolcanoSimulation, each: Trace) -> dict[str, Any]:
     return event
 
 
-_WORDS = {VolcanoInput: "played", Enqueued: "enqueued", PodsRan: "runs", PodsEvicted: "evicted", PodGroupEnded: "ended"}
+_WORDS = {PlayedEvent: "played", Enqueued: "enqueued", PodsRan: "runs", PodsEvicted: "evicted", PodGroupEnded: "ended"}
 
 
 def _queue(simulation: VolcanoSimulation, node: Node, phases: Mapping[str, int]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from cli.report.simulations.layout import outcome_text
 from policies.dialects.yunikorn_config.resources import YuniKornAmounts
 from policies.model.printing import plain
 from scheduling.objects.times import SECOND, elapsed
+from scheduling.queue_tree.simulated import PlayedEvent
 from scheduling.yunikorn.as_json import waiting_json as waiting_allocation
 from scheduling.yunikorn.queue import YuniKornQueue
 from scheduling.yunikorn.simulation import (
@@ -19,7 +20,6 @@ from scheduling.yunikorn.simulation import (
     ApplicationEnded,
     PodPreempted,
     Trace,
-    YuniKornInput,
     YuniKornSimulation,
 )
 from scheduling.yunikorn.usage import Applications, amounts, applications_below, rows
@@ -47,7 +47,7 @@ def assumptions(simulation: YuniKornSimulation) -> Iterator[str]:
 
 
 def _event(each: Trace) -> str:
-    if isinstance(each, YuniKornInput):
+    if isinstance(each, PlayedEvent):
         return each.event
     if isinstance(each, AllocationRan):
         return f"runs       {pod_name(each.key)} of {each.application} in {each.queue}"
@@ -101,7 +101,7 @@ def as_json(simulation: YuniKornSimulation) -> dict[str, Any]:
 
 def _happening(simulation: YuniKornSimulation, each: Trace) -> dict[str, Any]:
     event: dict[str, Any] = {"what": _WORDS[type(each)], "at": (each.at - simulation.start) // SECOND}
-    if isinstance(each, YuniKornInput):
+    if isinstance(each, PlayedEvent):
         return {**event, "event": each.event}
     event["pod"] = each.key
     if isinstance(each, AllocationRan):
@@ -111,7 +111,7 @@ def _happening(simulation: YuniKornSimulation, each: Trace) -> dict[str, Any]:
     return event
 
 
-_WORDS = {YuniKornInput: "played", AllocationRan: "runs", PodPreempted: "preempted", ApplicationEnded: "ended"}
+_WORDS = {PlayedEvent: "played", AllocationRan: "runs", PodPreempted: "preempted", ApplicationEnded: "ended"}
 
 
 def _queue(queue: YuniKornQueue, counts: Applications) -> dict[str, Any]:

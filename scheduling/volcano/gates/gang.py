@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from heapq import merge
 from itertools import repeat
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from scheduling.objects.amounts import add_to
+from scheduling.queue_tree.amounts import total
 from scheduling.volcano.gates.gated_pod import ALONE, Need, Together, VolcanoGatedPod
 from scheduling.volcano.objects import PodGroup
 
-T = TypeVar("T")
 Rank = tuple[int, bool, int, str]
 Order = tuple[bool, int, bool, int, str, int, int, str]
 
@@ -28,8 +28,6 @@ class PodBatch(NamedTuple):
 
     order: the batch with the lowest value is tried first. Pods that complete a gang of which some have passed come
         first, then PodGroups by priority, incomplete ones first, by age and name, then Pods by priority, age and name.
-    queue, group: the queue and the PodGroup of the Pods.
-    need: the sum of their requests.
     keys: the Pods, as `namespace/name`.
     together: what is recorded on the Pods about their joint start.
     reclaims: whether Pods of other queues may be reclaimed for this batch: only until minMember Pods have passed.
@@ -73,7 +71,6 @@ class _Stage(NamedTuple):
 class GatedGang:
     """The waiting and the passed Pods of one PodGroup.
 
-    group: None if the PodGroup does not exist.
     batches: the current batches, as `changes` last returned them.
     """
 
@@ -99,13 +96,12 @@ class GatedGang:
 
     @property
     def begun(self) -> bool:
-        """Whether any of its Pods has passed."""
         return bool(self._passed)
 
     @property
     def least(self) -> int:
         """How many of its Pods have to run together (minMember)."""
-        return self._needed()
+        return max(0, self.group.members) if self.group is not None else 0
 
     def put_group(self, group: PodGroup | None, priority: int = 0) -> None:
         self.group = replace(group, priority=priority) if group is not None else None
@@ -122,14 +118,14 @@ class GatedGang:
             del line[bisect_left(line, place)]
             if not line:
                 del self._waiting[pod.need]
-        _count(self._waits, pod.role, times)
+        add_to(self._waits, {pod.role: times})
         self._outdated[pod.need] = None
         self._renewed = self._renewed or self._is_in_joint_start(place)
 
     def passes(self, pod: VolcanoGatedPod, together: Together, times: int = 1) -> None:
         """Count a Pod that has passed or may pass, `together` with others; with `times` -1, stop counting it."""
-        _count(self._passed, pod.role, times)
-        _count(self._together, together, times)
+        add_to(self._passed, {pod.role: times})
+        add_to(self._together, {together: times})
 
     def order(self, pod: VolcanoGatedPod) -> Order:
         """The sort key of the waiting Pod in its queue: the key of a batch of which it were the first Pod."""
@@ -145,7 +141,7 @@ class GatedGang:
         for role, members in self._roles.items():
             if self._waits[role] < members:
                 return f"not all of the {members} members of task {role} that start together exist yet"
-        needed = self._needed()
+        needed = self.least
         return f"not all of the {needed} members that start together exist yet" if self._waits.total() < needed else ""
 
     def batch_of(self, need: Need) -> PodBatch | None:
@@ -157,7 +153,7 @@ class GatedGang:
     def remaining_need(self) -> Need | None:
         """The requests of the Pods that have to pass until the gang is complete; None if too few wait."""
         roles = {role: max(0, members - self._passed[role]) for role, members in self._roles.items()}
-        members = max(sum(roles.values()), self._needed() - self._passed.total())
+        members = max(sum(roles.values()), self.least - self._passed.total())
         if any(self._waits[role] < missing for role, missing in roles.items()) or self._waits.total() < members:
             return None
         return _sum_of_needs(self._first(roles, members))
@@ -181,8 +177,8 @@ class GatedGang:
         group = self.group
         if group is None or not self._waiting or self.missing_members():
             return None
-        together = not self._passed and self._needed() > 1
-        starves = self._passed.total() < self._needed()
+        together = not self._passed and self.least > 1
+        starves = self._passed.total() < self.least
         until = 0 if self._complete else self._start.youngest
         return _Stage(together, starves, group.queue, self._rank(), until)
 
@@ -205,20 +201,15 @@ class GatedGang:
         """
         return self._passed.total() >= self._start.pods
 
-    def _needed(self) -> int:
-        """How many Pods pass together at first."""
-        return max(0, self.group.members) if self.group is not None else 0
-
     def _batches(self, stage: _Stage) -> Iterator[PodBatch]:
         return iter([self._gang(stage)]) if stage.together else self._singles(stage, self._waiting)
 
     def _gang(self, stage: _Stage) -> PodBatch:
-        """The batch of the Pods that start together."""
-        chosen = self._first(self._roles, self._needed())
+        chosen = self._first(self._roles, self.least)
         places = [place for place, _ in chosen]
         self._last = places[-1]
         batch = self._batch(stage, _sum_of_needs(chosen), places)
-        return batch._replace(together=Together(self._needed(), max(place.created for place in places)))
+        return batch._replace(together=Together(self.least, max(place.created for place in places)))
 
     def _first(self, roles: Mapping[str, int], members: int) -> list[tuple[_Place, Need]]:
         """Choose `members` waiting Pods: the first ones that each role needs, then the first ones of any role."""
@@ -254,17 +245,8 @@ class GatedGang:
 
 
 def _sum_of_needs(chosen: list[tuple[_Place, Need]]) -> Need:
-    """The sum of the needs of these Pods."""
-    amounts: dict[str, int] = {}
-    for _, need in chosen:
-        add_to(amounts, dict(need.amounts))
+    amounts = total(*(dict(need.amounts) for _, need in chosen))
     return Need(tuple(sorted(amounts.items())), any(need.claims for _, need in chosen))
-
-
-def _count(counter: Counter[T], what: T, times: int) -> None:
-    counter[what] += times
-    if not counter[what]:
-        del counter[what]
 
 
 def _order(stage: _Stage, place: _Place) -> Order:

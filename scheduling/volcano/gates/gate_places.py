@@ -28,7 +28,6 @@ class GatePlaces:
             _put(self._queues, queue, pod.group, 1 if pod.group in self._groups else -1)
 
     def move(self, group: str, before: str, after: str) -> None:
-        """Move the PodGroup from the queue `before` to the queue `after`."""
         if group in self._groups:
             _put(self._queues, before, group, -1)
             _put(self._queues, after, group, 1)

@@ -6,12 +6,14 @@ The places of all these Pods are cheap to read. Reasons are computed only for th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from scheduling.queue_tree.shortage import Shortage
 from scheduling.queue_tree.waiting_counts import HAS_ROOM, HAS_ROOM_MESSAGE
 from scheduling.volcano.gates.gang import Order
 from scheduling.volcano.gates.gate_queues import PodWait
 from scheduling.volcano.gates.gatekeeper import VolcanoGatekeeper
+from scheduling.volcano.resources import written
 
 _LAST: Order = (True, 0, True, 0, "", 0, 0, "")
 
@@ -42,7 +44,6 @@ class WaitingPod(NamedTuple):
 
 
 def in_namespace(keeper: VolcanoGatekeeper, namespace: str) -> list[GatePlace]:
-    """The places of the Pods of a Namespace, not sorted."""
     return [_place(keeper, key) for key in keeper.places.in_namespace(namespace)]
 
 
@@ -53,7 +54,6 @@ def in_queue(keeper: VolcanoGatekeeper, name: str) -> list[GatePlace]:
 
 
 def reasons(keeper: VolcanoGatekeeper, places: list[GatePlace]) -> Iterator[WaitingPod]:
-    """The reason of each Pod that still waits."""
     for place in places:
         if keeper.is_waiting(place.pod):
             why = keeper.why(place.pod) or PodWait(HAS_ROOM, place.queue, HAS_ROOM_MESSAGE)
@@ -65,3 +65,28 @@ def _place(keeper: VolcanoGatekeeper, key: str) -> GatePlace:
     if gang is None or gang.group is None:
         return GatePlace(True, "", _LAST, key, pod.group)
     return GatePlace(False, gang.group.queue, gang.order(pod), key, pod.group)
+
+
+def waiting_json(each: WaitingPod) -> dict[str, Any]:
+    """A waiting Pod with its reason. Amounts are written as in the spec of a Queue."""
+    return {
+        "pod": each.pod,
+        "podGroup": each.group,
+        "queue": each.queue,
+        "reason": each.why.reason,
+        "message": _message(each),
+        "lacks": list(map(lack_json, each.why.lacks)),
+    }
+
+
+def _message(each: WaitingPod) -> str:
+    """The message. It names the queue that blocks, unless the shortages name it."""
+    why = each.why
+    elsewhere = why.queue and why.queue != each.queue and not why.lacks
+    return f"{why.queue}: {why.message}" if elsewhere else why.message
+
+
+def lack_json(lack: Shortage) -> dict[str, str]:
+    amounts = {"asked": lack.requested, "used": lack.used, "limit": lack.limit, "short": lack.short}
+    texts = {word: written(lack.resource, amount) for word, amount in amounts.items()}
+    return {"queue": lack.queue, "resource": lack.resource, **texts}

@@ -109,7 +109,6 @@ class DecisionRound:
         return contest.place is None or self._queues.fits_at(*contest.place)
 
     def _serve(self, contest: _Contest) -> None:
-        """Try the first batch of the head."""
         key = contest.head
         batch = self.lines.first(key) if key is not None else None
         if key is not None and batch is not None and self._passes(key, batch):

@@ -56,11 +56,8 @@ ALONE = Together()
 class VolcanoGatedPod(PodAtGate):
     """A Pod of Volcano's queues.
 
-    group: its PodGroup; empty if it names none.
-    need: what it requests.
     role: its task in the PodGroup.
     together: the joint start with which it passed.
-    reclaims: whether other Pods may be reclaimed for it.
     stays: it is never reclaimed itself.
     """
 
@@ -154,5 +151,4 @@ def read_gated_queue(manifest: Manifest) -> GatedQueue:
 
 
 def read_gated_class(manifest: Manifest) -> int:
-    """The value of a PriorityClass."""
     return integer(manifest.get("value")) or 0

@@ -122,7 +122,6 @@ class VolcanoGatekeeper:
                 self._recount(key)
 
     def put_class(self, name: str, value: int | None) -> None:
-        """The value of a PriorityClass."""
         self._classes[name] = value or 0
         for gang in self._gangs.values():
             if gang.priority_class == name:
@@ -145,10 +144,6 @@ class VolcanoGatekeeper:
 
     # --- decisions
 
-    def refresh(self) -> None:
-        """Update the lines for what was observed, without a decision."""
-        self._update_lines()
-
     def decide(self, now: int = 0) -> list[str]:
         """Decide which Pods may pass from now on. Returns them in their order. `now`: in nanoseconds."""
         passing: list[str] = []
@@ -157,10 +152,10 @@ class VolcanoGatekeeper:
             for key in batch.keys:
                 self.granted[key] = Grant(batch.queue, batch.together)
                 self._recount(key)
-            self._update_lines()
+            self.refresh()
             passing.extend(batch.keys)
 
-        self._update_lines()
+        self.refresh()
         if self.reclaim is not None:
             self._keep_promises(self.reclaim, grant, now)
         DecisionRound(self._lines, self.queues, grant).run()
@@ -219,7 +214,6 @@ class VolcanoGatekeeper:
         return pod, self._gangs.get(pod.group)
 
     def has_passed(self, group: str) -> bool:
-        """Whether any Pod of the PodGroup has passed."""
         gang = self._gangs.get(group)
         return gang is not None and gang.begun
 
@@ -306,8 +300,8 @@ class VolcanoGatekeeper:
     def _gang(self, name: str) -> GatedGang:
         return self._gangs.setdefault(name, GatedGang(name))
 
-    def _update_lines(self) -> None:
-        """Update the lines with the batches of all changed PodGroups."""
+    def refresh(self) -> None:
+        """Update the lines with the batches of all changed PodGroups, without a decision."""
         if self._changed and self.reclaim is not None:
             self.reclaim.changed()
         for name in self._changed:

@@ -131,12 +131,12 @@ class GateReclaim:
         for leaf, promise in [*self._promises.items()]:
             if not self._is_current(promise.batch):
                 continue
-            self._remove_promised(leaf, promise.batch)
+            self._count_promised(leaf, promise.batch, -1)
             if self._queues.refusal(leaf, promise.batch.need) is None:
                 del self._promises[leaf]
                 yield promise.batch
             else:
-                self._add_promised(leaf, promise.batch)
+                self._count_promised(leaf, promise.batch, 1)
 
     def choose(self, batches: Iterable[PodBatch], now: int) -> None:
         """Choose victims for the waiting batches. A queue has at most one promise at a time."""
@@ -191,7 +191,7 @@ class GateReclaim:
 
     def _promise(self, batch: PodBatch, units: list[Unit], now: int) -> None:
         self._promises[batch.queue] = _Promise(batch, now + PATIENCE)
-        self._add_promised(batch.queue, batch)
+        self._count_promised(batch.queue, batch, 1)
         for pod in (pod for unit in units for pod in unit):
             self.victims[pod.key] = batch.group
             self._leaving[pod.key] = now + PATIENCE
@@ -226,12 +226,8 @@ class GateReclaim:
         for here in self._queues.counting(queue).up():
             add_to(self._balance.setdefault(here.name, {}), dict(need.amounts), times)
 
-    def _remove_promised(self, leaf: str, batch: PodBatch) -> None:
-        self._add(leaf, batch.need, -1)
-        self._reserve_on(leaf)
-
-    def _add_promised(self, leaf: str, batch: PodBatch) -> None:
-        self._add(leaf, batch.need, 1)
+    def _count_promised(self, leaf: str, batch: PodBatch, times: int) -> None:
+        self._add(leaf, batch.need, times)
         self._reserve_on(leaf)
 
     def _reserve(self) -> None:
@@ -337,7 +333,6 @@ class _Candidates:
         self._units: dict[str, list[Unit]] = {}
 
     def units(self, queue: str) -> Iterator[Unit]:
-        """Yield the units of the queue in their order."""
         found = self._units.get(queue)
         if found is None:
             found = self._units[queue] = [*self._read(queue)]

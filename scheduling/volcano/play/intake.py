@@ -67,13 +67,9 @@ class VolcanoIntake:
         self._jobs: dict[str, tuple[str, list[str]]] = {}  # PodGroup and pods by Job
         self._made_for: dict[str, str] = {}  # the PodGroup by Job, if the input has it
         self._resources: dict[str, int] = dict.fromkeys((*BASIC, PODS), _ENOUGH)  # the resources of the artificial node
-        self._nodes = False
+        self.has_nodes = False
         for queue in _BUILT_IN:
             world.put_queue(queue)
-
-    @property
-    def has_nodes(self) -> bool:
-        return self._nodes
 
     def put(self, manifests: Iterable[Manifest], now: int) -> None:
         """Add or replace objects, in any order. Objects without a creation time count as created `now`."""
@@ -115,9 +111,9 @@ class VolcanoIntake:
         self.world.put_queue(queue)
 
     def _put_node(self, machine: Machine) -> None:
-        if not self._nodes and ANY_NODE in self.world.rooms:
+        if not self.has_nodes and ANY_NODE in self.world.rooms:
             self.world.drop_machine(ANY_NODE)
-        self._nodes = True
+        self.has_nodes = True
         self.world.put_machine(machine)
 
     def _note_resources(self, amounts: Amounts) -> None:
@@ -125,7 +121,7 @@ class VolcanoIntake:
             self._resources.setdefault(resource, _ENOUGH)
 
     def _put_artificial_node(self) -> None:
-        if not self._nodes:
+        if not self.has_nodes:
             self.world.put_machine(Machine(ANY_NODE, dict(self._resources)))
 
     # --- work
@@ -195,7 +191,7 @@ class VolcanoIntake:
                 self.world.drop_task(task.name)
             return
         self._note_resources(task.request)
-        if task.node and not self._nodes:
+        if task.node and not self.has_nodes:
             task = replace(task, node=ANY_NODE)
         if task.status is Status.ALLOCATED:
             task = replace(task, status=Status.RUNNING)
@@ -250,5 +246,4 @@ def _job_of(pod_group: Manifest) -> str:
 
 
 def is_volcanos(manifest: Manifest) -> bool:
-    """Whether a simulation of Volcano reads the object."""
     return group_kind(manifest) in (*_SURROUNDINGS, *_WORK)

@@ -150,13 +150,10 @@ def made_of_pod(pod: Manifest, task: Task) -> PodGroup:
 def own_group(pod: Manifest) -> str:
     """The name of the PodGroup that the controller makes for the Pod."""
     meta = metadata(pod)
-    owner = next((mapping(each) for each in listing(meta.get("ownerReferences")) if _controls(mapping(each))), {})
+    owners = map(mapping, listing(meta.get("ownerReferences")))
+    owner = next((each for each in owners if each.get("controller") is True), {})
     uid = text(owner.get("uid")) or text(meta.get("uid")) or text(meta.get("name")) or ""
     return f"{text(meta.get('namespace')) or 'default'}/podgroup-{uid}"
-
-
-def _controls(owner: Manifest) -> bool:
-    return owner.get("controller") is True
 
 
 def _number(value: str) -> int:

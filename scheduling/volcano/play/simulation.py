@@ -10,7 +10,7 @@ from policies.dialects import volcano
 from policies.dialects.reading import Manifest
 from policies.impact.quotas import Excess, QuotaPair
 from policies.model.objects import Ref
-from scheduling.queue_tree.running import RunningPods
+from scheduling.queue_tree.simulated import PlayedEvent, RunningPods
 from scheduling.volcano.engine import PluginEngine
 from scheduling.volcano.objects import Status, Task
 from scheduling.volcano.play.intake import VolcanoIntake
@@ -19,21 +19,13 @@ from scheduling.volcano.refusal import QueueRefusal
 from scheduling.volcano.resources import PODS, nano
 from scheduling.volcano.scheduler_conf import SETTLED_CONF, SchedulerConf
 from scheduling.volcano.session import SessionOutcome
-from scheduling.volcano.setup import SessionSetup, engine
+from scheduling.volcano.setup import engine
 
 HAS_ROOM = QueueRefusal("there is room for it, and the scheduler has not placed it yet")
 RECLAIMS = QueueRefusal("it may reclaim room from others, and the scheduler has not done so yet")
 _LEAST_SESSIONS = 100
 _SESSIONS_EACH = 5
 """After this many sessions for each pod, and _LEAST_SESSIONS more, a simulation counts as never settling."""
-
-
-@dataclass(frozen=True, slots=True)
-class VolcanoInput:
-    """An event of the input, as the user wrote it."""
-
-    at: int
-    event: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +66,7 @@ class PodGroupEnded:
     name: str
 
 
-Trace: TypeAlias = VolcanoInput | Enqueued | PodsRan | PodsEvicted | PodGroupEnded
+Trace: TypeAlias = PlayedEvent | Enqueued | PodsRan | PodsEvicted | PodGroupEnded
 
 
 class VolcanoSimulation:
@@ -83,7 +75,6 @@ class VolcanoSimulation:
     An evicted pod stops at once and waits again. With Volcano's own configuration it waits one session longer, since
     a controller recreates such pods while the scheduler already uses their room.
 
-    conf: the configuration of the scheduler.
     refusals: why each PodGroup or pod waits.
     next: decisions about waiting pods that `look` did not carry out.
     unsettled: whether sessions kept changing something until the limit.
@@ -92,7 +83,7 @@ class VolcanoSimulation:
     def __init__(self, start: int, conf: SchedulerConf = SETTLED_CONF) -> None:
         self.start = self.now = start
         self.conf = conf
-        self.engine: PluginEngine = engine(SessionSetup(), conf.tiers)
+        self.engine: PluginEngine = engine(conf.tiers)
         self.intake = VolcanoIntake(self.engine.world)
         self.trace: list[Trace] = []
         self.refusals: Mapping[str, tuple[QueueRefusal, ...]] = {}
@@ -103,8 +94,7 @@ class VolcanoSimulation:
     # --- events
 
     def announce(self, event: str) -> None:
-        """Add the event to the trace."""
-        self.trace.append(VolcanoInput(self.now, event))
+        self.trace.append(PlayedEvent(self.now, event))
 
     def change(self, manifests: Iterable[Manifest]) -> None:
         """Add or change objects, in any order. Decisions follow when the caller calls `settle`."""
@@ -151,13 +141,12 @@ class VolcanoSimulation:
 
     @property
     def problems(self) -> list[str]:
-        """The objects that were left out, and why."""
         return self.intake.problems
 
     @property
     def has_work(self) -> bool:
         """Whether there are, or were, PodGroups of Volcano."""
-        return bool(self.engine.world.jobs) or any(not isinstance(each, VolcanoInput) for each in self.trace)
+        return bool(self.engine.world.jobs) or any(not isinstance(each, PlayedEvent) for each in self.trace)
 
     def running(self) -> dict[str, RunningPods]:
         """The running pods of each PodGroup, by the name that a user knows it by."""

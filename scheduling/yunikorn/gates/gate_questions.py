@@ -31,7 +31,6 @@ class ApplicationPlace(NamedTuple):
 
 
 def in_namespace(keeper: YuniKornGatekeeper, namespace: str) -> list[ApplicationPlace]:
-    """The places of the Pods of a Namespace, not sorted."""
     found = []
     for key in keeper.waiting_in(namespace):
         application = keeper.scheduler.owners.get(key)

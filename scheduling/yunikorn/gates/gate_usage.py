@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
+from scheduling.objects.amounts import add_to
 from scheduling.queue_tree.waiting_counts import HAS_ROOM, WaitingCounts
 from scheduling.yunikorn.gates.gated_pod import YuniKornGatedPod
 from scheduling.yunikorn.simulation import REJECTED, UNREADABLE_QUOTA
@@ -43,7 +44,7 @@ class GateUsage:
         for pod, times in ((before, -1), (after, 1)):
             if pod is not None and pod.has_passed and not pod.ended:
                 amounts = pod.ask.amounts.items()
-                _add(self._used, {(pod.namespace, name): times * amount for name, amount in amounts})
+                add_to(self._used, {(pod.namespace, name): amount for name, amount in amounts}, times)
 
     def waiting(self) -> Iterator[tuple[str, str, int]]:
         """Yield the Namespace, the reason and the number of Pods."""
@@ -54,11 +55,3 @@ class GateUsage:
 
     def _ours(self, pod: YuniKornGatedPod | None) -> YuniKornGatedPod | None:
         return pod if pod is not None and pod.project not in self._others else None
-
-
-def _add(counts: Counter[tuple[str, str]], change: Mapping[tuple[str, str], int]) -> None:
-    """Entries whose usage is 0 are removed."""
-    for key, amount in change.items():
-        counts[key] += amount
-        if not counts[key]:
-            del counts[key]

@@ -56,7 +56,6 @@ def read_gated_pod(manifest: Manifest) -> YuniKornGatedPod:
 
 
 def gated_pod(pod: PodReading) -> YuniKornGatedPod:
-    """The Pod as YuniKorn's queues count it."""
     notes, project, priority = pod.annotations, pod.labels.get(QUOTA_KEY, ""), pod.spec.get("priority")
     known = replace(core.read_pod(pod.manifest), scheduler_name=yunikorn.SCHEDULER)
     user, groups = yunikorn.user_of(known)

@@ -41,24 +41,17 @@ class _Refused(NamedTuple):
 class YuniKornGatekeeper:
     """The Pods and Namespaces at the gate, and the decisions about them.
 
-    queues: the queues of queues.yaml.
     others: the projects whose Pods another gatekeeper decides.
     preempts: whether Pods are deleted so that queues get their guaranteed amounts, see `evictions.py`.
     once: whether the quota of a Namespace limits all its dynamic queues together, also after a change of its parent
         queue. If not, it limits each of them, as in YuniKorn.
     granted: the Pods that may pass and whose gate is not removed in the cluster yet, with their queue.
-    spaces: the Namespaces.
     counts: waiting Pods and usage, as stored in the cluster.
     timeouts: how long gangs keep the places of missing members.
     """
 
     def __init__(
-        self,
-        queues: QueuesInForce,
-        others: frozenset[str] = frozenset(),
-        *,
-        preempts: bool = False,
-        once: bool = True,
+        self, queues: QueuesInForce, others: frozenset[str] = frozenset(), *, preempts: bool = False, once: bool = True
     ) -> None:
         self.queues = queues
         self._once = once
@@ -244,7 +237,6 @@ class YuniKornGatekeeper:
         self._keep_places()
 
     def _stays(self, before: YuniKornGatedPod, pod: YuniKornGatedPod) -> bool:
-        """Whether the Pod still counts the same."""
         return before.counts_as(pod) and (self._runs(before) == self._runs(pod))
 
     def _is_ours(self, pod: YuniKornGatedPod) -> bool:
@@ -366,17 +358,18 @@ class YuniKornGatekeeper:
             gang = self._gang(pod)
         except BadTaskGroups as error:
             if not runs:
-                self._drop_empty(leaf)
+                self.scheduler.drop_empty(leaf)
                 return ApplicationRefusal(REJECTED, str(error))
             gang = ()
         self._joined(leaf, pod.namespace)
         if gang and not runs and (excess := gang_refusal(leaf, gang)):
             self._left(leaf, pod.namespace)
-            self._drop_empty(leaf)
+            self.scheduler.drop_empty(leaf)
             return ApplicationRefusal(REJECTED, excess)
         _, user, groups = pod.whose
         quota = self.spaces.bound(pod.namespace) if self._once and not leaf.settings.managed else None
-        application = Application(pod.application, leaf, user, groups, self._submitted_at(pod), gang, quota=quota)
+        since = min(each.ask.created for each in self._pods_of(pod.application))
+        application = Application(pod.application, leaf, user, groups, since, gang, quota=quota)
         self.scheduler.submit(application, runs=runs)
         return application
 
@@ -384,23 +377,21 @@ class YuniKornGatekeeper:
         """The task groups that the Pod names, else those of the oldest Pod with any. Raises BadTaskGroups."""
         if pod.gang:
             return task_groups({TASK_GROUPS: pod.gang})
-        members = [self._entered[key] for key in self._members[pod.application]]
-        named = min((each for each in members if each.gang), key=lambda each: each.ask.created, default=None)
+        named = self._with_gang(pod.application)
         return task_groups({TASK_GROUPS: named.gang}) if named is not None else ()
 
     def _timeout(self, application: Application) -> int:
         """How long the application keeps places of missing members (seconds), by the oldest Pod with task groups."""
-        members = [self._entered[key] for key in self._members[application.name]]
-        named = min((each for each in members if each.gang), key=lambda each: each.ask.created, default=None)
+        named = self._with_gang(application.name)
         return placeholder_timeout(named.policy if named is not None else "")
 
-    def _submitted_at(self, pod: YuniKornGatedPod) -> int:
-        return min(self._entered[key].ask.created for key in self._members[pod.application])
+    def _with_gang(self, name: str) -> YuniKornGatedPod | None:
+        """The oldest Pod of the application with task groups."""
+        members = (each for each in self._pods_of(name) if each.gang)
+        return min(members, key=lambda each: each.ask.created, default=None)
 
-    def _drop_empty(self, leaf: YuniKornQueue) -> None:
-        if not self.scheduler.work.get(leaf):
-            for gone in self.scheduler.tree.drop_empty(leaf):
-                self.scheduler.forget(gone)
+    def _pods_of(self, name: str) -> list[YuniKornGatedPod]:
+        return [self._entered[key] for key in self._members[name]]
 
     def _joined(self, leaf: YuniKornQueue, namespace: str) -> None:
         sharing = self._sharing.setdefault(leaf, Counter())
@@ -439,9 +430,9 @@ class YuniKornGatekeeper:
         self._gangs.clear()
 
     def _missing(self, application: Application) -> Counter[str]:
-        members = [self._entered[key] for key in self._members[application.name]]
+        members = self._pods_of(application.name)
         passed = Counter(pod.ask.group for pod in members if pod.ended or self._runs(pod))
-        wanted: Counter[str] = Counter()
+        wanted = Counter[str]()
         for group in application.gang:
             wanted[group.name] += group.members
         return wanted - passed

@@ -30,7 +30,6 @@ class PlaceTimeouts:
         self._over.discard(application)
 
     def forget_others(self, applications: Container[str]) -> None:
-        """Forget all but these applications."""
         for name in [*self._until, *self._over]:
             if name not in applications:
                 self.complete(name)

@@ -22,6 +22,7 @@ from tests.profiles import seeds
 from tests.scheduling.cluster import PAIRS, RESOURCE, Cluster, queue_settings
 from tests.scheduling.cycle.topology_cluster import FLAVOR, LEVELS, TopologyCluster, asks, gpu_node, hosts
 from tests.scheduling.manifests import pod_set, workload
+from tests.scheduling.queues.listed import set_aside, tried
 
 
 def made(lends: bool = False, together: bool = False, **quota: int) -> TopologyCluster:
@@ -185,7 +186,7 @@ def _check(cluster: TopologyCluster) -> None:
         d.id: d.remain for d in theirs.flavors[FLAVOR].tree.lowest()
     }
     for name, pending in cluster.world.queues.pending.items():
-        for entry in [*pending.active(), *pending.inadmissible()]:
+        for entry in [*tried(pending), *set_aside(pending)]:
             assert not _fits(cluster.world, name, entry.workload), entry.key
 
 

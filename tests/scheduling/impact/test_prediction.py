@@ -61,7 +61,7 @@ def test_a_queue_that_borrows_more_puts_its_work_at_risk() -> None:
 
     (risk,) = found.at_risk
     assert (risk.borrowing.ref, risk.borrowing.pair) == (cluster_queue_ref("b"), CPU)
-    assert (risk.borrowing.used, risk.borrowing.nominal) == (4 * CORE, CORE)
+    assert (risk.borrowing.used, risk.borrowing.limit) == (4 * CORE, CORE)
     assert named(simulation, *risk.workloads) == ["first"]
     assert found.lost == ()
 

@@ -29,9 +29,9 @@ def drawn(text: str) -> Tree:
 def test_usage_counts_at_the_queue_and_all_above() -> None:
     tree = drawn("root root/a a/b root/c")
 
-    tree.add(tree.nodes["b"], "allocated", {"cpu": 2})
-    tree.add(tree.nodes["c"], "allocated", {"cpu": 1})
-    tree.add(tree.nodes["b"], "allocated", {"cpu": 1}, -1)
+    tree.nodes["b"].add("allocated", {"cpu": 2})
+    tree.nodes["c"].add("allocated", {"cpu": 1})
+    tree.nodes["b"].add("allocated", {"cpu": 1}, -1)
 
     assert {name: dict(node.amounts("allocated")) for name, node in tree.nodes.items()} == {
         "root": {"cpu": 2},
@@ -43,7 +43,7 @@ def test_usage_counts_at_the_queue_and_all_above() -> None:
 
 def test_a_child_may_come_first() -> None:
     tree = drawn("a/b")
-    tree.add(tree.nodes["b"], "allocated", {"cpu": 2})
+    tree.nodes["b"].add("allocated", {"cpu": 2})
     assert tree.nodes["b"].detached is tree.nodes["b"]
 
     tree.put("a", None, None, {})
@@ -54,7 +54,7 @@ def test_a_child_may_come_first() -> None:
 
 def test_a_queue_that_moves_takes_its_usage_along() -> None:
     tree = drawn("root root/a root/c a/b")
-    tree.add(tree.nodes["b"], "allocated", {"cpu": 2})
+    tree.nodes["b"].add("allocated", {"cpu": 2})
 
     tree.put("b", "c", None, {"weight": {"cpu": 1}})
 
@@ -103,7 +103,7 @@ def test_after_any_changes_the_sums_are_those_of_a_recount(seed: int) -> None:
                 tree.put(name, above, None, {"weight": {"cpu": rng.randint(1, 3)}})
             case "add" if name in tree.nodes:
                 own[name] += 1
-                tree.add(tree.nodes[name], "allocated", {"cpu": 1})
+                tree.nodes[name].add("allocated", {"cpu": 1})
             case "drop" if name in tree.nodes:
                 tree.drop(name)
                 own[name] = 0

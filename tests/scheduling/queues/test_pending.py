@@ -12,6 +12,7 @@ from scheduling.objects.queue_settings import BEST_EFFORT_FIFO, STRICT_FIFO
 from scheduling.objects.workload import REQUEUED, Condition, RequeueState, Workload
 from scheduling.queues.pending import PendingEntry, PendingQueue, Requeue
 from scheduling.status.requeue import backoff_over
+from tests.scheduling.queues.listed import set_aside, tried
 
 
 def entry(name: str, shape: str = "", priority: int = 0, at: int = 0, **fields: object) -> PendingEntry:
@@ -60,7 +61,7 @@ def test_what_does_not_fit_is_set_aside_with_all_that_are_alike() -> None:
 
     assert not queue.requeue(head, Requeue.NO_FIT, now=0)
 
-    assert names(queue.inadmissible()) == ["a", "b"]
+    assert names(set_aside(queue)) == ["a", "b"]
     assert popped(queue) == ["c"]
 
 
@@ -82,14 +83,14 @@ def test_a_verdict_goes_with_the_last_workload_that_it_was_about() -> None:
 
     queue.drop("ns/a")
     queue.push(entry("a", "gpu", at=3), now=0)
-    assert names(queue.active()) == []
+    assert names(tried(queue)) == []
 
     queue.drop("ns/a")
     queue.drop("ns/b")
     assert not queue.has_inadmissible()
     queue.push(entry("a", "gpu", at=4), now=0)
 
-    assert names(queue.active()) == ["a"]
+    assert names(tried(queue)) == ["a"]
 
 
 def test_a_flush_brings_them_back_where_the_namespace_is_served() -> None:
@@ -122,7 +123,7 @@ def test_a_mismatched_namespace_sets_aside_that_workload_alone() -> None:
 
     queue.requeue(head, Requeue.NAMESPACE_MISMATCH, now=0)
 
-    assert names(queue.inadmissible()) == ["a"]
+    assert names(set_aside(queue)) == ["a"]
     assert popped(queue) == ["b"]
 
 
@@ -186,7 +187,7 @@ def test_strict_fifo_keeps_its_head_though_others_might_fit() -> None:
 
     assert queue.requeue(head, Requeue.NO_FIT, now=0)
 
-    assert names(queue.active()) == ["a", "b"]
+    assert names(tried(queue)) == ["a", "b"]
 
 
 def test_flavors_that_were_not_looked_at_are_a_reason_to_try_at_once() -> None:
@@ -209,11 +210,11 @@ def test_a_running_backoff_keeps_a_workload_out_also_over_a_flush() -> None:
 
 def test_a_requeue_time_that_is_cleared_queues_the_workload_whatever_its_conditions_say() -> None:
     queue = filled(entry("w", requeue=RequeueState(1, at=100)))
-    assert names(queue.inadmissible()) == ["w"]
+    assert names(set_aside(queue)) == ["w"]
 
     queue.push(entry("w", requeue=RequeueState(1)), now=50)
 
-    assert names(queue.active()) == ["w"]
+    assert names(tried(queue)) == ["w"]
 
 
 @pytest.mark.parametrize(("reason", "again"), [(Requeue.FAILED_AFTER_NOMINATION, True), (Requeue.GENERIC, False)])
@@ -227,7 +228,7 @@ def test_a_workload_that_came_back_while_it_was_tried_is_tried_again_if_its_try_
 
     assert not queue.requeue(head, reason, now=50), "its backoff is not over"
     assert queue.requeue(head, reason, now=100) is again
-    assert names(queue.active()) == (["w"] if again else [])
+    assert names(tried(queue)) == (["w"] if again else [])
 
 
 def test_requeued_false_keeps_a_workload_out_for_as_long_as_it_says_so() -> None:
@@ -271,8 +272,8 @@ def test_a_misfit_is_not_tried_again_whatever_else_changes() -> None:
     queue = misfit_beside_another()
 
     assert queue.flush(lambda _namespace: True, now=0) == 0
-    assert names(queue.active()) == ["right"]
-    assert names(queue.inadmissible()) == ["wrong"]
+    assert names(tried(queue)) == ["right"]
+    assert names(set_aside(queue)) == ["wrong"]
     assert len(queue) == 2
     assert not queue.has_inadmissible()
 
@@ -281,9 +282,9 @@ def test_a_misfit_is_tried_again_once_it_asks_for_something_else() -> None:
     queue = misfit_beside_another()
 
     queue.push(entry("wrong", at=1, resource_version="2"), now=0)
-    assert names(queue.active()) == ["right"], "only its status was written"
+    assert names(tried(queue)) == ["right"], "only its status was written"
     queue.push(entry("wrong", at=1, generation=2), now=0)
-    assert names(queue.active()) == ["wrong", "right"]
+    assert names(tried(queue)) == ["wrong", "right"]
 
 
 def test_a_misfit_can_be_taken_out() -> None:
@@ -299,7 +300,7 @@ def test_a_misfit_is_in_the_way_once_the_queue_is_strict() -> None:
     queue.strategy = STRICT_FIFO
 
     assert queue.flush(lambda _namespace: True, now=0) == 1
-    assert names(queue.active()) == ["wrong", "right"]
+    assert names(tried(queue)) == ["wrong", "right"]
 
 
 WAITS = {REQUEUED: Condition("False", "PodsReadyTimeout")}
@@ -315,12 +316,12 @@ def test_neither_news_nor_capacity_cuts_a_backoff_short(alike: bool, later: dict
     queue.requeue(head, Requeue.NO_FIT if alike else Requeue.GENERIC, now=0)
 
     queue.push(entry("w", "gpu", generation=2, **later), now=50)
-    assert names(queue.inadmissible()) == ["w"]
+    assert names(set_aside(queue)) == ["w"]
     queue.flush(lambda _namespace: True, now=50)
-    assert names(queue.inadmissible()) == ["w"]
+    assert names(set_aside(queue)) == ["w"]
 
     queue.push(entry("w", "gpu", generation=3, requeue=RequeueState(1, at=60)), now=60)
-    assert names(queue.active()) == ["w"], "a time that has come is over"
+    assert names(tried(queue)) == ["w"], "a time that has come is over"
 
 
 def test_the_oldest_work_is_known_whatever_the_order_and_whatever_comes_and_goes() -> None:

@@ -11,6 +11,7 @@ from scheduling.objects.queue_settings import BEST_EFFORT_FIFO, STRICT_FIFO
 from scheduling.objects.workload import Workload
 from scheduling.queues.entry import PendingEntry
 from scheduling.queues.pending import PendingQueue, Requeue
+from tests.scheduling.queues.listed import tried
 
 _REASONS = (
     Requeue.NO_FIT,
@@ -42,7 +43,7 @@ class Waiting(RuleBasedStateMachine):
     @rule(reason=st.none() | st.sampled_from(_REASONS))
     def take_turns(self, reason: Requeue | None) -> None:
         """The head is tried, and admitted or given back."""
-        expected = self.queue.active()
+        expected = tried(self.queue)
         head = self.queue.pop()
         assert head is (expected[0] if expected else None)
         if head is not None and reason is not None:
@@ -54,7 +55,7 @@ class Waiting(RuleBasedStateMachine):
 
     @invariant()
     def the_head_is_the_first_to_be_tried(self) -> None:
-        active = self.queue.active()
+        active = tried(self.queue)
         assert self.queue.head() is (active[0] if active else None)
         assert self.queue.count_active() == len(active)
 

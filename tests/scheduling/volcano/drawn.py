@@ -2,14 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from scheduling.queue_tree.amounts import Amounts
+from scheduling.volcano.engine import PluginEngine
 from scheduling.volcano.objects import Machine, PodGroup, Status, Task, VolcanoQueueSettings
 from scheduling.volcano.resources import PODS
 from scheduling.volcano.session import SchedulingSession, SessionOutcome
-from scheduling.volcano.setup import DEFAULT_TIERS, PluginSettings, SessionSetup, engine
+from scheduling.volcano.setup import DEFAULT_TIERS, PluginSettings, engine
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSetup:
+    """The objects that a session decides about."""
+
+    queues: Sequence[VolcanoQueueSettings] = ()
+    groups: Sequence[PodGroup] = ()
+    tasks: Sequence[Task] = ()
+    machines: Sequence[Machine] = ()
+
+
+def engine_with(cluster: SessionSetup, tiers: Iterable[Iterable[PluginSettings]] = DEFAULT_TIERS) -> PluginEngine:
+    """An engine with the objects of the cluster."""
+    made = engine(tiers)
+    for machine in cluster.machines:
+        made.world.put_machine(machine)
+    for queue in cluster.queues:
+        made.world.put_queue(queue)
+    for group in cluster.groups:
+        made.world.put_group(group)
+    for task in cluster.tasks:
+        made.world.put_task(task)
+    return made
 
 
 def amounts(text: str) -> dict[str, int]:
@@ -99,7 +124,7 @@ def session(
     drawing: str, machines: Sequence[Machine], *parts: PodGroup | Task | tuple[PodGroup, Task], level: int = 0
 ) -> SchedulingSession:
     """A session of Volcano's default plugins, with the argument ancestorReclaimLevel."""
-    return engine(cluster(drawing, machines, *parts), with_level(level)).session()
+    return engine_with(cluster(drawing, machines, *parts), with_level(level)).session()
 
 
 def with_level(level: int) -> list[list[PluginSettings]]:
@@ -119,7 +144,7 @@ def flat(
 ) -> SchedulingSession:
     """A session with the plugin `proportion`."""
     tiers = [[PluginSettings("gang"), PluginSettings("proportion"), PluginSettings("predicates")]]
-    return engine(cluster(drawing, machines, *parts), tiers).session()
+    return engine_with(cluster(drawing, machines, *parts), tiers).session()
 
 
 def reasons(outcome: SessionOutcome, name: str) -> list[str]:

@@ -29,7 +29,7 @@ def used(found: SchedulingSession, **cpu: tuple[int, int, int]) -> SchedulingSes
     """Allocated, inqueue and elastic at a queue and all above."""
     for name, values in cpu.items():
         for account, amount in zip((ALLOCATED, INQUEUE, ELASTIC), values, strict=True):
-            found.queues.tree.add(found.queues.tree.nodes[name], account, {"cpu": amount})
+            found.queues.tree.nodes[name].add(account, {"cpu": amount})
     return found
 
 

@@ -11,8 +11,7 @@ from scheduling.volcano.actions import run
 from scheduling.volcano.devices import DeviceUse
 from scheduling.volcano.objects import Devices, Task, VolcanoQueueSettings
 from scheduling.volcano.queues import QueueAccounts
-from scheduling.volcano.setup import SessionSetup, engine
-from tests.scheduling.volcano.drawn import group, node, pod
+from tests.scheduling.volcano.drawn import SessionSetup, engine_with, group, node, pod
 
 GPU, SIZE = "deviceclass/gpu.com", "memory.deviceclass/gpu.com"
 
@@ -73,7 +72,9 @@ def test_a_podgroup_reserves_devices_when_it_enters() -> None:
     first = replace(claiming("a", "one", {GPU: 2}), group="ns/a")
 
     outcome = run(
-        engine(SessionSetup(queues, groups, [first, claiming("b", "two", {GPU: 1})], [node("n1", "cpu=9")])).session(),
+        engine_with(
+            SessionSetup(queues, groups, [first, claiming("b", "two", {GPU: 1})], [node("n1", "cpu=9")])
+        ).session(),
         ["enqueue"],
     )
 

@@ -13,11 +13,11 @@ from scheduling.volcano.actions import run
 from scheduling.volcano.engine import PluginEngine
 from scheduling.volcano.objects import Machine, PodGroup, Status, Task, VolcanoQueueSettings
 from scheduling.volcano.session import SessionOutcome
-from scheduling.volcano.setup import PluginSettings, SessionSetup, engine
+from scheduling.volcano.setup import PluginSettings, engine
 from scheduling.volcano.world import SessionWorld
 from tests.profiles import seeds
 from tests.scheduling.calls import calls as called
-from tests.scheduling.volcano.drawn import group, node, pod, queues, requesting, with_level
+from tests.scheduling.volcano.drawn import SessionSetup, engine_with, group, node, pod, queues, requesting, with_level
 
 T = TypeVar("T")
 ALL = ("enqueue", "allocate", "reclaim", "preempt")
@@ -34,7 +34,7 @@ class Both:
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         self.tiers = self.random.choice([with_level(0), with_level(2), FLAT])
-        self.engine = engine(SessionSetup(), self.tiers)
+        self.engine = engine(self.tiers)
         self.queues: dict[str, VolcanoQueueSettings] = {}
         self.groups: dict[str, PodGroup] = {}
         self.tasks: dict[str, Task] = {}
@@ -140,7 +140,7 @@ class Both:
 
     def decide(self, actions: tuple[str, ...]) -> None:
         """Ask both, and let happen what they decide."""
-        expected = run(engine(self.cluster(), self.tiers).session(), actions)
+        expected = run(engine_with(self.cluster(), self.tiers).session(), actions)
         outcome = self.engine.decide(actions)
         assert (expected.binds, expected.evicted, expected.pipelined) == (
             outcome.binds,
@@ -185,7 +185,7 @@ def test_an_engine_decides_as_a_new_one_would(seed: int) -> None:
 
 def check_accounts(both: Both) -> None:
     """What the queues hold is what queues hold that are filled anew."""
-    kept, new = both.engine.world, engine(both.cluster(), both.tiers).world
+    kept, new = both.engine.world, engine_with(both.cluster(), both.tiers).world
     for a, b in ((kept.queues, new.queues), (kept.flat, new.flat)):
         assert {n.name: used(n.accounts) for n in a} == {n.name: used(n.accounts) for n in b}
     assert {name: room.idle for name, room in kept.rooms.items()} == {n: room.idle for n, room in new.rooms.items()}
@@ -211,7 +211,7 @@ def full(trees: int) -> PluginEngine:
         for queue in (f"a{i}", f"b{i}"):
             groups += [group(f"r-{queue}", queue, "Running"), group(f"w-{queue}", queue, "Pending", "cpu=2")]
             tasks += [pod(f"r-{queue}", f"r-{queue}", "cpu=1", "n1"), pod(f"w-{queue}", f"w-{queue}", "cpu=2")]
-    found = engine(SessionSetup(queues("\n".join(drawn)), groups, tasks, [node("n1", f"cpu={4 * trees}")]))
+    found = engine_with(SessionSetup(queues("\n".join(drawn)), groups, tasks, [node("n1", f"cpu={4 * trees}")]))
     while (outcome := found.decide(LIVE)).phases:
         assert not outcome.binds
     return found

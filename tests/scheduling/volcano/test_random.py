@@ -15,9 +15,8 @@ import pytest
 from scheduling.volcano.actions import run
 from scheduling.volcano.objects import Machine, PodGroup, Status, Task, VolcanoQueueSettings
 from scheduling.volcano.session import SessionOutcome
-from scheduling.volcano.setup import SessionSetup, engine
 from tests.profiles import seeds
-from tests.scheduling.volcano.drawn import group, node, requesting, with_level
+from tests.scheduling.volcano.drawn import SessionSetup, engine_with, group, node, requesting, with_level
 
 ACTIONS = ["enqueue", "allocate", "reclaim"]
 ENOUGH = 40
@@ -36,7 +35,7 @@ class Play:
 
     def session(self) -> SessionOutcome:
         cluster = SessionSetup([*self.queues.values()], [*self.groups.values()], [*self.tasks.values()], self.machines)
-        outcome = run(engine(cluster, with_level(self.level)).session(), ACTIONS)
+        outcome = run(engine_with(cluster, with_level(self.level)).session(), ACTIONS)
         for name, phase in outcome.phases.items():
             self.groups[name] = replace(self.groups[name], phase=phase)
         for name, at in outcome.binds.items():

@@ -10,8 +10,8 @@ from scheduling.volcano.actions import run
 from scheduling.volcano.objects import Task
 from scheduling.volcano.order import of_victims
 from scheduling.volcano.session import SchedulingSession, SessionOutcome
-from scheduling.volcano.setup import SETTLED, PluginSettings, engine
-from tests.scheduling.volcano.drawn import cluster, group, node, pod, reasons, running, session, work
+from scheduling.volcano.setup import SETTLED, PluginSettings
+from tests.scheduling.volcano.drawn import cluster, engine_with, group, node, pod, reasons, running, session, work
 
 BIG = [node("n1", "cpu=1000,memory=1000,gpu=100,vendor/x=100")]
 ASKS = "cpu=1,gpu=1,vendor/x=1"
@@ -174,7 +174,7 @@ def two_reclaimers(*, settled: bool) -> SessionOutcome:
         [node("n1", "cpu=4,memory=4")],
         *work(*pair_of("a", "A"), group("b", "B"), pod("b", "b", "cpu=2,memory=2")),
     )
-    return run(engine(parts, tiers).session(), ["allocate", "reclaim"])
+    return run(engine_with(parts, tiers).session(), ["allocate", "reclaim"])
 
 
 def pair_of(name: str, queue: str) -> list[object]:
@@ -209,7 +209,7 @@ def test_the_evicted_do_not_come_back_into_their_own_room_unlike_in_volcano(sett
     parts = cluster("Q prio:9\nme des:cpu=4", [node("n1", "cpu=4")], *work(*again), group("wants", "me"), nominated)
     tiers = [[PluginSettings("gang"), PluginSettings("capacity", arguments={SETTLED: settled})]]
 
-    assert run(engine(parts, tiers).session(), ["allocate"]).binds == {bound: "n1"}
+    assert run(engine_with(parts, tiers).session(), ["allocate"]).binds == {bound: "n1"}
 
 
 # --- gangs
@@ -250,7 +250,7 @@ def test_volcano_itself_gives_freed_room_only_beside_a_pod_that_may_be_reclaimed
     def reclaims(large: str, *more: object) -> SessionOutcome:
         parts = cluster("other des:cpu=1\nmine des:cpu=2", [node("n1", f"cpu={large}")], *work(*more, *gang("mine", 2)))
         tiers = [[PluginSettings("gang"), PluginSettings("capacity")]]
-        return run(engine(parts, tiers).session(), ["reclaim"])
+        return run(engine_with(parts, tiers).session(), ["reclaim"])
 
     assert reclaims("3", *elastic("other", large="cpu=3")).evicted == ()
     kept = [group("kept", "other", "Running"), pod("kept", "kept", "cpu=1", "n1")]

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from policies.dialects.taints import Taint, Toleration
+from scheduling.topology.node_filter import NodeFilter
 from scheduling.volcano.actions import run
-from scheduling.volcano.objects import NodePlacement, Status
+from scheduling.volcano.objects import Status
 from scheduling.volcano.queues import ALLOCATED
 from tests.scheduling.volcano.drawn import flat, group, node, pod, reasons, running, session, work
 
@@ -79,13 +80,13 @@ def test_a_pod_behind_a_gate_is_not_placed() -> None:
 @pytest.mark.parametrize(
     ("placement", "bound"),
     [
-        (NodePlacement(), "n2"),
-        (NodePlacement(selector=(("zone", "a"),)), None),
-        (NodePlacement(tolerations=(Toleration(operator="Exists"),)), "n1"),
-        (NodePlacement(terms=()), None),
+        (NodeFilter(), "n2"),
+        (NodeFilter(selector=(("zone", "a"),)), None),
+        (NodeFilter(tolerations=(Toleration(operator="Exists"),)), "n1"),
+        (NodeFilter(terms=()), None),
     ],
 )
-def test_a_pod_goes_where_it_may(placement: NodePlacement, bound: str | None) -> None:
+def test_a_pod_goes_where_it_may(placement: NodeFilter, bound: str | None) -> None:
     tainted = replace(node("n1", "cpu=4"), taints=(Taint("only", "", "NoSchedule"),))
     task = replace(pod("p", "a", "cpu=1"), placement=placement)
 

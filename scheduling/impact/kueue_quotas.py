@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from policies.dialects.kueue import cluster_queue_ref, cohort_ref
+from policies.dialects.kueue import CLUSTER_QUEUE, COHORT
 from policies.impact.quotas import NO_QUOTA, Excess, NodeQuotas, PairQuota, QuotaPair
 from policies.model.objects import Ref
 from policies.model.pools import UNLIMITED
@@ -53,7 +53,7 @@ def _nodes(world: World) -> Iterator[QuotaNode]:
 
 
 def _ref(node: QuotaNode) -> Ref:
-    return cluster_queue_ref(node.name) if node.is_queue else cohort_ref(node.name)
+    return CLUSTER_QUEUE.named(node.name) if node.is_queue else COHORT.named(node.name)
 
 
 def _quotas(node: QuotaNode) -> NodeQuotas:
@@ -94,4 +94,4 @@ def _borrowed(node: QuotaNode, pair: FlavorResource) -> Borrowing | None:
     if node.up is None or used <= nominal:
         return None
     factor = nano_of(pair.resource, 1) or 0
-    return Borrowing(cluster_queue_ref(node.name), QuotaPair(*pair), used * factor, nominal * factor)
+    return Borrowing(CLUSTER_QUEUE.named(node.name), QuotaPair(*pair), used * factor, nominal * factor)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from policies.amounts.requests import pod_requests
-from policies.dialects.go_booleans import FALSE
+from policies.dialects.go_values import FALSE
 from policies.dialects.node_affinity import required_terms
 from policies.dialects.node_reading import node_reading
 from policies.dialects.pod_reading import PodReading, pod_reading

@@ -96,7 +96,6 @@ def stored_state(state: StateBefore, configuration: Configuration) -> StateBefor
 
 
 def evaluate(proposal: Proposal) -> Verdict:
-    """The verdict of all rules on this proposal."""
     return _verdict(_run_rules(proposal))
 
 

@@ -109,8 +109,7 @@ def is_marked(pod: Manifest) -> bool:
 
 
 def _counted_by(holder: Mapping[str, Any]) -> set[tuple[str, str]]:
-    """The labels, annotations and gates of a Pod or template that decide how the Pod is counted, and whether it
-    waits."""
+    """What decides how a Pod is counted and whether it waits: its labels, annotations and gates."""
     meta = mapping(holder.get("metadata"))
     written = {**texts(meta.get("labels")), **texts(meta.get("annotations"))}
     counted = {(key, written[key]) for key in (POD_SET, STARTED_FOR, SLICE_CHAIN) if key in written}
@@ -123,7 +122,6 @@ def _left_to_children(job: QueuedJob) -> dict[str, int]:
 
 
 def total_requests(job: QueuedJob) -> dict[str, int]:
-    """The sum of the requests of all pods of the job."""
     return total(template_requests(pods.counted, pods.count) for pods in job.pod_sets)
 
 

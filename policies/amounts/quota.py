@@ -2,7 +2,7 @@
 
 Amounts are in the units of `policies.model.pools`, milli-CPU or whole units, by "flavor/resource". The forest keeps
 sums, so each function takes time in proportion to the depth of the tree. The amounts of nodes on or below a cycle are
-meaningless: call `countable` first.
+meaningless: call `Forest.ends_at_root` first.
 Source: Kueue v0.19, pkg/cache/scheduler/resource_node.go; KEP-79.
 """
 
@@ -24,7 +24,6 @@ _MOST_LOOKED_AT = 1000
 class Potential(NamedTuple):
     """The most that a node could use if no node used any quota.
 
-    `amount`: this number.
     `node`: the node whose limit decides.
     `limit`: the deciding limit: `borrowingLimit`, or `nominalQuota` if the quota of the whole tree decides (see
     `givers`).
@@ -33,11 +32,6 @@ class Potential(NamedTuple):
     amount: int
     node: Ref
     limit: str
-
-
-def countable(forest: Forest, ref: Ref) -> bool:
-    """Whether the tree of the node has a root, so that the node is neither on a cycle nor below one."""
-    return forest.ends_at_root(ref)
 
 
 def root_of(forest: Forest, ref: Ref) -> Ref:
@@ -61,8 +55,7 @@ def subtree(forest: Forest, ref: Ref, pair: str) -> int:
 
 
 def lent(forest: Forest, ref: Ref, pair: str) -> int:
-    """The subtree quota without the local quota, which is the part that the rest of the tree can use. Also computed for
-    a root, although it lends nothing."""
+    """The subtree quota without the local quota: what the rest of the tree can use. Also computed for a root."""
     own = terms(forest, ref, pair)
     whole = subtree_quota(own, below(forest, ref, pair))
     return minus(whole, local_quota(own, whole))
@@ -106,9 +99,3 @@ def on_offer(forest: Forest, ref: Ref, pair: str) -> int:
         return 0
     most = potential(forest, node.parent, pair).amount
     return most if most == UNLIMITED else most - lent(forest, ref, pair)
-
-
-def reserved(forest: Forest, ref: Ref, pair: str) -> int:
-    """The usage of a Cohort: the quota of it and its ancestors that workloads below it have reserved, by the status of
-    the ClusterQueues."""
-    return below(forest, ref, pair).taken

@@ -22,7 +22,6 @@ def real_capability(above: float, promised: float, guarantee: float, capability:
     `above`: the realCapability of the parent.
     `promised`: the sum of the guarantees of the parent's children.
     """
-    left = (
-        max(0, above - promised) + guarantee if above < inf else inf
-    )  # amounts may be integers that are too large for a float
+    # amounts may be integers that are too large for a float
+    left = max(0, above - promised) + guarantee if above < inf else inf
     return min(left, capability)

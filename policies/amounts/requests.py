@@ -13,7 +13,7 @@ from typing import Any
 from policies.dialects.kueue_workload import WrittenPodSet, WrittenWorkload
 from policies.dialects.reading import listing, mapping
 from policies.model.pools import count
-from policies.model.quantity import BadQuantity, Quantities, Quantity, add, maximum, product
+from policies.model.quantity import Quantities, Quantity, add, maximum, product
 
 _OF_THE_POD = ("cpu", "memory")
 """The resources for which a request of the whole pod replaces those of its containers. Huge pages are others."""
@@ -116,13 +116,11 @@ def counted(requests: Quantities, pods: int) -> dict[str, int]:
 
 
 def template_requests(template: Mapping[str, Any], pods: int) -> dict[str, int]:
-    """The requests of this number of pods of the template."""
     return counted(pod_requests(mapping(template.get("spec"))), pods)
 
 
 def fewest_pods(workload: WrittenWorkload, pod_set: WrittenPodSet) -> int:
-    """The least number of pods that the pod set can be admitted with: minCount, or else count, without finished
-    pods."""
+    """The least number of pods to admit the pod set with: minCount, or else count, without finished pods."""
     done = min(sum(entry.pods for entry in workload.reclaimable if entry.name == pod_set.name), pod_set.count)
     least = pod_set.count if pod_set.min_count is None else min(pod_set.min_count, pod_set.count)
     return max(0, least - done)
@@ -138,10 +136,4 @@ def total(requests: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 def readable(values: object) -> dict[str, Quantity]:
     """The quantities that can be read. The schema check reports the others."""
-    found: dict[str, Quantity] = {}
-    for resource, value in mapping(values).items():
-        try:
-            found[resource] = Quantity.parse(value)
-        except BadQuantity:
-            continue
-    return found
+    return {name: quantity for name, value in mapping(values).items() if (quantity := Quantity.read(value))}

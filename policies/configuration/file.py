@@ -189,7 +189,6 @@ def _waivable(section: Section, rules: Collection[str]) -> frozenset[str]:
 
 
 def _dialects(section: Section) -> frozenset[Dialect]:
-    """The dialects that the reconciler manages; Kueue if the file names none."""
     named = section.texts("dialects") or [Dialect.KUEUE.value]
     return frozenset(map(Dialect, _checked_names(section, "dialects", [dialect.value for dialect in Dialect], named)))
 

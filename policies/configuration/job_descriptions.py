@@ -162,7 +162,6 @@ def _reclaimable(section: Section) -> ReclaimableCount | None:
 
 
 def _fields(section: Section, key: str) -> dict[str, tuple[object, ...]]:
-    """Read paths, each with a value or a list of values."""
     value = section.value(key)
     if value is None:
         return {}

@@ -13,8 +13,7 @@ from policies.model.suggestion import suggest
 
 
 class Section:
-    """A mapping of the file. Its methods raise BadConfiguration for a wrong value, and `done` for keys that were not
-    read."""
+    """A mapping of the file. Its methods raise BadConfiguration for a wrong value; `done` does for keys never read."""
 
     def __init__(self, value: object, path: str):
         if not isinstance(value, Mapping):
@@ -31,7 +30,6 @@ class Section:
         return self._value.get(key)
 
     def value(self, key: str) -> Any:
-        """The value of the key; None if it is absent."""
         return self._take(key)
 
     def text(self, key: str, default: str | None = None, among: list[Any] | None = None) -> str:
@@ -129,7 +127,6 @@ class Section:
         self.done()
 
     def rest(self) -> list[str]:
-        """The keys that were not read."""
         return [str(key) for key in self._value if key not in self._known]
 
     def done(self) -> None:

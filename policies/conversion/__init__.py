@@ -108,8 +108,7 @@ def _closed(body: dict[str, Any], key: str, lost: list[LostFields]) -> dict[str,
     if size > _MOST_ANNOTATIONS:
         raise Unconvertible(
             f"what only {key.removeprefix(DOMAIN)} can express needs {size} bytes of annotations, but "
-            f"{_MOST_ANNOTATIONS} are"
-            f" allowed; read and write this object as {key.removeprefix(DOMAIN)}"
+            f"{_MOST_ANNOTATIONS} are allowed; read and write this object as {key.removeprefix(DOMAIN)}"
         )
     return {**body, "metadata": _with_annotations(body, annotations)}
 
@@ -122,6 +121,5 @@ def _with_annotations(body: Manifest, annotations: Mapping[str, Any]) -> dict[st
 
 @cache
 def _schemas(kind: str) -> Mapping[str, Schema]:
-    """The structure of each version of a kind of Kueue."""
     declaration = declarations.load(declarations.FILES[GROUP, kind])
     return {version["name"]: version["schema"] for version in declaration["versions"]}

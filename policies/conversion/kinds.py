@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from policies.conversion import topology
+from policies.dialects.kueue_kinds import PRIORITY_SOURCES
 from policies.dialects.reading import Manifest, listing, mapping, text
 from policies.schema.declarations import Schema
 
@@ -16,10 +17,6 @@ UNITS: Final = (
 )
 """Fields of a spec for which the other version has a single field. They are kept and restored together."""
 
-_SOURCES: Final = {
-    "kueue.x-k8s.io/workloadpriorityclass": ("kueue.x-k8s.io", "WorkloadPriorityClass"),
-    "scheduling.k8s.io/priorityclass": ("scheduling.k8s.io", "PriorityClass"),
-}
 _RETRY_MINUTES = 15
 """The default of an AdmissionCheck's retryDelayMinutes, which only v1beta1 has."""
 
@@ -58,19 +55,17 @@ def _sayable(value: Any, source: Schema | None, target: Schema) -> Any:
     if isinstance(value, Mapping):
         if isinstance(each := target.get("additionalProperties"), dict):
             return {key: _sayable(inner, source.get("additionalProperties"), each) for key, inner in value.items()}
-        return without_unsayable(
-            dict(value),
-            {"properties": source.get("properties", {})},
-            {"properties": target.get("properties", {})},
-        )
+        old, new = ({"properties": schema.get("properties", {})} for schema in (source, target))
+        return without_unsayable(dict(value), old, new)
     if isinstance(value, list) and "items" in target:
         return [_sayable(inner, source.get("items"), target["items"]) for inner in value]
     return value
 
 
-def _renamed(part: _Part, old: str, new: str) -> None:
+def _renamed(part: _Part, old: str, new: str) -> _Part:
     if old in part:
         part[new] = part.pop(old)
+    return part
 
 
 # -- ClusterQueue ------------------------------------------------------------------------------------------------------
@@ -112,26 +107,13 @@ def _cluster_queue_down(spec: _Part) -> _Part:
     return spec
 
 
-# -- LocalQueue --------------------------------------------------------------------------------------------------------
-
-
-def _local_queue_status_up(status: _Part) -> _Part:
-    _renamed(status, "flavorUsage", "flavorsUsage")
-    return status
-
-
-def _local_queue_status_down(status: _Part) -> _Part:
-    _renamed(status, "flavorsUsage", "flavorUsage")
-    return status
-
-
 # -- Workload ----------------------------------------------------------------------------------------------------------
 
 
 def _workload_up(spec: _Part) -> _Part:
     name, source = text(spec.pop("priorityClassName", None)), text(spec.pop("priorityClassSource", None))
-    if name and source in _SOURCES:
-        group, kind = _SOURCES[source]
+    if name and source in PRIORITY_SOURCES:
+        group, kind = PRIORITY_SOURCES[source]
         spec["priorityClassRef"] = {"group": group, "kind": kind, "name": name}
     return spec
 
@@ -139,11 +121,10 @@ def _workload_up(spec: _Part) -> _Part:
 def _workload_down(spec: _Part) -> _Part:
     ref = mapping(spec.pop("priorityClassRef", None))
     kind = (ref.get("group"), ref.get("kind"))
-    source = next((source for source, known in _SOURCES.items() if known == kind), "")
+    source = next((source for source, known in PRIORITY_SOURCES.items() if known == kind), "")
     name = text(ref.get("name")) if source else None
-    spec["priorityClassSource"] = (
-        source if name else ""
-    )  # the default of v1beta1; the API server adds it only in that version
+    # empty is the default of v1beta1; the API server adds it only in that version
+    spec["priorityClassSource"] = source if name else ""
     if name:
         spec["priorityClassName"] = name
     return spec
@@ -177,11 +158,7 @@ def _with_assignments(status: _Part, old: str, new: str, change: Callable[[objec
     return {**status, "admission": {**admission, "podSetAssignments": assignments}}
 
 
-# -- AdmissionCheck, MultiKueueCluster ---------------------------------------------------------------------------------
-
-
-def _admission_check_down(spec: _Part) -> _Part:
-    return {"retryDelayMinutes": _RETRY_MINUTES, **spec}
+# -- MultiKueueCluster -------------------------------------------------------------------------------------------------
 
 
 def _multikueue_cluster_up(spec: _Part) -> _Part:
@@ -197,13 +174,13 @@ def _multikueue_cluster_down(spec: _Part) -> _Part:
 _CHANGES: Final[Mapping[tuple[str, str, str], Callable[[_Part], _Part]]] = {
     ("ClusterQueue", "spec", "v1beta2"): _cluster_queue_up,
     ("ClusterQueue", "spec", "v1beta1"): _cluster_queue_down,
-    ("LocalQueue", "status", "v1beta2"): _local_queue_status_up,
-    ("LocalQueue", "status", "v1beta1"): _local_queue_status_down,
+    ("LocalQueue", "status", "v1beta2"): lambda status: _renamed(status, "flavorUsage", "flavorsUsage"),
+    ("LocalQueue", "status", "v1beta1"): lambda status: _renamed(status, "flavorsUsage", "flavorUsage"),
     ("Workload", "spec", "v1beta2"): _workload_up,
     ("Workload", "spec", "v1beta1"): _workload_down,
     ("Workload", "status", "v1beta2"): _workload_status_up,
     ("Workload", "status", "v1beta1"): _workload_status_down,
-    ("AdmissionCheck", "spec", "v1beta1"): _admission_check_down,
+    ("AdmissionCheck", "spec", "v1beta1"): lambda spec: {"retryDelayMinutes": _RETRY_MINUTES, **spec},
     ("MultiKueueCluster", "spec", "v1beta2"): _multikueue_cluster_up,
     ("MultiKueueCluster", "spec", "v1beta1"): _multikueue_cluster_down,
 }

@@ -13,6 +13,7 @@ from policies.dialects.kueue_owners import controller_of
 from policies.dialects.odd_amounts import OddAmount, odd_in_pod
 from policies.dialects.pod_reading import gates_in, node_in
 from policies.dialects.reading import Manifest, ManifestReader, identity, mapping, metadata, text
+from policies.model.forest import Forest
 from policies.model.objects import Attached, GroupKind, KubeObject, Ref, SubtreeShare
 
 NAMESPACE = GroupKind("", "Namespace")
@@ -61,7 +62,6 @@ class Pod(Attached):
     `owner`: the job that controls it, if Kueue manages jobs of that kind; else empty.
     `marks`, `sized`, `ownership`: the results of `pod_marks`, `sized`, `ownership` of `policies.dialects.kueue_pods`.
     `gates`: its scheduling gates.
-    `bound`: whether it has a node.
     `odd`: amounts that are probably mistakes; empty for a Pod that a controller made.
     """
 
@@ -84,11 +84,16 @@ class Pod(Attached):
 
         An application is not an API object: it exists as long as pods name it.
         """
-        found = self.labels.get(APP_ID) or self.annotations.get(APP_ID)
-        found = found or self.labels.get("applicationId") or self.labels.get("spark-app-selector") or ""
+        found = self.application_id
         if self.scheduler_name != "yunikorn" or not found or found.endswith(UNFINISHED):
             return None
         return Ref(*APPLICATION, "", found)
+
+    @property
+    def application_id(self) -> str:
+        """The id of its YuniKorn application as written; empty for none."""
+        found = self.labels.get(APP_ID) or self.annotations.get(APP_ID)
+        return found or self.labels.get("applicationId") or self.labels.get("spark-app-selector") or ""
 
     def uses(self) -> frozenset[Ref]:
         return frozenset([self.application]) if self.application else frozenset()
@@ -106,6 +111,11 @@ class Pod(Attached):
         return (
             self.labels.get(YUNIKORN_QUEUE) or self.annotations.get(YUNIKORN_QUEUE) or self.labels.get("queue") or None
         )
+
+
+def namespace_in(forest: Forest, name: str) -> Namespace | None:
+    found = forest.get(NAMESPACE.named(name))
+    return found if isinstance(found, Namespace) else None
 
 
 def read_namespace(manifest: Manifest) -> Namespace:
@@ -140,5 +150,4 @@ def read_pod(manifest: Manifest) -> Pod:
 
 
 def ours(pairs: Mapping[str, str]) -> dict[str, str]:
-    """The labels or annotations that one of the three projects reads."""
     return {key: value for key, value in pairs.items() if key.startswith(_OURS) or key in _BARE_LABELS}

@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from policies.dialects.reading import Manifest, integer, listing, mapping, text
+from policies.dialects.kueue_kinds import PREFIX
+from policies.dialects.reading import Manifest, integer, listing, mapping, text, texts
+from policies.model import fields
 from policies.model.objects import GroupKind
 
 Step: TypeAlias = str | int
@@ -69,7 +71,6 @@ class PodSetPath:
 class PodsAt:
     """One pod set of a job.
 
-    `count`: the number of pods.
     `each`, `sub_groups`: the pods form this many `sub_groups` of `each` pods; the first of the counts is `sub_groups`.
     `template`: the pod template in the job, at `path`.
     `counted`: the template with the additions of the job's controller. Quota counts this one, and it is never written.
@@ -78,13 +79,24 @@ class PodsAt:
 
     name: str
     count: int
-    each: int
+    each: int = field(compare=False)  # for rules, pod sets with equally many pods of equal templates are equal
     template: Mapping[str, Any]
     counted: Mapping[str, Any]
     path: tuple[Step, ...]
-    index_label: str = ""
-    sub_group_label: str = ""
-    sub_groups: int = 0
+    index_label: str = field(default="", compare=False)
+    sub_group_label: str = field(default="", compare=False)
+    sub_groups: int = field(default=0, compare=False)
+
+    @property
+    def at(self) -> str:
+        """The path of the template as a text."""
+        return fields.join("", *self.path)
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """The annotations of the template for Kueue."""
+        notes = texts(mapping(self.template.get("metadata")).get("annotations"))
+        return {key: value for key, value in notes.items() if key.startswith(PREFIX)}
 
 
 def pods_at(manifest: Manifest, paths: Iterable[PodSetPath]) -> Iterator[PodsAt]:
@@ -135,7 +147,6 @@ class Sign:
     message: str = ""
 
     def message_in(self, manifest: Manifest) -> str | None:
-        """The message if the status shows the sign, else None."""
         message = ""
         if self.conditions:
             found = next((each for each in conditions(manifest, "True") if each.get("type") in self.conditions), None)
@@ -244,8 +255,7 @@ class Framework:
         return self.alias or f"{self.kind.group}/{self.kind.kind.lower()}"
 
     def may_make(self, kind: GroupKind) -> bool:
-        """Whether the controller of such a job creates objects of this kind. An owner reference does not prove it,
-        since anybody can write one."""
+        """Whether the controller of such a job creates objects of this kind. Anybody can write an owner reference."""
         return self.makes is None or kind in self.makes
 
     def pods_of(self, manifest: Manifest) -> Iterator[PodsAt]:
@@ -284,7 +294,6 @@ class JobShape(Framework):
     on_hold: Sign | None = None
 
     def ended(self, manifest: Manifest) -> bool:
-        """Whether such a job has succeeded or failed."""
         signs = (self.succeeded, self.failed)
         return any(sign is not None and sign.message_in(manifest) is not None for sign in signs)
 
@@ -300,12 +309,10 @@ def at(holder: object, path: str) -> object:
 
 
 def total(holder: Manifest, paths: Iterable[str]) -> int:
-    """The sum of the whole numbers at these paths."""
     return sum(integer(found) or 0 for path in paths for found in _all(holder, path.split(".")))
 
 
 def conditions(manifest: Manifest, status: str) -> Iterator[Mapping[str, Any]]:
-    """The conditions in the manifest's status whose own status is `status`."""
     for each in map(mapping, listing(at(manifest, "status.conditions"))):
         if each.get("status") == status:
             yield each

@@ -16,11 +16,11 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from policies.dialects.addresses import link_local
+from policies.dialects.labels import is_domain
 from policies.dialects.reading import Manifest, listing, mapping, text
 
 BAD, INSECURE = "BadKubeConfig", "InsecureKubeConfig"
-"""The reasons of a condition. BAD: the kubeconfig cannot be found or loaded. INSECURE: its content is invalid or not
-safe."""
+"""Reasons of a condition. BAD: the kubeconfig cannot be found or loaded. INSECURE: its content is invalid or unsafe."""
 PREFIX = "/etc/multikueue/kubeconfigs"
 """The folder that a path must be in, by default."""
 KEY = "kubeconfig"
@@ -29,8 +29,6 @@ MAX_COPIED = 10_000
 """The most values that YAML aliases in a kubeconfig may repeat, so that a small text does not become a huge one. Tools
 write no aliases."""
 _OUTSIDE = "kubeconfig path is not under the allowed prefix"
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_LONGEST_NAME = 253
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9._~%:\[\]/-]+").fullmatch
 """A URL without the parts that URL parsers read differently: no user, no backslash, no blank, no query."""
 
@@ -130,9 +128,8 @@ def _named(config: Manifest, many: str, one: str) -> dict[str, Mapping[str, Any]
 
 
 def _server_faults(server: str, trust: Trust) -> Iterator[str]:
-    url = _split(
-        server if "://" in server else f"http://{server}"
-    )  # client-go completes it, with http:// unless TLS is configured
+    # client-go completes it, with http:// unless TLS is configured
+    url = _split(server if "://" in server else f"http://{server}")
     if url is None or not _valid_host((url.hostname or "").lower()):
         yield "untrusted server endpoint"
     elif link_local(url.hostname or "") and not trust.link_local:
@@ -152,5 +149,5 @@ def _valid_host(host: str) -> bool:
     try:
         ipaddress.ip_address(host)
     except ValueError:
-        return len(host) <= _LONGEST_NAME and _NAME.fullmatch(host) is not None
+        return is_domain(host)
     return True

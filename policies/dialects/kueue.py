@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from policies.dialects.kueue_kinds import (
+    ADMISSION_CHECK,
     CLUSTER_QUEUE,
     COHORT,
     GROUP,
@@ -17,12 +18,7 @@ from policies.dialects.kueue_kinds import (
     LOCAL_QUEUE,
     RESOURCE_FLAVOR,
     WORKLOAD,
-    admission_check_ref,
-    cluster_queue_ref,
-    cohort_ref,
     flavor_resource,
-    local_queue_ref,
-    resource_flavor_ref,
 )
 from policies.dialects.kueue_quotas import FlavorQuotas, ResourceGroup, ResourceQuota, quota_field, steps
 from policies.dialects.kueue_state import Preemption, read_preemption, read_reserved
@@ -52,10 +48,7 @@ __all__ = [
     "LocalQueue",
     "ResourceGroup",
     "ResourceQuota",
-    "cluster_queue_ref",
-    "cohort_ref",
     "flavor_resource",
-    "local_queue_ref",
     "read_cluster_queue",
     "read_cohort",
     "read_local_queue",
@@ -67,8 +60,7 @@ _SMALLEST_WEIGHT = Quantity.of_nano(2)
 """The smallest weight above 0: Kueue divides by the weight in units of 1e-9, and refuses 1n as too small."""
 _MOST_FLAVORS = _MOST_RESOURCES = 256
 _MOST_PAIRS = 512
-"""The limits of Kueue's webhook: flavors and resources in all groups of a ClusterQueue, and pairs of both in one
-group."""
+"""The limits of Kueue's webhook: flavors and resources of a ClusterQueue, and pairs of both in one group."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,10 +88,6 @@ class KueueNode(Node):
         object.__setattr__(self, "_first", terms if len(terms) == len(listed) else dict(reversed(listed)))
 
     @property
-    def name(self) -> str:
-        return self.ref.name
-
-    @property
     def in_force(self) -> tuple[ResourceGroup, ...]:
         """The resource groups whose quota counts: those of an orchestrator if it wrote any, else those of spec."""
         return self.groups if self.effective is None else self.effective
@@ -123,7 +111,7 @@ class KueueNode(Node):
         return SubtreeShare(nominal={**below.nominal, **own}, height=below.height + 1, pools=self.pools(below.pools))
 
     def uses(self) -> frozenset[Ref]:
-        return frozenset(resource_flavor_ref(flavor.name) for group in self.groups for flavor in group.flavors)
+        return frozenset(RESOURCE_FLAVOR.named(flavor.name) for group in self.groups for flavor in group.flavors)
 
     def terms(self) -> Mapping[str, Terms]:
         """The quota and limits of this node by FlavorResource, as Kueue counts them."""
@@ -171,7 +159,6 @@ class ConcurrentAdmission:
 
     `mode`: whether a workload still tries better flavors.
     `last_flavor`: lastAcceptableFlavorName, or None.
-    `constrained`: whether the policy has constraints.
     """
 
     mode: str
@@ -185,8 +172,6 @@ class ClusterQueue(KueueNode):
 
     `selector`: its namespaceSelector; None if it has none, and so serves no namespace.
     `selector_faults`: the faults of the namespaceSelector.
-    `checks`: the AdmissionChecks that it uses.
-    `concurrent`: spec.concurrentAdmissionPolicy; None if it is absent.
     `reserved`: the reserved quota in status by FlavorResource, in Kueue's units.
     """
 
@@ -200,7 +185,7 @@ class ClusterQueue(KueueNode):
     reserved: Mapping[str, int] = field(default_factory=dict)
 
     def uses(self) -> frozenset[Ref]:
-        return KueueNode.uses(self) | {admission_check_ref(check.name) for check in self.checks}
+        return KueueNode.uses(self) | {ADMISSION_CHECK.named(check.name) for check in self.checks}
 
     def pools(self, below: Mapping[str, Pool]) -> dict[str, Pool]:  # noqa: ARG002, a leaf has nothing below
         """See KueueNode.pools. Reserved quota still counts after its flavor was removed from the list."""
@@ -277,7 +262,7 @@ def read_local_queue(manifest: Manifest) -> LocalQueue:
     return LocalQueue(
         ref=identity(manifest, LOCAL_QUEUE, namespaced=True),
         api_version=str(manifest.get("apiVersion")),
-        queue=cluster_queue_ref(queue) if queue else None,
+        queue=CLUSTER_QUEUE.named(queue) if queue else None,
         queue_field="spec.clusterQueue",
         defects=ManifestReader(manifest).defects(),
     )
@@ -289,7 +274,7 @@ def _version(manifest: Manifest) -> str:
 
 def _cohort(value: object) -> Ref | None:
     name = text(value)
-    return cohort_ref(name) if name else None
+    return COHORT.named(name) if name else None
 
 
 def _weight(reader: ManifestReader, spec: Mapping[str, object]) -> Quantity | None:

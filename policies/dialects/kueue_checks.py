@@ -17,7 +17,6 @@ from policies.dialects.kueue_kinds import (
     PROVISIONING_REQUEST_CONFIG,
     TOPOLOGY,
     WORKLOAD_PRIORITY_CLASS,
-    multikueue_cluster_ref,
 )
 from policies.dialects.reading import Manifest, ManifestReader, identity, listing, mapping, text
 from policies.model.objects import GroupKind, KubeObject, Ref
@@ -52,7 +51,7 @@ class MultiKueueConfigObject(KubeObject):
     clusters: tuple[str, ...] = ()
 
     def uses(self) -> frozenset[Ref]:
-        return frozenset(map(multikueue_cluster_ref, self.clusters))
+        return frozenset(map(MULTIKUEUE_CLUSTER.named, self.clusters))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +69,7 @@ class MultiKueueClusterObject(KubeObject):
 
     @property
     def place(self) -> tuple[str, str]:
-        """The source in normal form: equal for two clusters with the same source, even if their paths are written
-        differently."""
+        """The source in normal form, which is equal for two clusters whose paths are only written differently."""
         return self.kind, posixpath.normpath(self.location) if self.kind == PATH else self.location
 
 
@@ -158,11 +156,6 @@ READERS: Mapping[GroupKind, Callable[[Manifest], KubeObject]] = {
     MULTIKUEUE_CONFIG: _read_config,
     MULTIKUEUE_CLUSTER: _read_cluster,
     TOPOLOGY: _read_topology,
-    **{
-        kind: _reader(kind)
-        for kind in (
-            PROVISIONING_REQUEST_CONFIG,
-            WORKLOAD_PRIORITY_CLASS,
-        )
-    },
+    PROVISIONING_REQUEST_CONFIG: _reader(PROVISIONING_REQUEST_CONFIG),
+    WORKLOAD_PRIORITY_CLASS: _reader(WORKLOAD_PRIORITY_CLASS),
 }

@@ -11,11 +11,10 @@ from typing import Any
 
 from policies.dialects.core import POD
 from policies.dialects.frameworks import FRAMEWORKS, batch, ray, replicated
-from policies.dialects.job_shape import Framework, JobShape, at
+from policies.dialects.job_shape import Framework, JobShape, PodsAt, at
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.kueue_owners import ControllerReference, controller_of
 from policies.dialects.kueue_ray import Ray, read_ray
-from policies.dialects.kueue_templates import JobPods, job_pods
 from policies.dialects.odd_amounts import OddAmount
 from policies.dialects.odd_jobs import odd_in_job
 from policies.dialects.reading import Manifest, identity, integer, mapping, metadata, text, texts
@@ -64,7 +63,6 @@ class QueuedJob(KubeObject):
     `pod_sets`: the pods of the job, if the templates of its kind can be read.
     `owner`: the kind and name of its controller, if Kueue queues that kind; Kueue then queues the controller instead.
     `controller`: its controller reference, of any kind.
-    `uid`: its own UID.
     `selector`: selects the Pods that its controller counts; None if it has none.
     `replicas`, `present`: spec.replicas and status.replicas.
     `odd`: amounts that are probably mistakes; see `odd_jobs`.
@@ -80,7 +78,7 @@ class QueuedJob(KubeObject):
     indexed: bool = False
     replacement: str = ""
     template: WrittenTemplate = NO_TEMPLATE
-    pod_sets: tuple[JobPods, ...] = ()
+    pod_sets: tuple[PodsAt, ...] = ()
     owner: str = ""
     controller: ControllerReference | None = None
     uid: str = ""
@@ -101,11 +99,11 @@ class QueuedJob(KubeObject):
 
 
 def job_reader(framework: Framework) -> Callable[[Manifest], QueuedJob]:
-    """The function that reads jobs of this kind."""
     kind = framework.kind
 
     def read(manifest: Manifest) -> QueuedJob:
         meta, spec = metadata(manifest), mapping(manifest.get("spec"))
+        over = isinstance(framework, JobShape) and framework.ended(manifest)
         return QueuedJob(
             ref=identity(manifest, kind, namespaced=True),
             api_version=str(manifest.get("apiVersion")),
@@ -113,13 +111,13 @@ def job_reader(framework: Framework) -> Callable[[Manifest], QueuedJob]:
             labels=_ours(meta.get("labels")),
             annotations=_ours(meta.get("annotations")),
             running=_runs(manifest, framework),
-            ended=bool(meta.get("deletionTimestamp")) or _ended(manifest, framework),
+            ended=bool(meta.get("deletionTimestamp")) or over,
             parallelism=integer(spec.get("parallelism")),
             completions=integer(spec.get("completions")),
             indexed=spec.get("completionMode") == "Indexed",
             replacement=text(spec.get("podReplacementPolicy")) or "",
             template=pod_template(kind.kind, manifest) if kind in YUNIKORNS else NO_TEMPLATE,
-            pod_sets=job_pods(framework, manifest),
+            pod_sets=tuple(framework.pods_of(manifest)),
             owner=managed_owner(meta),
             controller=controller_of(meta),
             uid=text(meta.get("uid")) or "",
@@ -163,10 +161,6 @@ def _runs(manifest: Manifest, framework: Framework) -> bool:
     if framework.suspend is None:
         return bool(integer(at(manifest, "status.readyReplicas")))
     return at(manifest, framework.suspend.path) != framework.suspend.on
-
-
-def _ended(manifest: Manifest, framework: Framework) -> bool:
-    return isinstance(framework, JobShape) and framework.ended(manifest)
 
 
 def _ours(pairs: object) -> dict[str, str]:

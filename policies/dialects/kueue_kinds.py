@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policies.model.objects import GroupKind, Ref
+from policies.model.objects import GroupKind
 
 GROUP = "kueue.x-k8s.io"
 COHORT = GroupKind(GROUP, "Cohort")
@@ -17,6 +17,11 @@ WORKLOAD_PRIORITY_CLASS = GroupKind(GROUP, "WorkloadPriorityClass")
 TOPOLOGY = GroupKind(GROUP, "Topology")
 PROVISIONING_REQUEST_CONFIG = GroupKind(GROUP, "ProvisioningRequestConfig")
 
+PRIORITY_SOURCES = {
+    "kueue.x-k8s.io/workloadpriorityclass": (GROUP, "WorkloadPriorityClass"),
+    "scheduling.k8s.io/priorityclass": ("scheduling.k8s.io", "PriorityClass"),
+}
+"""The group and kind of a Workload's priority class, by priorityClassSource of v1beta1."""
 LABEL = "quotree.dev/installed-by"
 """The label of Quotree's CustomResourceDefinitions. Those of Kueue do not have it."""
 CONVERSION_PATH = "/v1/convert/kueue"
@@ -26,34 +31,6 @@ PREFIX = f"{GROUP}/"
 """The prefix of Kueue's labels and annotations."""
 IN_USE = f"{PREFIX}resource-in-use"
 """The finalizer of objects that workloads may depend on."""
-
-
-def admission_check_ref(name: str) -> Ref:
-    return Ref(*ADMISSION_CHECK, "", name)
-
-
-def multikueue_cluster_ref(name: str) -> Ref:
-    return Ref(*MULTIKUEUE_CLUSTER, "", name)
-
-
-def resource_flavor_ref(name: str) -> Ref:
-    return Ref(*RESOURCE_FLAVOR, "", name)
-
-
-def topology_ref(name: str) -> Ref:
-    return Ref(*TOPOLOGY, "", name)
-
-
-def cohort_ref(name: str) -> Ref:
-    return Ref(*COHORT, "", name)
-
-
-def cluster_queue_ref(name: str) -> Ref:
-    return Ref(*CLUSTER_QUEUE, "", name)
-
-
-def local_queue_ref(namespace: str, name: str) -> Ref:
-    return Ref(*LOCAL_QUEUE, namespace, name)
 
 
 def flavor_resource(flavor: str, resource: str) -> str:

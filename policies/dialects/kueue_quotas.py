@@ -49,9 +49,6 @@ class ResourceQuota:
     def field(self, key: str) -> str:
         return quota_field(self.at, key)
 
-    def pointer(self, key: str) -> str:
-        return fields.pointer("spec", *steps(*self.at), key)
-
     def terms(self) -> Terms:
         """The amounts as Kueue counts them. An unusable one counts as absent."""
         return self._terms

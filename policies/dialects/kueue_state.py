@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from policies.dialects.kueue_kinds import flavor_resource
 from policies.dialects.reading import listing, mapping, text
 from policies.model.pools import count
-from policies.model.quantity import BadQuantity, Quantity
+from policies.model.quantity import Quantity
 
 NEVER = "Never"
 
@@ -31,14 +31,7 @@ def read_reserved(status: Mapping[str, object]) -> dict[str, int]:
     reserved: dict[str, int] = {}
     for flavor in map(mapping, listing(status.get("flavorsReservation"))):
         for resource in map(mapping, listing(flavor.get("resources"))):
-            name, held = text(resource.get("name")) or "", resource.get("total")
-            if amount := _amount(name, held):
+            name, held = text(resource.get("name")) or "", Quantity.read(resource.get("total"))
+            if held is not None and (amount := count(name, held)) > 0:
                 reserved[flavor_resource(text(flavor.get("name")) or "", name)] = amount
     return reserved
-
-
-def _amount(resource: str, value: object) -> int:
-    try:
-        return max(0, count(resource, Quantity.parse(value)))
-    except BadQuantity:
-        return 0

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from policies.dialects.kueue_kinds import PREFIX, WORKLOAD, local_queue_ref
+from policies.dialects.kueue_kinds import LOCAL_QUEUE, PREFIX, PRIORITY_SOURCES, WORKLOAD
 from policies.dialects.kueue_owners import ControllerReference, controller_of
 from policies.dialects.labels import annotation_faults, label_faults, toleration_faults
 from policies.dialects.reading import (
@@ -27,7 +27,7 @@ from policies.dialects.reading import (
 from policies.model import fields
 from policies.model.defect import Defect
 from policies.model.objects import Attached
-from policies.model.quantity import BadQuantity, Quantity
+from policies.model.quantity import Quantity
 
 ELASTIC = f"{PREFIX}elastic-job"
 REPLACES = f"{PREFIX}workload-slice-replacement-for"
@@ -37,10 +37,6 @@ PRIORITY_BOOST = f"{PREFIX}priority-boost"
 GATED_BY = f"{PREFIX}admission-gated-by"
 
 _MAIN = "main"
-_PRIORITY_SOURCES = {
-    "kueue.x-k8s.io/workloadpriorityclass": ("kueue.x-k8s.io", "WorkloadPriorityClass"),
-    "scheduling.k8s.io/priorityclass": ("scheduling.k8s.io", "PriorityClass"),
-}
 
 
 class PriorityClassReference(NamedTuple):
@@ -184,20 +180,17 @@ class WrittenWorkload(Attached):
 
 
 def read_workload(manifest: Manifest) -> WrittenWorkload:
-    ref, spec, status = (
-        identity(manifest, WORKLOAD, namespaced=True),
-        _part(manifest, "spec"),
-        _part(manifest, "status"),
-    )
+    ref, meta = identity(manifest, WORKLOAD, namespaced=True), metadata(manifest)
+    spec, status = mapping(manifest.get("spec")), mapping(manifest.get("status"))
     queue, admission = text(spec.get("queueName")), status.get("admission")
     return WrittenWorkload(
         ref=ref,
         api_version=str(manifest.get("apiVersion")),
-        queue=local_queue_ref(ref.namespace, queue) if queue else None,
+        queue=LOCAL_QUEUE.named(queue, ref.namespace) if queue else None,
         queue_field="spec.queueName",
         priority_class=_priority_class(spec),
-        annotations=of_kueue(metadata(manifest).get("annotations")),
-        controller=controller_of(metadata(manifest)),
+        annotations=of_kueue(meta.get("annotations")),
+        controller=controller_of(meta),
         pod_sets=tuple(_pod_set(mapping(entry), at) for at, entry in enumerate(listing(spec.get("podSets")))),
         reserved=_holds(status, "QuotaReserved"),
         admission=_admission(mapping(admission)) if admission is not None else None,
@@ -216,7 +209,6 @@ def read_workload(manifest: Manifest) -> WrittenWorkload:
 
 
 def priority_class(spec: Mapping[str, object]) -> PriorityClassReference | None:
-    """The class that priorityClassRef names; None if it names none."""
     reference = mapping(spec.get("priorityClassRef"))
     name = text(reference.get("name"))
     if not name:
@@ -225,7 +217,6 @@ def priority_class(spec: Mapping[str, object]) -> PriorityClassReference | None:
 
 
 def of_kueue(values: object) -> dict[str, str]:
-    """The labels or annotations with Kueue's prefix."""
     return {key: value for key, value in texts(values).items() if key.startswith(PREFIX)}
 
 
@@ -235,10 +226,6 @@ def name_or_main(entry: object) -> str:
 
 
 # --- the parts of a manifest
-
-
-def _part(manifest: Manifest, name: str) -> Mapping[str, Any]:
-    return mapping(manifest.get(name))
 
 
 def _holds(status: Mapping[str, Any], condition: str) -> bool:
@@ -251,7 +238,7 @@ def _priority_class(spec: Mapping[str, object]) -> PriorityClassReference | None
     if (reference := priority_class(spec)) is not None:
         return reference
     name = text(spec.get("priorityClassName"))
-    source = _PRIORITY_SOURCES.get(text(spec.get("priorityClassSource")) or "")
+    source = PRIORITY_SOURCES.get(text(spec.get("priorityClassSource")) or "")
     return PriorityClassReference(*source, name) if name and source else None
 
 
@@ -301,10 +288,8 @@ def _resource_amounts(resources: Mapping[str, Any], field: str) -> Iterator[PodA
 
 def _amounts(values: object, field: str) -> Iterator[PodAmount]:
     for resource, value in mapping(values).items():
-        try:
-            yield PodAmount(fields.join(field, resource), resource, Quantity.parse(value))
-        except BadQuantity:
-            continue  # the schema reports it
+        if quantity := Quantity.read(value):  # the schema reports the others
+            yield PodAmount(fields.join(field, resource), resource, quantity)
 
 
 def _admission(content: Mapping[str, Any]) -> WrittenAdmission:

@@ -64,7 +64,6 @@ def annotation_faults(annotations: object, field: str) -> Iterator[Defect]:
 
 
 def selector_faults(selector: object, field: str) -> Iterator[Defect]:
-    """The faults of a label selector."""
     yield from label_faults(mapping(selector).get("matchLabels"), f"{field}.matchLabels")
     for index, entry in enumerate(listing(mapping(selector).get("matchExpressions"))):
         yield from _expression_faults(mapping(entry), fields.join(field, "matchExpressions", index))

@@ -130,8 +130,7 @@ def kinds_of(group: str) -> tuple[str, ...]:
 
 
 def version_of(kind: GroupKind, written: str) -> str:
-    """The apiVersion for a kind, such as `kueue.x-k8s.io/v1beta1`: with the written version if the kind has it, else
-    with the newest one."""
+    """The apiVersion for a kind: with the written version if the kind has it, else with the newest one."""
     version = written.rpartition("/")[2]
     return f"{kind.group}/{version}" if version in versions_of(*kind) else newest_version(Ref(*kind, "", ""))
 
@@ -179,8 +178,7 @@ def _named(group: str, kind: str) -> str | None:
 
 
 def _is_of_others(domain: Sequence[str]) -> bool:
-    """Whether the labels after a project's name are a domain that another project owns: `openshift.io`, not `io` or
-    `k8s.io`."""
+    """Whether the labels after a project's name are another project's domain: `openshift.io`, not `io` or `k8s.io`."""
     return len(domain) > 1 and ".".join(domain[-2:]) not in _KUBERNETES
 
 

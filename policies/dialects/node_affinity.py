@@ -7,9 +7,9 @@ Source: Kubernetes, core/v1 NodeAffinity and taints; Kueue v0.19, pkg/scheduler/
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from policies.dialects.kueue_flavor import Flavor
 from policies.dialects.reading import integer, listing, mapping, texts
@@ -17,6 +17,7 @@ from policies.dialects.selectors import Requirement, read_requirement
 from policies.dialects.taints import Taint, Toleration, read_toleration
 
 SELECTOR, AFFINITY = "nodeSelector", "affinity"
+_Term: TypeAlias = tuple[Requirement, ...]
 
 
 class Clash(NamedTuple):
@@ -36,11 +37,10 @@ class NodeAffinity:
 
     `selector`: the labels of nodeSelector.
     `terms`: the terms of the required node affinity, of which one must hold; None if it is absent.
-    `tolerations`: the tolerations of the pods.
     """
 
     selector: tuple[tuple[str, str], ...]
-    terms: tuple[tuple[Requirement, ...], ...] | None
+    terms: tuple[_Term, ...] | None
     tolerations: tuple[Toleration, ...]
 
     @property
@@ -76,27 +76,29 @@ class NodeAffinity:
 
 def node_affinity(spec: Mapping[str, Any]) -> NodeAffinity:
     """The required node affinity of pods with this spec."""
-    required = mapping(_affinity(spec).get("requiredDuringSchedulingIgnoredDuringExecution"))
-    terms = [mapping(term) for term in listing(required.get("nodeSelectorTerms"))]
     return NodeAffinity(
         selector=tuple(sorted(texts(spec.get("nodeSelector")).items())),
-        terms=tuple(_term(term) for term in terms if _says_something(term)) if terms else None,
+        terms=_required(spec, _term),
         tolerations=tuple(map(read_toleration, listing(spec.get("tolerations")))),
     )
 
 
-def required_terms(spec: Mapping[str, Any]) -> tuple[tuple[Requirement, ...], ...] | None:
+def required_terms(spec: Mapping[str, Any]) -> tuple[_Term, ...] | None:
     """The terms of the required node affinity, of which a Node must meet one. None if any Node will do.
 
     matchFields become requirements on metadata.name. Unlike `node_affinity`, this is for a Node whose labels are all
     known.
     """
+    return _required(spec, _whole_term)
+
+
+def _required(spec: Mapping[str, Any], read: Callable[[Mapping[str, object]], _Term]) -> tuple[_Term, ...] | None:
     required = mapping(_affinity(spec).get("requiredDuringSchedulingIgnoredDuringExecution"))
     terms = [mapping(term) for term in listing(required.get("nodeSelectorTerms"))]
-    return tuple(_whole_term(term) for term in terms if _says_something(term)) if terms else None
+    return tuple(read(term) for term in terms if _says_something(term)) if terms else None
 
 
-def preferred_terms(spec: Mapping[str, Any]) -> tuple[tuple[int, tuple[Requirement, ...]], ...]:
+def preferred_terms(spec: Mapping[str, Any]) -> tuple[tuple[int, _Term], ...]:
     """The terms of the preferred node affinity with their weights. No Node meets an empty term."""
     entries = map(mapping, listing(_affinity(spec).get("preferredDuringSchedulingIgnoredDuringExecution")))
     weighed = [(integer(entry.get("weight")) or 0, mapping(entry.get("preference"))) for entry in entries]
@@ -107,7 +109,7 @@ def _affinity(spec: Mapping[str, Any]) -> Mapping[str, Any]:
     return mapping(mapping(spec.get("affinity")).get("nodeAffinity"))
 
 
-def _whole_term(term: Mapping[str, object]) -> tuple[Requirement, ...]:
+def _whole_term(term: Mapping[str, object]) -> _Term:
     entries = [*listing(term.get("matchExpressions")), *listing(term.get("matchFields"))]
     return tuple(map(read_requirement, entries))
 
@@ -117,7 +119,7 @@ def _says_something(term: Mapping[str, object]) -> bool:
     return bool(listing(term.get("matchExpressions")) or listing(term.get("matchFields")))
 
 
-def _term(term: Mapping[str, object]) -> tuple[Requirement, ...]:
+def _term(term: Mapping[str, object]) -> _Term:
     """The requirements of matchExpressions. matchFields are left out: a flavor has no fields, so they may hold."""
     return tuple(map(read_requirement, listing(term.get("matchExpressions"))))
 

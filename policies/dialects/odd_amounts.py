@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from policies.dialects.reading import listing, mapping
 from policies.dialects.resource_names import is_requested, likely_name
 from policies.model import fields
-from policies.model.quantity import BadQuantity, Quantity
+from policies.model.quantity import Quantity
 
 _BYTES = ("memory", "ephemeral-storage")
 _CORES = ("cpu", "vcore")
@@ -76,11 +76,8 @@ def odd_value(field: str, resource: object, value: object, *, of_pod: bool = Tru
     """The odd amount in a value as written; none if it is plausible."""
     if not isinstance(resource, str) or value is None or _is_common(resource, value):
         return
-    try:
-        found = odd(field, resource, Quantity.parse(value), of_pod=of_pod)
-    except BadQuantity:
-        return  # not a quantity, so the API server rejects it
-    if found:
+    quantity = Quantity.read(value)  # the API server rejects values that are not quantities
+    if quantity and (found := odd(field, resource, quantity, of_pod=of_pod)):
         yield found
 
 
@@ -107,11 +104,8 @@ def odd(
 
 def odd_in_yunikorn(field: str, resource: str, text: str) -> OddAmount | None:
     """The odd amount in a quota of YuniKorn. One unit is not odd: it closes a queue, while 0 alone means no quota."""
-    try:
-        quantity = Quantity.parse(text)
-    except BadQuantity:
-        return None  # other rules report it
-    return None if quantity.nano == _UNIT else odd(field, resource, quantity)
+    quantity = Quantity.read(text)  # other rules report texts that are not quantities
+    return None if quantity is None or quantity.nano == _UNIT else odd(field, resource, quantity)
 
 
 def _doubt(resource: str, quantity: Quantity, outcome: str) -> tuple[str, str] | None:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from sys import intern
 from typing import Any
 
-from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, condition, listing, mapping, metadata, text, texts
 
 SUCCEEDED, FAILED = "Succeeded", "Failed"
 _USUAL_GRACE = 30
@@ -26,8 +26,6 @@ class PodLife:
     uid: its UID; a later Pod of the same name has another one.
     phase: status.phase; empty before it is set.
     gates: the names of its scheduling gates, in their order.
-    deleting: whether its deletion was requested.
-    bound: whether it has a node.
     """
 
     uid: str
@@ -72,7 +70,6 @@ class PodReading(PodLife):
 
     @property
     def namespace(self) -> str:
-        """The namespace, or empty."""
         return text(self.meta.get("namespace")) or ""
 
     @property
@@ -81,7 +78,6 @@ class PodReading(PodLife):
 
     @property
     def key(self) -> str:
-        """`namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
     @property
@@ -115,13 +111,9 @@ class PodReading(PodLife):
 
     def condition(self, kind: str) -> Mapping[str, Any]:
         """Its condition of this type; empty if there is none."""
-        for entry in listing(self.status.get("conditions")):
-            if mapping(entry).get("type") == kind:
-                return mapping(entry)
-        return {}
+        return condition(self.status, kind)
 
     def says(self, kind: str) -> bool:
-        """Whether its condition of this type is True."""
         return self.condition(kind).get("status") == "True"
 
 

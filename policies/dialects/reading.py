@@ -73,7 +73,6 @@ def metadata(manifest: Manifest) -> Mapping[str, Any]:
 
 
 def group_kind(manifest: Manifest) -> GroupKind:
-    """The kind of an object or of an owner reference."""
     return GroupKind.of(str(manifest.get("apiVersion", "")), str(manifest.get("kind", "")))
 
 
@@ -86,7 +85,6 @@ def identity(manifest: Manifest, kind: GroupKind, namespaced: bool) -> Ref:
 
 
 def exemptions(manifest: Manifest) -> tuple[Exemption, ...]:
-    """The exemptions in the annotations of an object of any kind."""
     return read_exemptions(mapping(metadata(manifest).get("annotations")))
 
 
@@ -109,8 +107,7 @@ class ManifestReader:
             self._note(Defect(field, message, quantity=True, write=write))
 
     def texts(self, value: object, field: str) -> dict[str, str]:
-        """The texts of a mapping such as annotations. Other values are defects, since the API server refuses the object
-        because of them."""
+        """The texts of a mapping such as annotations. The API server refuses other values, so they are defects."""
         for defect in not_texts(value, field):
             self._note(defect)
         return texts(value)

@@ -22,7 +22,6 @@ _DEVICES = (
 
 
 def is_requested(resource: str) -> bool:
-    """Whether pods can request a resource of this name."""
     return resource in _OF_KUBERNETES or resource.startswith(_PREFIXES) or "/" in resource.strip("/")
 
 

@@ -1,5 +1,4 @@
-"""Finds faults that an API server would reject in kinds that have no schema in `policies.schema`: jobs, Pods,
-LimitRanges and RuntimeClasses."""
+"""Finds faults that an API server would reject in kinds without a schema: jobs, Pods, LimitRanges, RuntimeClasses."""
 
 from __future__ import annotations
 
@@ -80,7 +79,6 @@ def _of_metadata(meta: object) -> Iterator[Defect]:
 
 
 def _labels(meta: dict[str, Any], at: str) -> Iterator[Defect]:
-    """Faults of labels and annotations."""
     for key in ("labels", "annotations"):
         if meta.get(key) is not None and not isinstance(meta[key], dict):
             yield Defect(f"{at}.{key}", "is not a mapping")
@@ -88,7 +86,6 @@ def _labels(meta: dict[str, Any], at: str) -> Iterator[Defect]:
 
 
 def _of_amounts(manifest: Manifest, *, by_go: bool) -> Iterator[Defect]:
-    """Faults of every field `resources`, and of the numbers of pods."""
     for value, at in _mappings(manifest):
         if at[-1] == "resources":
             for key in _OF_RESOURCES:

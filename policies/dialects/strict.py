@@ -65,7 +65,6 @@ def _defects(obj: KubeObject, manifest: Manifest) -> Iterator[Defect]:
 
 
 def _templates(obj: KubeObject, manifest: Manifest) -> Iterator[tuple[str, object]]:
-    """The pod templates of the object, each with its path."""
     if isinstance(obj, QueuedJob):
         yield from ((pods.at, pods.template) for pods in obj.pod_sets)
     elif (entries := _ENTRIES.get(obj.ref.group_kind)) is not None:

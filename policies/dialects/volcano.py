@@ -69,7 +69,6 @@ class Queue(Node):
 
     `guarantee`, `deserved`: by resource; a missing resource counts as 0.
     `capability`: by resource; a missing resource has no limit.
-    `state`: status.state.
     `allocated_pods`: status.allocated.pods, the only part of the status that shows use by pods.
     `written_parent`: spec.parent as written; None if it is absent.
     `hierarchy`, `hierarchy_weights`, `node_group_limits`, `overcommit_factor`: annotations as written; None if absent.
@@ -89,10 +88,6 @@ class Queue(Node):
     takes_children: bool = False
 
     @property
-    def name(self) -> str:
-        return self.ref.name
-
-    @property
     def is_open(self) -> bool:
         """Whether the queue takes work. A queue without a state counts as open."""
         return self.state in ("", "Open")
@@ -110,8 +105,7 @@ class Queue(Node):
         return ((resource, limit) for resource, limit in self.capability.items() if limit.nano)
 
     def share(self, below: SubtreeShare) -> SubtreeShare:
-        """The share of this subtree: the queue's guarantee and deserved, and for each resource its capability, or if it
-        has none, the highest one of the children."""
+        """The share: guarantee and deserved, and for each resource its capability, or else the highest one below."""
         return SubtreeShare(
             nominal={resource: amount.nano for resource, amount in self.deserved.items()},
             kept={resource: amount.nano for resource, amount in self.guarantee.items()},

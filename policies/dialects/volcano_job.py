@@ -8,7 +8,7 @@ from dataclasses import field as attribute
 from typing import Any
 
 from policies.dialects.reading import Manifest, integer, listing, mapping, text
-from policies.model.quantity import BadQuantity, Quantity
+from policies.model.quantity import Quantity
 
 SCHEDULER = "volcano"
 MAX_RETRY = 3
@@ -27,7 +27,6 @@ _MAY_CHANGE_IN_TASK = ("replicas", "minAvailable")
 class Partitions:
     """The partitions of a task.
 
-    `total`: the number of partitions.
     `size`: the pods of each partition.
     `minimum`: how many partitions start together at least.
     """
@@ -77,7 +76,6 @@ class Policy:
 class Volume:
     """A volume of a Job.
 
-    `claim_name`: the name of an existing PersistentVolumeClaim.
     `has_claim`: whether a claim is created for it.
     """
 
@@ -92,7 +90,6 @@ class JobSpec:
     """The spec of a Volcano Job.
 
     `policies`: the list of the Job, then those of its tasks. Each list is judged alone.
-    `plugins`: the names of the plugins.
     `mpi`: the names of the master and the worker task for the plugin `mpi`; empty without this plugin.
     `scheduler`: spec.schedulerName; empty if it is absent.
     `fixed`: each immutable field, with a hash of its value.
@@ -127,8 +124,7 @@ def read_spec(spec: Mapping[str, Any]) -> JobSpec:
 
 
 def _mpi(plugins: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names from flags of the plugin, such as `--master=lead` or `--master lead`. Of equal flags the last
-    counts."""
+    """The names from flags such as `--master=lead` or `--master lead`. Of equal flags the last counts."""
     if "mpi" not in plugins:
         return ()
     named = {"master": "master", "worker": "worker"}
@@ -183,7 +179,6 @@ def _task(field: str, task: Mapping[str, Any], index: int) -> WrittenTask:
 
 
 def _asking(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The parts of a pod's spec that decide what it requests."""
     kept = {key: spec[key] for key in ("resources", "overhead") if key in spec}
     for part in ("containers", "initContainers"):
         containers = map(mapping, listing(spec.get(part)))
@@ -246,8 +241,7 @@ def _without_made_name(volume: Manifest) -> Manifest:
 
 
 def _plain(value: object, within: str = "", depth: int = 0) -> object:
-    """The value without empty parts (null, empty texts, lists and mappings), in a fixed order, with amounts as
-    numbers."""
+    """The value without null, empty texts, lists and mappings, in a fixed order, with amounts as numbers."""
     if depth > _DEEPEST:
         return None
     if isinstance(value, Mapping):
@@ -262,7 +256,5 @@ def _plain(value: object, within: str = "", depth: int = 0) -> object:
 
 
 def _amount(value: object) -> object:
-    try:
-        return Quantity.parse(value).nano
-    except BadQuantity:
-        return repr(value)
+    quantity = Quantity.read(value)
+    return repr(value) if quantity is None else quantity.nano

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from policies.dialects.core import APP_ID, YUNIKORN, Namespace, Pod
+from policies.dialects.core import UNFINISHED, YUNIKORN, Namespace, Pod
 from policies.dialects.reading import mapping
 from policies.model import fields
 from policies.model.quantity import INT64_MAX, BadQuantity, Quantity
@@ -79,13 +79,11 @@ def amount(resource: str, quantity: Quantity) -> int:
 
 def readable_amounts(values: object) -> Resource:
     """The quantities of a resource list in YuniKorn's units. Values that are not quantities are left out."""
-    found: Resource = {}
-    for name, value in mapping(values).items():
-        try:
-            found[type_of(name)] = amount(name, Quantity.parse(value))
-        except BadQuantity:
-            continue
-    return found
+    return {
+        type_of(name): amount(name, quantity)
+        for name, value in mapping(values).items()
+        if (quantity := Quantity.read(value))
+    }
 
 
 def fits(number: int) -> bool:
@@ -100,11 +98,8 @@ def resource(texts: Mapping[str, str]) -> Resource | None:
     """
     amounts: Resource = {}
     for name in _cpu_last(texts):
-        try:
-            number = amount(name, Quantity.parse(texts[name]))
-        except BadQuantity:
-            return None
-        if not fits(number):
+        quantity = Quantity.read(texts[name])
+        if quantity is None or not fits(number := amount(name, quantity)):
             return None
         amounts[type_of(name)] = number
     return amounts
@@ -313,16 +308,9 @@ def application_id(pod: Pod, *, unique: bool = False, uid: str = "") -> str:
     """
     if pod.scheduler_name != SCHEDULER:
         return ""
-    labels = pod.labels
-    found = (
-        labels.get(APP_ID)
-        or pod.annotations.get(APP_ID)
-        or labels.get("applicationId")
-        or labels.get("spark-app-selector")
-        or ""
-    )
-    if found.endswith("-uniqueautogen"):
-        return f"{found.removesuffix('-uniqueautogen')}-{uid}"
+    found = pod.application_id
+    if found.endswith(UNFINISHED):
+        return f"{found.removesuffix(UNFINISHED)}-{uid}"
     return found or generated_application_id(pod.ref.namespace, unique=unique, uid=uid)
 
 
@@ -336,11 +324,6 @@ def generated_application_id(namespace: str, *, unique: bool = False, uid: str =
     return f"{namespace[:26]}-{uid or 'uniqueautogen'}"[:63]
 
 
-def queue_of(pod: Pod) -> str | None:
-    """The queue that the Pod requests. None: the placement rules choose it."""
-    return pod.yunikorn_queue
-
-
 def user_of(pod: Pod) -> tuple[str, list[str] | None]:
     """The user and groups that the admission controller wrote; `nobody` if the annotation is missing or unreadable."""
     user, groups = read_user_info(pod.annotations.get(USER_INFO, "")) or ("", None)
@@ -348,7 +331,6 @@ def user_of(pod: Pod) -> tuple[str, list[str] | None]:
 
 
 def read_user_info(text: str) -> tuple[str, list[str] | None] | None:
-    """The user and the groups in the annotation; None if it cannot be read."""
     if text.strip(" \t\n\r") == "null":
         return "", None
     found = scan(text)

@@ -82,19 +82,11 @@ def _meant(text: str) -> str:
     meant = (_object(found, text) or text) if found.error else text
     for member in reversed(scan(meant).members):
         amount = member.source if member.kind == "number" else member.value if member.kind == "text" else None
-        written = amount if amount is None or _is_quantity(amount) else correction(amount)
+        written = amount if amount is None or Quantity.read(amount) else correction(amount)
         if written is not None:
             end = member.value_at + len(member.source)
             meant = f"{meant[: member.value_at]}{json.dumps(written)}{meant[end:]}"
     return meant
-
-
-def _is_quantity(text: str) -> bool:
-    try:
-        Quantity.parse(text)
-    except BadQuantity:
-        return False
-    return True
 
 
 def deciding(namespace: Namespace) -> Iterator[Flaw]:

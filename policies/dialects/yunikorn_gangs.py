@@ -13,7 +13,7 @@ from typing import Any
 
 from policies.dialects import yunikorn
 from policies.dialects.core import YUNIKORN
-from policies.dialects.go_booleans import TRUE
+from policies.dialects.go_values import TRUE
 from policies.dialects.yunikorn_config.resources import YuniKornAmounts, bounded, times, total
 from policies.dialects.yunikorn_pods import PODS
 from policies.model.quantity import INT64_MAX

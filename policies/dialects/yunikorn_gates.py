@@ -25,6 +25,5 @@ _LIMITS = (yunikorn.QUOTA, yunikorn.GUARANTEED, *yunikorn.LEGACY, yunikorn.MAX_A
 
 
 def has_quota(namespace: Namespace) -> bool:
-    """Whether Pods of the Namespace wait for quota: it has annotations about its queue, and is not excluded from
-    YuniKorn."""
+    """Whether Pods of the Namespace wait for quota: it has annotations about its queue, and YuniKorn processes it."""
     return yunikorn.enabled(namespace) is not False and any(namespace.annotations.get(key) for key in _LIMITS)

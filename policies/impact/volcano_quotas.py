@@ -18,9 +18,8 @@ from policies.model.quantity import Quantity
 
 
 def resources(forest: Forest) -> set[str]:
-    """The resources that any queue names."""
     queues = (node for node in forest.nodes() if isinstance(node, Queue))
-    return {name for queue in queues for amounts in _written(queue) for name in amounts}
+    return {name for queue in queues for name in (*queue.guarantee, *queue.deserved, *queue.capability)}
 
 
 def volcano_quotas(forest: Forest, listed: Iterable[str]) -> dict[Ref, NodeQuotas]:
@@ -35,13 +34,8 @@ def volcano_quotas(forest: Forest, listed: Iterable[str]) -> dict[Ref, NodeQuota
     return found
 
 
-def _written(queue: Queue) -> tuple[Mapping[str, object], ...]:
-    return queue.guarantee, queue.deserved, queue.capability
-
-
 def _quota(forest: Forest, queue: Queue, resource: str, known: dict[Ref, dict[str, float]]) -> PairQuota:
-    """The quota of a queue for one resource. Root has the sum of its children, and its manifest does not count. A queue
-    deserves at least its guarantee."""
+    """The quota of a queue, with at least its guarantee, for one resource. Root has the sum of its children."""
     below = forest.below(queue.ref)
     deserved, guaranteed = _nano(queue.deserved, resource), _nano(queue.guarantee, resource)
     if queue.ref == ROOT:

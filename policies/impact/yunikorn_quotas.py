@@ -9,6 +9,7 @@ from policies.dialects.core import Namespace
 from policies.dialects.yunikorn_config import Config, ConfiguredQueue
 from policies.dialects.yunikorn_config.configmap import QueueConfigMap, tree
 from policies.dialects.yunikorn_config.model import amounts
+from policies.dialects.yunikorn_config.resources import least
 from policies.impact.quotas import NodeQuotas, PairQuota, QuotaPair
 from policies.model.forest import Forest
 from policies.model.objects import Ref
@@ -16,7 +17,6 @@ from policies.model.objects import Ref
 GROUP = "yunikorn.apache.org"
 _NANO = 10**9
 _MILLI = 10**6
-_VCORE = "vcore"
 _UNLISTED = PairQuota(own=None, reach=None)
 """The quota of a resource that neither the queue nor an ancestor names."""
 Limits = Mapping[str, int]
@@ -44,7 +44,7 @@ def _of_config(place: str, config: Config) -> Iterator[NodeQuotas]:
     stack: list[tuple[ConfiguredQueue, str, Limits]] = [(root, "", {})] if root is not None else []
     while stack:
         queue, parent, above = stack.pop()
-        most = _least(above, amounts(queue.maximum))
+        most = least(above, amounts(queue.maximum))
         yield _node(Ref(GROUP, "Queue", place, queue.path), parent, queue, most)
         stack += [(child, queue.path, most) for child in reversed(queue.queues)]
 
@@ -81,14 +81,10 @@ def _of_namespace(namespace: Namespace, limits: Mapping[str, Limits]) -> NodeQuo
     if not own and not guaranteed:
         return None
     parent = yunikorn.parent_queue(namespace) or ""
-    most = _least(limits.get(parent.casefold(), {}), own or {})
+    most = least(limits.get(parent.casefold(), {}), own or {})
     listed = sorted({*(own or {}), *(guaranteed or {}), *most})
     rows = {QuotaPair("", name): _quota(name, own or {}, guaranteed or {}, {}, most) for name in listed}
     return NodeQuotas(namespace.ref, parent, rows, _UNLISTED)
-
-
-def _least(above: Limits, own: Limits) -> dict[str, int]:
-    return {name: min(each[name] for each in (above, own) if name in each) for name in {*above, *own}}
 
 
 def _reaches(node: NodeQuotas) -> dict[str, int]:
@@ -110,4 +106,4 @@ def _nano(resource: str, amount: int | None) -> int | None:
 
 
 def _unit(resource: str) -> int:
-    return _MILLI if resource == _VCORE else _NANO
+    return _MILLI if resource == yunikorn.VCORE else _NANO

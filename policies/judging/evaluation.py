@@ -65,8 +65,7 @@ def _excused(judged: Judged, proposal: Proposal) -> Judged:
 
 
 def _spare_old_violations(judged: list[Judged], before: Iterable[Finding | NotEvaluated]) -> list[Judged]:
-    """Turn violations that existed before with at least the same size into warnings, so that a tree can be fixed in
-    steps."""
+    """Turn violations that existed before in at least the same size into warnings: a tree can be fixed in steps."""
     old_excesses: dict[object, list[int]] = {}
     for finding in before:
         if isinstance(finding, Finding):
@@ -78,8 +77,7 @@ def _spare_old_violations(judged: list[Judged], before: Iterable[Finding | NotEv
 
 
 def _as_preexisting(judged: Judged, old_excesses: list[int]) -> Judged:
-    """The violation as a warning if an old one had at least the same size. Each old violation counts for one new
-    one."""
+    """The violation as a warning if an old one had at least the same size. Each old one counts for one new one."""
     covering = [excess for excess in old_excesses if excess >= judged.finding.excess]
     if not covering:
         return judged

@@ -35,7 +35,6 @@ def folded(found: Sequence[Judged]) -> list[Judged]:
 
 
 def _cause(number: int, found: Sequence[Judged], at: dict[ObjectField, list[int]]) -> int | None:
-    """The first finding that causes this one."""
     severity = found[number].severity.rank
     for place in found[number].finding.follows:
         for other in at.get(place, ()):

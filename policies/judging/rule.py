@@ -87,20 +87,8 @@ def rule(
     """
 
     def register(check: Check) -> Check:
-        made = Rule(
-            id,
-            source,
-            frozenset(kinds),
-            default,
-            check,
-            alone,
-            tuple(cel),
-            no_cel,
-            status,
-            only,
-            of_change,
-            denies_some,
-        )
+        more = alone, tuple(cel), no_cel, status, only, of_change, denies_some
+        made = Rule(id, source, frozenset(kinds), default, check, *more)
         if fault := _fault(made):
             raise ValueError(f"rule {id}: {fault}")
         REGISTERED[id] = made

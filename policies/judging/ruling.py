@@ -65,6 +65,5 @@ def _namespace(ref: Ref) -> str:
 
 
 def _path(ref: Ref, forest: Forest) -> set[str]:
-    """The names of the object's node and its ancestors."""
     node = getattr(forest.get(ref), "queue", None) or ref
     return {node.name, *(ancestor.name for ancestor in forest.ancestors(node))}

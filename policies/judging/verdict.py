@@ -46,7 +46,6 @@ class Judged:
 class Unjudged:
     """A rule that could not judge some objects or all of them, for one reason.
 
-    `reason`: why not.
     `error`: the internal error of the rule; None if it lacked objects.
     """
 
@@ -65,7 +64,6 @@ class Verdict:
     """The verdict.
 
     `findings`: the worst first, in a stable order.
-    `not_evaluated`: the rules that did not judge.
     """
 
     findings: tuple[Judged, ...] = ()
@@ -80,12 +78,10 @@ class Verdict:
 
     @property
     def failed(self) -> tuple[Unjudged, ...]:
-        """The rules that failed with an internal error."""
         return tuple(each for each in self.not_evaluated if each.error is not None)
 
     def complete(self) -> Verdict:
-        """This verdict. Raises the error of a rule that failed internally; a rule that lacked objects raises
-        nothing."""
+        """This verdict. Raises the error of a rule that failed internally, but not for a rule that lacked objects."""
         for each in self.failed:
             assert each.error is not None
             raise each.error

@@ -16,8 +16,7 @@ _DIGITS = 8
 
 
 def kueue_names(names: Iterable[str]) -> dict[str, str]:
-    """The name in Kueue for each name, which is the same if possible. It depends on the other names only if two would
-    be equal."""
+    """The name in Kueue for each name; the same if possible. It depends on other names only if two would be equal."""
     every = set(names)
     kept = {name for name in every if is_domain(name) and len(name) <= _LONGEST}
     plain = {name: _plain(name) for name in every - kept}

@@ -47,7 +47,6 @@ class QuotaTerms:
 
     `terms`: the quota and limits, by queue and resource.
     `lenders`: the queues that lend quota, or whose ancestor below the root does.
-    `cuts`, `unreachable`: what differs from the source.
     """
 
     terms: dict[str, dict[str, Terms]]
@@ -57,8 +56,7 @@ class QuotaTerms:
 
 
 def quota(tree: SourceTree, resources: list[str], totals: KueueAmounts) -> QuotaTerms:
-    """Compute the quota of a tree. `totals`: the quota of the root; for a missing resource it is the sum of its
-    children."""
+    """Compute the quota of a tree. `totals`: the quota of the root, which else is the sum of its children."""
     terms: dict[str, dict[str, Terms]] = {name: {} for name in tree.order}
     cuts: list[Cut] = []
     unreachable: list[UnreachableLimit] = []
@@ -138,8 +136,7 @@ class _One:
     # -- cuts, from the root down -----------------------------------------------------------------------------------
 
     def _share_out(self, name: str) -> None:
-        """Cut the children to the quota of the queue, in proportion. Guaranteed amounts are cut only if the rest is not
-        enough."""
+        """Cut the children to the quota of the queue, in proportion; guarantees only if the rest is not enough."""
         children, room = self.tree.children[name], self.granted[name]
         kept, granted = self._kept_below(name), self._granted_below(name)
         if granted <= room:

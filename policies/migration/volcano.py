@@ -1,5 +1,4 @@
-"""Migrates Volcano's queues: `guarantee` becomes quota that is not lent, `deserved` nominal quota, `capability` the
-limit."""
+"""Migrates Volcano's queues: `guarantee` is quota never lent, `deserved` nominal quota, `capability` the limit."""
 
 from __future__ import annotations
 
@@ -10,10 +9,9 @@ from policies import dialects
 from policies.dialects.core import VOLCANO_QUEUE, Namespace, Pod
 from policies.dialects.reading import Manifest, group_kind, mapping
 from policies.dialects.volcano import BUILT_IN, QUEUE, Queue, VolcanoJob, WrittenPodGroup, queue_ref, read_queue
-from policies.migration.beside import beside
 from policies.migration.building import QueueMapping, build
+from policies.migration.left_out import beside, without_terminating
 from policies.migration.model import KueueAmounts, Migration, MigrationWish, NotKept, SourceQueue, Words
-from policies.migration.terminating import without_terminating
 from policies.migration.tree import SourceTree, grow
 from policies.migration.volcano_fields import lost_fields, sorts_lost
 from policies.model.objects import KubeObject
@@ -25,8 +23,7 @@ _NO_QUEUE = SourceQueue(name=ROOT, parent=None)
 
 
 def migrate_volcano(manifests: Iterable[Manifest], wish: MigrationWish) -> Migration:
-    """Migrate the queues, with LocalQueues for namespaces whose PodGroups, Jobs and Pods name them. Other kinds are
-    left out."""
+    """Migrate the queues, with LocalQueues for namespaces whose work names them. Other kinds are left out."""
     every, lost = without_terminating(manifests)
     queues = {queue.ref.name: (queue, each) for each in every if (queue := _queue(each)) is not None}
     entries = list(_entries(every))

@@ -14,10 +14,9 @@ from policies.dialects.yunikorn_config.dynamic import Leaf
 from policies.dialects.yunikorn_config.model import ROOT, Resources, amounts
 from policies.dialects.yunikorn_config.resources import YuniKornAmounts, is_positive
 from policies.dialects.yunikorn_config.validation import refusals
-from policies.migration.beside import beside
 from policies.migration.building import build
+from policies.migration.left_out import beside, without_terminating
 from policies.migration.model import KueueAmounts, Migration, MigrationWish, NotKept, SourceQueue, Words
-from policies.migration.terminating import without_terminating
 from policies.migration.tree import grow
 from policies.migration.yunikorn_fields import is_counted, lost_of_partition, lost_of_queue
 from policies.migration.yunikorn_places import MigratedPlaces

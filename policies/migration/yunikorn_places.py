@@ -1,5 +1,4 @@
-"""Computes in which queues YuniKorn's placement rules put the work of Namespaces and Pods, and which queues they
-create."""
+"""Computes the queues in which placement rules put the work of Namespaces and Pods, and which ones they create."""
 
 from __future__ import annotations
 

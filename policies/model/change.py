@@ -75,8 +75,7 @@ class User:
         )
 
     def may_be_controller_in(self, namespace: str) -> bool:
-        """Whether it may be the controller of jobs in the namespace. Tenants can use the ServiceAccounts of their own
-        namespace, so these do not count."""
+        """Whether it may be the controller of jobs there; not a ServiceAccount of the namespace: tenants can use it."""
         elsewhere = self.name.startswith(_ACCOUNT) and not self.name.startswith(f"{_ACCOUNT}{namespace}:")
         return self.is_of_kubernetes or elsewhere
 

@@ -39,7 +39,6 @@ class Exemption:
 
     @property
     def field(self) -> str:
-        """The path of the annotation."""
         return fields.join("metadata.annotations", PREFIX + self.rule)
 
     def expired(self, now: datetime) -> bool:

@@ -57,7 +57,6 @@ class Forest:
         return place.node if place else None
 
     def get(self, ref: Ref) -> KubeObject | None:
-        """The object, which may be a node or not; None if it is absent."""
         return self.node(ref) or self._objects.get(ref)
 
     def __len__(self) -> int:
@@ -258,7 +257,6 @@ class _Draft:
             self.set_object(ref, None)
 
     def update_indexes(self, ref: Ref, old: KubeObject | None, new: KubeObject | None) -> None:
-        """Update the indexes of users and of groups that share quota."""
         self._regroup(ref, old.group_share() if old else None, new.group_share() if new else None)
         before, after = old.uses() if old else frozenset(), new.uses() if new else frozenset()
         for used in before - after:

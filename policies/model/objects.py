@@ -22,6 +22,9 @@ class GroupKind(NamedTuple):
         """The group is the part of apiVersion before the slash. Kinds of the core group have none."""
         return cls(api_version.rpartition("/")[0], kind)
 
+    def named(self, name: str, namespace: str = "") -> Ref:
+        return Ref(*self, namespace, name)
+
 
 class Ref(NamedTuple):
     """The identity of an object in a cluster. `namespace`: empty for cluster-scoped kinds."""
@@ -65,7 +68,6 @@ class KubeObject:
     """One object as its dialect read it.
 
     `defects`: the faults of its manifest. Faulty fields count as absent.
-    `exemptions`: the exemptions in its annotations.
     """
 
     ref: Ref
@@ -141,6 +143,10 @@ class Node(KubeObject):
 
     parent: Ref | None
     parent_field: str
+
+    @property
+    def name(self) -> str:
+        return self.ref.name
 
     def share(self, below: SubtreeShare) -> SubtreeShare:
         """The share of this subtree for its parent. `below`: the total over the shares of its children."""

@@ -1,6 +1,8 @@
-"""Makes texts of users safe to show in a refusal, a warning, a report, a log or an Event."""
+"""Makes texts of users safe to show in a refusal, a warning, a report, a log or an Event, and long lists short."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 def plain(text: str) -> str:
@@ -13,3 +15,9 @@ def plain(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
+def listed(first: Sequence[object], count: int) -> str:
+    """The first objects with commas between them, and how many more there are of `count`."""
+    more = f" and {count - len(first)} more" if count > len(first) else ""
+    return f"{', '.join(map(str, first))}{more}"

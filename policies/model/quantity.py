@@ -72,12 +72,18 @@ class Quantity:
         if isinstance(value, str):
             return _parse_short(value) if len(value) <= _SHORT else _parse(value)
         if isinstance(value, int) and not isinstance(value, bool):
-            if (
-                value.bit_length() > 3321
-            ):  # at most 1000 digits; checked first, because it takes long to print a huge integer
+            if value.bit_length() > 3321:  # over 1000 digits; checked first, since printing a huge integer takes long
                 raise BadQuantity(f"an integer of more than {MAX_LENGTH} digits is too large for a quantity")
             return _parse_number(value)
         raise BadQuantity(_wrong_type(value))
+
+    @staticmethod
+    def read(value: object) -> Quantity | None:
+        """Like `parse`; None if the value is not a quantity."""
+        try:
+            return Quantity.parse(value)
+        except BadQuantity:
+            return None
 
     @staticmethod
     def of_nano(nano: int, like: Format = "DecimalSI") -> Quantity:
@@ -163,10 +169,8 @@ def product(a: Quantity, b: Quantity) -> Quantity:
 
 def canonical(value: object) -> object:
     """The quantity in Kubernetes' canonical form. A value that is not a quantity is returned unchanged."""
-    try:
-        return str(Quantity.parse(value))
-    except BadQuantity:
-        return value
+    quantity = Quantity.read(value)
+    return value if quantity is None else str(quantity)
 
 
 def maximum(a: Quantities, b: Quantities) -> dict[str, Quantity]:
@@ -273,19 +277,13 @@ def _fault(text: str) -> str:
 
 
 def _suffix_cure(number: str, suffix: str) -> str:
-    """The fix for an unknown suffix. 64MiB means 64Mi, and 64MB means 64M. 64K and 64g can mean powers of 1000 or
-    1024."""
-    stem = re.sub(r"(b|bytes?)$", "", suffix.lower())
-    binary = stem[:1].upper() + stem[1:]
-    if len(stem) != 1:
-        return _cure(number + binary)
-    decimal = number + (binary if stem != "k" else "k")
-    return _cure(decimal, f" or {number}{binary}i" if len(suffix) == 1 else "")
+    two_meanings = len(suffix) == 1 and suffix not in "bB"
+    return _cure(_of_suffix(number, suffix), f" or {number}{suffix.upper()}i" if two_meanings else "")
 
 
 def correction(value: object) -> str | None:
     """The quantity that an invalid value certainly means; None if it is not certain."""
-    if isinstance(value, float | Decimal) and not isinstance(value, bool):
+    if isinstance(value, float | Decimal):
         text = str(value)
     elif isinstance(value, str) and len(value) <= MAX_LENGTH:
         text = _in_ascii("".join(value.split()).replace("_", ""))
@@ -297,8 +295,7 @@ def correction(value: object) -> str | None:
 
 
 def _of_suffix(number: str, suffix: str) -> str:
-    """The quantity with the suffix corrected: 64MiB means 64Mi, and 64MB means 64M. A single letter, as in 64K, is not
-    certain: it can mean powers of 1000 or 1024."""
+    """The quantity with the suffix corrected: 64MiB means 64Mi, and 64MB means 64M. A single letter is not certain."""
     stem = re.sub(r"(b|bytes?)$", "", suffix.lower())
     return number + ("k" if stem == "k" else stem[:1].upper() + stem[1:])
 
@@ -320,5 +317,4 @@ def _wrong_type(value: object) -> str:
 
 
 def _shown(text: str) -> str:
-    """The text for a message: quoted, and cut if it is long."""
     return repr(text if len(text) <= 40 else text[:37] + "...")

@@ -39,8 +39,7 @@ def only(wrong: str, known: Iterable[str]) -> str:
 
 
 def certain(wrong: str, known: Iterable[str]) -> str:
-    """The known name in another case, or else the only one that the wrong one is a misspelling of; empty if not
-    certain."""
+    """The known name in another case, or else the only one that it misspells; empty if it is not certain."""
     names = list(known)
     same = [name for name in names if name.lower() == wrong.lower()]
     return (same[0] if len(same) == 1 else "") if same else only(wrong, names)
@@ -76,8 +75,7 @@ class KnownNames:
         return next(iter(self.near(wrong)), None)
 
     def near(self, wrong: str) -> list[str]:
-        """All names that it may be a misspelling of, the most similar first. Without any, those with one 0 more or
-        less."""
+        """All names that it may misspell, the most similar first. Without any, those with one 0 more or less."""
         if len(wrong) > _LONGEST:
             return []
         digits, letters = _digits(wrong), frozenset(wrong.lower())
@@ -169,7 +167,6 @@ def missing(kind: str, name: str, known: Iterable[str]) -> str:
 
 
 def write_or_create(kind: str, name: str, near: Sequence[str]) -> str:
-    """The fix for a reference to an object that does not exist."""
     return did_you_mean(near) if near else f"create {kind} {name}"
 
 

@@ -9,8 +9,7 @@ from policies.model.pools import UNLIMITED, Pool, joined
 
 
 def join(shares: Iterable[SubtreeShare]) -> SubtreeShare:
-    """The total over siblings: the sums of `nominal` and `kept`, the maxima of `limit` and `height`, the joined
-    `pools`."""
+    """The total over siblings: sums of `nominal` and `kept`, maxima of `limit` and `height`, and joined `pools`."""
     shares = list(shares)
     nominal: dict[str, int] = {}
     kept: dict[str, int] = {}

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from policies.configuration.settings import Configuration, KueueSettings, YuniKornSettings
 from policies.dialects import core, kueue, kueue_jobs, volcano, yunikorn
-from policies.dialects.reading import Manifest, group_kind, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, group_kind, integer, mapping, metadata, text, texts
 from policies.dialects.yunikorn_work import WORKLOAD_GROUPS
-from policies.model import fields
 from policies.model.change import ChangeOperation, User
 from policies.model.findings import Profile
 from policies.model.forest import Forest
-from policies.model.objects import GroupKind, Ref
+from policies.model.objects import GroupKind
 from policies.mutation import kueue_defaults
 from policies.mutation.kueue_pod_defaults import after_launcher, elastic_gates, held_pod, queued_templates
-from policies.mutation.patching import patched
+from policies.mutation.patching import Patch, added, patched
 from policies.mutation.quota_gates import quota_gate, quota_label
 from policies.mutation.volcano_defaults import complete_job, complete_pod, gated_pod
 from policies.mutation.yunikorn_admission import Filters, PodAdmission, mutated_pod, mutated_workload
 
-Patch = list[dict[str, Any]]
 NOBODY = User()
 
 
@@ -41,9 +37,8 @@ def patch(
     kind = group_kind(manifest)
     if kind in (kueue.CLUSTER_QUEUE, kueue.RESOURCE_FLAVOR) and operation is ChangeOperation.CREATE:
         as_kueue = configuration.profile is Profile.COMPAT or configuration.kueue.manage_jobs
-        return (
-            kueue_defaults.finalizer(manifest) if as_kueue else []
-        )  # without Kueue's or Quotree's controller, nothing would remove it
+        # without Kueue's or Quotree's controller, nothing would remove it
+        return kueue_defaults.finalizer(manifest) if as_kueue else []
     if kind == kueue.WORKLOAD and operation is ChangeOperation.CREATE:
         return kueue_defaults.min_counts(manifest, configuration.kueue)
     if kind in kueue_jobs.KINDS or kind in configuration.reconciler.jobs:
@@ -99,7 +94,6 @@ def _pod(manifest: Manifest, forest: Forest, configuration: Configuration, user:
 
 
 def _kueue(manifest: Manifest, forest: Forest, configuration: Configuration) -> KueueSettings:
-    """Kueue's settings for the namespace of this object."""
     namespace = text(metadata(manifest).get("namespace")) or "default"
     return kueue_defaults.in_namespace(configuration.kueue, namespace, forest)
 
@@ -119,16 +113,12 @@ def _queue(manifest: Manifest, configuration: Configuration) -> Patch:
     values: dict[str, object] = {}
     if spec.get("reclaimable") is None:
         values["reclaimable"] = True
-    if spec.get("weight") is None or _is_zero(spec["weight"]):
+    if spec.get("weight") is None or integer(spec["weight"]) == 0:
         values["weight"] = 1
     is_root = metadata(manifest).get("name") == volcano.ROOT.name
     if configuration.profile is Profile.STRICT and spec.get("parent") in (None, "") and not is_root:
         values["parent"] = volcano.ROOT.name
     return [*_hierarchy(manifest), *_into_spec(manifest, values)]
-
-
-def _is_zero(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value == 0
 
 
 def _hierarchy(manifest: Manifest) -> Patch:
@@ -138,8 +128,8 @@ def _hierarchy(manifest: Manifest) -> Patch:
     if path is None or weights is None or path.startswith("root"):
         return []
     return [
-        _add("root/" + path, "metadata", "annotations", volcano.HIERARCHY),
-        _add("1/" + weights, "metadata", "annotations", volcano.HIERARCHY_WEIGHTS),
+        added("root/" + path, "metadata", "annotations", volcano.HIERARCHY),
+        added("1/" + weights, "metadata", "annotations", volcano.HIERARCHY_WEIGHTS),
     ]
 
 
@@ -147,8 +137,8 @@ def _pod_group(manifest: Manifest, forest: Forest) -> Patch:
     """The queue of the namespace, if the PodGroup has no queue. Source: Volcano's webhook podgroups/mutate."""
     if mapping(manifest.get("spec")).get("queue") not in (None, "", "default"):
         return []
-    namespace = forest.get(Ref(*core.NAMESPACE, "", text(metadata(manifest).get("namespace")) or "default"))
-    queue = namespace.annotations.get(core.VOLCANO_QUEUE) if isinstance(namespace, core.Namespace) else None
+    namespace = core.namespace_in(forest, text(metadata(manifest).get("namespace")) or "default")
+    queue = namespace.annotations.get(core.VOLCANO_QUEUE) if namespace else None
     return _into_spec(manifest, {"queue": queue}) if queue and queue != "default" else []
 
 
@@ -172,9 +162,5 @@ def _into_spec(manifest: Manifest, values: dict[str, object]) -> Patch:
     spec = manifest.get("spec")
     if not values or not (spec is None or isinstance(spec, dict)):
         return []
-    parent = [_add({}, "spec")] if spec is None else []
-    return parent + [_add(value, "spec", key) for key, value in values.items()]
-
-
-def _add(value: object, *path: str) -> dict[str, Any]:
-    return {"op": "add", "path": fields.pointer(*path), "value": value}
+    parent = [added({}, "spec")] if spec is None else []
+    return parent + [added(value, "spec", key) for key, value in values.items()]

@@ -8,20 +8,17 @@ from typing import Any
 
 from policies.amounts.ancestry import ancestor, counted_above
 from policies.configuration.settings import KueueSettings
-from policies.dialects.core import NAMESPACE, Namespace
-from policies.dialects.job_shape import Framework, JobShape, SuspendField
-from policies.dialects.kueue import ClusterQueue, LocalQueue, local_queue_ref
+from policies.dialects.core import namespace_in
+from policies.dialects.job_shape import Framework, JobShape, SuspendField, at
+from policies.dialects.kueue import LOCAL_QUEUE, ClusterQueue, LocalQueue
 from policies.dialects.kueue_checks import MULTIKUEUE, AdmissionCheck
 from policies.dialects.kueue_jobs import KINDS, PRIORITY_CLASS, QUEUE_NAME, job_reader
-from policies.dialects.kueue_kinds import IN_USE, WORKLOAD_PRIORITY_CLASS, admission_check_ref
+from policies.dialects.kueue_kinds import ADMISSION_CHECK, IN_USE, WORKLOAD_PRIORITY_CLASS
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from policies.dialects.selectors import NAME_OF_NAMESPACE
-from policies.model import fields
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, Ref
-from policies.mutation.patching import patched
-
-Patch = list[dict[str, Any]]
+from policies.mutation.patching import Patch, added, patched, removed
 
 DEFAULT_QUEUE = "default"
 """The name of the LocalQueue for jobs and Pods that name none."""
@@ -36,7 +33,7 @@ def finalizer(manifest: Manifest) -> Patch:
         return []
     if finalizers and IN_USE in finalizers:
         return []
-    return [_add([*(finalizers or []), IN_USE], "metadata", "finalizers")]
+    return [added([*(finalizers or []), IN_USE], "metadata", "finalizers")]
 
 
 def min_counts(manifest: Manifest, settings: KueueSettings) -> Patch:
@@ -44,11 +41,7 @@ def min_counts(manifest: Manifest, settings: KueueSettings) -> Patch:
     if settings.enabled("PartialAdmission"):
         return []
     entries = enumerate(listing(mapping(manifest.get("spec")).get("podSets")))
-    return [
-        {"op": "remove", "path": fields.pointer("spec", "podSets", at, "minCount")}
-        for at, entry in entries
-        if "minCount" in mapping(entry)
-    ]
+    return [removed("spec", "podSets", at, "minCount") for at, entry in entries if "minCount" in mapping(entry)]
 
 
 def queued_job(
@@ -80,29 +73,26 @@ def queued_job(
         if not has_default_queue(namespace, forest):
             return _waiting(kind, manifest, framework, forest) if settings.without_queue else []
         if not isinstance(meta.get("labels"), dict):
-            operations.append(_add({}, "metadata", "labels"))
-        operations.append(_add(DEFAULT_QUEUE, "metadata", "labels", QUEUE_NAME))
+            operations.append(added({}, "metadata", "labels"))
+        operations.append(added(DEFAULT_QUEUE, "metadata", "labels", QUEUE_NAME))
     job = job_reader(framework)(manifest)
     above = counted_above(job, forest, slicing=settings.enabled("ElasticJobsViaWorkloadSlices"))
     if above is None and framework.templates and ancestor(kind, job.controller, namespace, forest, whole=False):
         return []  # the templates of the ancestor have the labels already
     if above is None and has_default_class(forest, settings) and not texts(meta.get("labels")).get(PRIORITY_CLASS):
-        operations.append(_add(DEFAULT_CLASS, "metadata", "labels", PRIORITY_CLASS))
+        operations.append(added(DEFAULT_CLASS, "metadata", "labels", PRIORITY_CLASS))
     if framework.suspend is None or (above is not None and above.running):
         return operations
-    if above is not None:
-        return operations + _suspended(manifest, framework.suspend)
     operations += _suspended(manifest, framework.suspend)
-    if not (framework.dispatched and settings.enabled("MultiKueue")) or not _is_sent_to_workers(
-        forest, local_queue_ref(namespace, queue or DEFAULT_QUEUE)
-    ):
-        return operations
-    return operations + _managed_by(patched(manifest, operations), framework)
+    local = LOCAL_QUEUE.named(queue or DEFAULT_QUEUE, namespace)
+    dispatches = above is None and framework.dispatched and settings.enabled("MultiKueue")
+    if dispatches and _is_sent_to_workers(forest, local):
+        operations += _managed_by(patched(manifest, operations), framework)
+    return operations
 
 
 def _waiting(kind: GroupKind, manifest: Manifest, framework: Framework, forest: Forest) -> Patch:
-    """Suspend a job that names no queue, unless it has an ancestor job. The reconciler checks whether the
-    ancestor counts it."""
+    """Suspend a job without queue and ancestor job. The reconciler checks whether the ancestor counts it."""
     job = job_reader(framework)(manifest)
     if framework.suspend is None or ancestor(kind, job.controller, job.ref.namespace, forest, queued=False):
         return []
@@ -117,8 +107,8 @@ def in_namespace(settings: KueueSettings, namespace: str, forest: Forest) -> Kue
     """
     if not settings.namespaces.requirements:
         return settings
-    known = forest.get(Ref(*NAMESPACE, "", namespace))
-    if not isinstance(known, Namespace):
+    known = namespace_in(forest, namespace)
+    if known is None:
         return replace(settings, without_queue=False)
     if settings.namespaces.matches({**known.labels, NAME_OF_NAMESPACE: namespace}):
         return settings
@@ -127,7 +117,7 @@ def in_namespace(settings: KueueSettings, namespace: str, forest: Forest) -> Kue
 
 def has_default_queue(namespace: str, forest: Forest) -> bool:
     """Whether work of this namespace that names no queue gets the LocalQueue `default`."""
-    return isinstance(forest.get(local_queue_ref(namespace, DEFAULT_QUEUE)), LocalQueue)
+    return isinstance(forest.get(LOCAL_QUEUE.named(DEFAULT_QUEUE, namespace)), LocalQueue)
 
 
 def has_default_class(forest: Forest, settings: KueueSettings) -> bool:
@@ -143,10 +133,10 @@ def _suspended(manifest: Manifest, switch: SuspendField) -> Patch:
     for depth, step in enumerate(switch.steps[:-1], start=1):
         held = mapping(held).get(step)
         if not isinstance(held, dict):
-            operations.append(_add({}, *switch.steps[:depth]))
+            operations.append(added({}, *switch.steps[:depth]))
     if mapping(held).get(switch.steps[-1]) == switch.on:
         return []
-    return [*operations, _add(switch.on, *switch.steps)]
+    return [*operations, added(switch.on, *switch.steps)]
 
 
 def _is_sent_to_workers(forest: Forest, local: Ref) -> bool:
@@ -154,20 +144,14 @@ def _is_sent_to_workers(forest: Forest, local: Ref) -> bool:
     door = forest.get(local)
     queue = forest.node(door.queue) if isinstance(door, LocalQueue) and door.queue else None
     uses = queue.checks if isinstance(queue, ClusterQueue) else ()
-    checks = (forest.get(admission_check_ref(use.name)) for use in uses)
+    checks = (forest.get(ADMISSION_CHECK.named(use.name)) for use in uses)
     return any(isinstance(check, AdmissionCheck) and check.controller == MULTIKUEUE for check in checks)
 
 
 def _managed_by(manifest: Manifest, framework: Framework) -> Patch:
     """Set MultiKueue as the controller of the job, if the kind has a field for it that names no other controller."""
     *above, last = framework.managed_by.split(".")
-    held: Any = manifest
-    for step in above:
-        held = mapping(held).get(step)
+    held = at(manifest, ".".join(above)) if above else manifest
     if not framework.managed_by or not isinstance(held, Mapping) or held.get(last) not in (None, framework.controller):
         return []
-    return [_add(MULTIKUEUE, *above, last)]
-
-
-def _add(value: object, *path: str) -> dict[str, Any]:
-    return {"op": "add", "path": fields.pointer(*path), "value": value}
+    return [added(MULTIKUEUE, *above, last)]

@@ -29,13 +29,12 @@ from policies.dialects.kueue_pods import POD_INDEX, ROLE_HASH
 from policies.dialects.kueue_ray import ray_cluster
 from policies.dialects.kueue_workload import ELASTIC
 from policies.dialects.reading import Manifest, listing, mapping, text, texts
-from policies.model import fields
 from policies.model.change import User
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind
 from policies.mutation.kueue_defaults import DEFAULT_CLASS, DEFAULT_QUEUE, has_default_class, has_default_queue
+from policies.mutation.patching import Patch, added, removed
 
-Patch = list[dict[str, Any]]
 Path = tuple[str | int, ...]
 
 GATE = f"{PREFIX}admission"
@@ -102,7 +101,7 @@ def held_pod(
     operations += _texts(meta, ("metadata",), "annotations", {ROLE_HASH: role_hash(spec)})
     finalizers = listing(meta.get("finalizers"))
     if MANAGED not in finalizers:
-        operations.append(_add([*finalizers, MANAGED], "metadata", "finalizers"))
+        operations.append(added([*finalizers, MANAGED], "metadata", "finalizers"))
     return operations + unmarked + _gated(spec, [GATE, TOPOLOGY_GATE] if placed else [GATE])
 
 
@@ -114,7 +113,7 @@ def _above(pod: Manifest, settings: KueueSettings, forest: Forest, user: User) -
 def _without(meta: Mapping[str, Any], keys: Iterable[tuple[str, str]]) -> Iterator[dict[str, Any]]:
     for part, key in keys:
         if key in texts(meta.get(part)):
-            yield {"op": "remove", "path": fields.pointer("metadata", part, key)}
+            yield removed("metadata", part, key)
 
 
 def _namespace(meta: Mapping[str, Any]) -> str:
@@ -163,7 +162,7 @@ def _gated(spec: Mapping[str, Any], names: list[str], *path: str | int) -> Patch
     gates = listing(spec.get("schedulingGates"))
     there = [mapping(gate).get("name") for gate in gates]
     missing = [{"name": name} for name in names if name not in there]
-    return [_add([*gates, *missing], *path, "spec", "schedulingGates")] if missing else []
+    return [added([*gates, *missing], *path, "spec", "schedulingGates")] if missing else []
 
 
 def queued_templates(kind: GroupKind, manifest: Manifest, settings: KueueSettings, forest: Forest = _NOBODY) -> Patch:
@@ -189,7 +188,7 @@ def queued_templates(kind: GroupKind, manifest: Manifest, settings: KueueSetting
         if template is None:
             continue
         if not isinstance(template.get("metadata"), dict):
-            operations.append(_add({}, *path, "metadata"))
+            operations.append(added({}, *path, "metadata"))
         inner = mapping(template.get("metadata"))
         operations += _texts(inner, (*path, "metadata"), "labels", added_labels)
         operations += _texts(
@@ -199,8 +198,7 @@ def queued_templates(kind: GroupKind, manifest: Manifest, settings: KueueSetting
 
 
 def _after_leader(kind: GroupKind, manifest: Manifest, path: Path, settings: KueueSettings) -> dict[str, str]:
-    """The annotation for workers that are numbered from 1, because the leader has a template of its own. Their ranks
-    begin at 0."""
+    """The annotation for workers that are numbered from 1, since the leader has its own template. Ranks begin at 0."""
     if kind != LEADER_WORKER_SET or not settings.enabled("TopologyAwareScheduling") or path[-1] != "workerTemplate":
         return {}
     led = _at(manifest, (*path[:-1], "leaderTemplate")) is not None
@@ -222,7 +220,7 @@ def after_launcher(kind: GroupKind, manifest: Manifest, settings: KueueSettings)
     if _at(manifest, launcher[:-1]) is None or _grouped(manifest, launcher):
         return []
     inner = template.get("metadata")
-    operations = [] if isinstance(inner, dict) else [_add({}, *worker, "metadata")]
+    operations = [] if isinstance(inner, dict) else [added({}, *worker, "metadata")]
     return operations + list(_texts(mapping(inner), (*worker, "metadata"), "annotations", {_OFFSET: "1"}))
 
 
@@ -246,10 +244,6 @@ def _texts(meta: Mapping[str, Any], path: Path, key: str, wanted: Mapping[str, s
     present = mapping(meta.get(key))
     missing = {name: value for name, value in wanted.items() if text(present.get(name)) != value}
     if missing and not isinstance(meta.get(key), dict):
-        yield _add({}, *path, key)
+        yield added({}, *path, key)
     for name, value in missing.items():
-        yield _add(value, *path, key, name)
-
-
-def _add(value: object, *path: str | int) -> dict[str, Any]:
-    return {"op": "add", "path": fields.pointer(*path), "value": value}
+        yield added(value, *path, key, name)

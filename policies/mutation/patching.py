@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
-from policies.model.fields import unpointed
+from policies.model.fields import pointer, unpointed
+
+Patch: TypeAlias = list[dict[str, Any]]
+
+
+def added(value: object, *path: str | int) -> dict[str, Any]:
+    return {"op": "add", "path": pointer(*path), "value": value}
+
+
+def removed(*path: str | int) -> dict[str, Any]:
+    return {"op": "remove", "path": pointer(*path)}
 
 
 def patched(manifest: Mapping[str, Any], operations: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -3,21 +3,17 @@ when a Pod is created."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from policies.configuration.settings import Configuration, Enforce, YuniKornSettings
 from policies.dialects import volcano_gates, yunikorn_gates
-from policies.dialects.core import NAMESPACE, Namespace, read_namespace
+from policies.dialects.core import namespace_in, read_namespace
 from policies.dialects.quota_gates import ADMITTED, QUOTA_KEY, WAITS, is_gated, project_of
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from policies.dialects.volcano_gates import TOGETHER, group_of
 from policies.dialects.yunikorn_gates import has_quota
-from policies.model import fields
 from policies.model.change import User
 from policies.model.forest import Forest
-from policies.model.objects import Ref
+from policies.mutation.patching import Patch, added, removed
 
-Patch = list[dict[str, Any]]
 _KUBELETS = "system:nodes"
 _NOTES = (ADMITTED, WAITS, TOGETHER)
 
@@ -37,11 +33,11 @@ def quota_gate(
         return []
     patch: Patch = []
     if project_of(manifest) != project:
-        patch.append(_add({**texts(meta.get("labels")), QUOTA_KEY: project}, "metadata", "labels"))
+        patch.append(added({**texts(meta.get("labels")), QUOTA_KEY: project}, "metadata", "labels"))
     if not is_gated(manifest):
-        patch.append(_add([*listing(spec.get("schedulingGates")), {"name": QUOTA_KEY}], "spec", "schedulingGates"))
+        patch.append(added([*listing(spec.get("schedulingGates")), {"name": QUOTA_KEY}], "spec", "schedulingGates"))
     notes = texts(meta.get("annotations"))
-    return [*patch, *(_remove("metadata", "annotations", key) for key in _NOTES if key in notes)]
+    return [*patch, *(removed("metadata", "annotations", key) for key in _NOTES if key in notes)]
 
 
 def quota_label(manifest: Manifest, settings: YuniKornSettings) -> Patch:
@@ -55,9 +51,9 @@ def quota_label(manifest: Manifest, settings: YuniKornSettings) -> Patch:
     project = yunikorn_gates.YUNIKORN
     labels, wanted = mapping(metadata(manifest).get("labels")), has_quota(read_namespace(manifest))
     if wanted and labels.get(QUOTA_KEY) != project:
-        return [_add({**labels, QUOTA_KEY: project}, "metadata", "labels")]
+        return [added({**labels, QUOTA_KEY: project}, "metadata", "labels")]
     if not wanted and labels.get(QUOTA_KEY, volcano_gates.VOLCANO) != volcano_gates.VOLCANO:
-        return [_remove("metadata", "labels", QUOTA_KEY)]
+        return [removed("metadata", "labels", QUOTA_KEY)]
     return []
 
 
@@ -69,19 +65,10 @@ def _project(manifest: Manifest, forest: Forest, configuration: Configuration, *
     """
     yunikorn, volcano = (each.enforce is Enforce.GATES for each in (configuration.yunikorn, configuration.volcano))
     project = project_of(manifest)
-    found = forest.get(Ref(*NAMESPACE, "", text(metadata(manifest).get("namespace")) or "default"))
-    namespace = found if isinstance(found, Namespace) else None
+    namespace = namespace_in(forest, text(metadata(manifest).get("namespace")) or "default")
     if yunikorn and namespace is not None and has_quota(namespace):
         return yunikorn_gates.YUNIKORN
     demanded = demanded or (namespace is not None and namespace.labels.get(QUOTA_KEY) == volcano_gates.VOLCANO)
     if volcano and (demanded or project == volcano_gates.VOLCANO or group_of(manifest)):
         return volcano_gates.VOLCANO
     return yunikorn_gates.YUNIKORN if yunikorn and (namespace is None or project == yunikorn_gates.YUNIKORN) else ""
-
-
-def _add(value: object, *path: str) -> dict[str, Any]:
-    return {"op": "add", "path": fields.pointer(*path), "value": value}
-
-
-def _remove(*path: str) -> dict[str, Any]:
-    return {"op": "remove", "path": fields.pointer(*path)}

@@ -19,8 +19,7 @@ from policies.mutation.defaults import patch
 from policies.mutation.patching import patched
 
 _UNREAD = frozenset({"/spec/reclaimable", "/spec/weight"})
-"""Fields that the webhook adds to nearly every Volcano queue. No dialect reads them, so the object is not read
-again."""
+"""Fields that the webhook adds to nearly every Volcano queue. No dialect reads them: it is not read again."""
 
 
 def stored(objects: Iterable[Parsed], world: Forest, configuration: Configuration) -> list[Parsed]:

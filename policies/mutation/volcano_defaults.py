@@ -8,9 +8,7 @@ from typing import Any
 from policies.configuration.settings import VolcanoResourceGroup
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from policies.dialects.volcano_job import MAX_RETRY, NEEDS, SCHEDULER, WrittenTask, read_spec, with_dependencies
-from policies.model import fields
-
-Patch = list[dict[str, Any]]
+from policies.mutation.patching import Patch, added
 
 QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
 """The annotation of Pods that get the scheduling gate of the same name."""
@@ -18,8 +16,7 @@ GROUP_ANNOTATION = "volcano.sh/resource-group"
 
 
 def complete_job(manifest: Manifest) -> Patch:
-    """Set the queue, the scheduler, retries, the names and minimums of tasks, and the plugins that other plugins
-    need."""
+    """Set the queue, the scheduler, retries, names and minimums of tasks, and the plugins that other plugins need."""
     spec = manifest.get("spec")
     if not isinstance(spec, Mapping):
         return []
@@ -36,11 +33,11 @@ def complete_job(manifest: Manifest) -> Patch:
     plugins = mapping(spec.get("plugins"))
     if any(other not in plugins for name in plugins for other in NEEDS.get(name, ())):
         values["plugins"] = with_dependencies(plugins)
-    patch = [add(value, "spec", key) for key, value in values.items()]
+    patch = [added(value, "spec", key) for key, value in values.items()]
     for i, (task, read) in enumerate(zip(listing(spec.get("tasks")), tasks, strict=True)):
         if not isinstance(task, Mapping):
             continue
-        patch += [add(value, "spec", "tasks", i, *path) for *path, value in _task(task, read)]
+        patch += [added(value, "spec", "tasks", i, *path) for *path, value in _task(task, read)]
     return patch
 
 
@@ -66,14 +63,14 @@ def complete_pod(manifest: Manifest, groups: tuple[VolcanoResourceGroup, ...]) -
     patch: Patch = []
     selector = mapping(spec.get("nodeSelector"))
     if any(selector.get(key) != value for key, value in group.labels.items()):
-        patch.append(add({**selector, **group.labels}, "spec", "nodeSelector"))
+        patch.append(added({**selector, **group.labels}, "spec", "nodeSelector"))
     if group.affinity and spec.get("affinity") is None:
-        patch.append(add(dict(group.affinity), "spec", "affinity"))
+        patch.append(added(dict(group.affinity), "spec", "affinity"))
     tolerations = listing(spec.get("tolerations"))
     if missing := [dict(toleration) for toleration in group.tolerations if toleration not in tolerations]:
-        patch.append(add([*tolerations, *missing], "spec", "tolerations"))
+        patch.append(added([*tolerations, *missing], "spec", "tolerations"))
     if group.scheduler_name and spec.get("schedulerName") != group.scheduler_name:
-        patch.append(add(group.scheduler_name, "spec", "schedulerName"))
+        patch.append(added(group.scheduler_name, "spec", "schedulerName"))
     return patch
 
 
@@ -87,12 +84,11 @@ def gated_pod(manifest: Manifest, switched_on: bool) -> Patch:
         return []
     if any(mapping(gate).get("name") == QUEUE_GATE for gate in gates):
         return []
-    return [add([*gates, {"name": QUEUE_GATE}], "spec", "schedulingGates")]
+    return [added([*gates, {"name": QUEUE_GATE}], "spec", "schedulingGates")]
 
 
 def _belongs(manifest: Manifest, group: VolcanoResourceGroup) -> bool:
-    """Whether a Pod belongs to the group: by its namespace, by an annotation, or if the group has neither, by the
-    annotation with the name of a group."""
+    """Whether a Pod belongs to the group: by its namespace or annotation, or else by the annotation with its name."""
     if group.by == "namespace":
         return (text(metadata(manifest).get("namespace")) or "default") in group.values
     notes = texts(metadata(manifest).get("annotations"))
@@ -106,7 +102,3 @@ def _wanted(group: VolcanoResourceGroup) -> Iterator[tuple[str, str]]:
     for line in group.values:
         key, _, value = line.partition(":")
         yield key.strip(), value.strip().strip("\"'")
-
-
-def add(value: object, *path: str | int) -> dict[str, Any]:
-    return {"op": "add", "path": fields.pointer(*path), "value": value}

@@ -14,23 +14,19 @@ from typing import Any
 
 from policies.configuration.settings import AdmissionSettings
 from policies.dialects import yunikorn
-from policies.dialects.core import APP_ID, NAMESPACE, Namespace
+from policies.dialects.core import APP_ID, namespace_in
+from policies.dialects.go_values import FALSE, TRUE
 from policies.dialects.priority_class import ALLOW_PREEMPTION, PRIORITY_CLASS, PriorityClass
 from policies.dialects.reading import Manifest, mapping, metadata, text, texts
 from policies.dialects.yunikorn_config import patterns
 from policies.dialects.yunikorn_config.configmap import ConfigSetting, merged
 from policies.dialects.yunikorn_work import TEMPLATES, inside
-from policies.model import fields
 from policies.model.change import User
 from policies.model.forest import Forest
-from policies.model.objects import Ref
-
-Patch = list[dict[str, Any]]
+from policies.mutation.patching import Patch, added
 
 _FILTERING = "admissionController.filtering."
 _ACCESS = "admissionController.accessControl."
-_TRUE = frozenset(["1", "t", "T", "TRUE", "true", "True"])
-_FALSE = frozenset(["0", "f", "F", "FALSE", "false", "False"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +65,7 @@ class Filters:
         def flag(key: str, otherwise: bool) -> bool:
             setting = settings.get(key)
             written = setting.text if setting else None
-            return written in _TRUE if written in _TRUE | _FALSE else otherwise
+            return written in TRUE if written in TRUE | FALSE else otherwise
 
         return cls(
             process_namespaces=listed(_FILTERING + "processNamespaces", default.process_namespaces),
@@ -149,15 +145,12 @@ class PodAdmission:
 
         An unknown object counts as one without annotations, as in YuniKorn.
         """
-        known, priority = (
-            forest.get(Ref(*NAMESPACE, "", namespace)),
-            forest.get(Ref(*PRIORITY_CLASS, "", priority_class)),
-        )
+        known, priority = namespace_in(forest, namespace), forest.get(PRIORITY_CLASS.named(priority_class))
         return cls(
             namespace=namespace,
             user=user,
-            enabled=yunikorn.enabled(known) if isinstance(known, Namespace) else None,
-            generates=yunikorn.generates_app_id(known) if isinstance(known, Namespace) else None,
+            enabled=yunikorn.enabled(known) if known else None,
+            generates=yunikorn.generates_app_id(known) if known else None,
             preemption=priority.preemption if isinstance(priority, PriorityClass) else True,
         )
 
@@ -184,7 +177,7 @@ def mutated_pod(manifest: Manifest, request: PodAdmission, filters: Filters, swi
 
 
 def _changed(meta: Mapping[str, Any], wanted: dict[str, str], key: str) -> Patch:
-    return [] if wanted == texts(meta.get(key)) else [_add(wanted, "metadata", key)]
+    return [] if wanted == texts(meta.get(key)) else [added(wanted, "metadata", key)]
 
 
 def _scheduler(manifest: Manifest, switches: AdmissionSettings) -> Patch:
@@ -195,7 +188,7 @@ def _scheduler(manifest: Manifest, switches: AdmissionSettings) -> Patch:
     )
     if not wanted or present == yunikorn.SCHEDULER or not isinstance(manifest.get("spec"), Mapping):
         return []
-    return [_add(yunikorn.SCHEDULER, "spec", "schedulerName")]
+    return [added(yunikorn.SCHEDULER, "spec", "schedulerName")]
 
 
 def labels(manifest: Manifest, namespace: str, unique_ids: bool = False) -> dict[str, str]:
@@ -225,8 +218,8 @@ def mutated_workload(
         return []
     wanted = {**notes, yunikorn.USER_INFO: user_info(request.user)}
     if "metadata" not in template:
-        return [_add({"annotations": wanted}, *path, "metadata")]
-    return [_add(wanted, *path, "metadata", "annotations")]
+        return [added({"annotations": wanted}, *path, "metadata")]
+    return [added(wanted, *path, "metadata", "annotations")]
 
 
 def concerns_workload(kind: str, labels: Mapping[str, str], request: PodAdmission, filters: Filters) -> bool:
@@ -248,10 +241,6 @@ def user_info(user: User) -> str:
     """The value of the annotation with the user. Empty parts are left out."""
     value = ({"user": user.name} if user.name else {}) | ({"groups": list(user.groups)} if user.groups else {})
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def _add(value: object, *path: str) -> dict[str, Any]:
-    return {"op": "add", "path": fields.pointer(*path), "value": value}
 
 
 # -- refusals ----------------------------------------------------------------------------------------------------------

@@ -17,9 +17,8 @@ from policies.dialects.kueue import KueueNode
 from policies.dialects.reading import Manifest, Parsed, listing, mapping, metadata
 from policies.dialects.volcano import Queue
 from policies.dialects.yunikorn_config.configmap import QueueConfigMap
-from policies.rollout.amounts import lower
 from policies.rollout.edits import Edit
-from policies.rollout.queue_configs import promising, roomy
+from policies.rollout.queue_configs import lower, promising, roomy
 
 _LIMITS = ("borrowingLimit", "lendingLimit")
 _GUARANTEED = YUNIKORN + "namespace.guaranteed"
@@ -76,8 +75,7 @@ def _without_quota(before: Manifest, after: Manifest) -> Manifest:  # noqa: ARG0
 
 
 def _without(key: str) -> Callable[[Manifest, Manifest], Manifest]:
-    """The node as a root, without the field `key` of its parent, and without limits, which only a node with a parent
-    may have."""
+    """The node as a root, without the field `key` of its parent, and without limits, which need a parent."""
 
     def make(before: Manifest, after: Manifest) -> Manifest:  # noqa: ARG001, as the others
         found = _copy(before)

@@ -32,7 +32,6 @@ class Edit:
 
     @property
     def change(self) -> Change:
-        """The change of the objects."""
         before, after = (it.object if it else None for it in (self.before, self.after))
         return Change(before, after)
 

@@ -11,13 +11,28 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from policies.dialects.reading import Manifest, listing, mapping, text
-from policies.rollout.amounts import higher, lower
+from policies.model.quantity import Quantity
 from policies.text.positions import BadText
 from policies.text.yaml_values import single
 
 Fields: TypeAlias = Mapping[str, Any]
 Choice: TypeAlias = Callable[[object, object], object]
 MOST = "maxapplications"
+
+
+def lower(was: object, now: object) -> object:
+    """The lower of two amounts of manifests; the first one if one is not a quantity."""
+    return was if _is_at_most(was, now) else now
+
+
+def higher(was: object, now: object) -> object:
+    """The higher of two amounts of manifests; the second one if one is not a quantity."""
+    return now if _is_at_most(was, now) else was
+
+
+def _is_at_most(was: object, now: object) -> bool:
+    one, other = Quantity.read(was), Quantity.read(now)
+    return one is None or other is None or one <= other
 
 
 def promising(before: Manifest, after: Manifest) -> Manifest:

@@ -74,7 +74,6 @@ class _SyncPlan:
         return Sync(tuple(map(tuple, self.waves)), tuple(self.deletions))
 
     def _preceding(self, ref: Ref, above: set[Ref], reads: set[Ref], trees: set[Ref], sign: int) -> Iterator[int]:
-        """The waves that must come before the edit."""
         for numbers in (self.written, self.read, self.below):
             if ref in numbers:
                 yield numbers[ref]
@@ -96,7 +95,6 @@ class _SyncPlan:
 
 
 def _trees(edit: Edit, before: Forest, after: Forest) -> Iterator[Ref]:
-    """The roots of the trees that the edit changes."""
     found = edit.after.object if edit.after else None
     if isinstance(found, Node):
         for world in (before, after):
@@ -110,7 +108,6 @@ def _is_of_yunikorn(found: KubeObject) -> bool:
 
 
 def _reads(edit: Edit) -> set[Ref]:
-    """The objects that the edited object refers to."""
     found: set[Ref] = set()
     for parsed in (edit.before, edit.after):
         if parsed is not None:

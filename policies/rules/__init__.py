@@ -1,4 +1,5 @@
-"""The rules: one module for each rule, one package for each project. All modules are imported automatically."""
+"""The rules: one package for each project. A module has one rule, or a few that share their check. All modules are
+imported automatically."""
 
 from __future__ import annotations
 
@@ -15,8 +16,7 @@ from policies.model.errors import UnknownRule
 from policies.model.objects import GroupKind
 
 KINDS = "kinds.json"
-"""The generated file with the kinds that the rule of each module judges. Modules that are not in it are always
-loaded."""
+"""The generated file with the kinds that the rules of each module judge. Other modules are always loaded."""
 
 
 @cache
@@ -56,7 +56,7 @@ def spelled(kind: GroupKind) -> str:
 
 @cache
 def _modules() -> tuple[str, ...]:
-    """The modules of rules. Names of modules that rules share begin with an underscore."""
+    """The modules of rules. Names of modules without rules begin with an underscore."""
     every = (each.name for each in walk_packages(__path__, f"{__name__}.") if not each.ispkg)
     return tuple(name for name in every if not name.rpartition(".")[2].startswith("_"))
 

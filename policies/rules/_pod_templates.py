@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.dialects.core import NAMESPACE, POD, Namespace, Pod
+from policies.dialects.core import POD, Pod
 from policies.dialects.kueue_jobs import QueuedJob
 from policies.dialects.yunikorn_work import KINDS, OtherWork, WrittenTemplate
 from policies.judging.proposal import Proposal
-from policies.model.objects import KubeObject, Ref
+from policies.model.objects import KubeObject
 
 MAKERS = (POD, *KINDS)
 """Pods, and the kinds of workloads whose pod templates YuniKorn's admission controller reads."""
@@ -29,8 +29,3 @@ def templates(proposal: Proposal) -> Iterator[tuple[KubeObject, WrittenTemplate 
         after = template(obj)
         if after is not None:
             yield obj, template(before), after
-
-
-def namespace_of(proposal: Proposal, obj: KubeObject) -> Namespace | None:
-    found = proposal.after.get(Ref(*NAMESPACE, "", obj.ref.namespace))
-    return found if isinstance(found, Namespace) else None

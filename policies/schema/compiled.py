@@ -105,7 +105,6 @@ class Compiled:
 
     @cached_property
     def lists(self) -> KeyedPlace:
-        """The places of keyed lists."""
         top = KeyedPlace()
         for keyed in self.keyed:
             top.at(keyed.steps).keyed.append(keyed)
@@ -113,7 +112,6 @@ class Compiled:
 
     @cached_property
     def places(self) -> KeyedPlace:
-        """The places of keyed lists and rules."""
         top = KeyedPlace()
         for keyed in self.keyed:
             top.at(keyed.steps).keyed.append(keyed)

@@ -107,15 +107,13 @@ class FieldNames:
     types: Mapping[str, FieldsOf]
 
     def type_of(self, manifest: Mapping[str, Any]) -> str | None:
-        """The type of a manifest; None for unknown kinds and versions."""
         api_version, kind = manifest.get("apiVersion"), manifest.get("kind")
         if not isinstance(api_version, str) or not isinstance(kind, str):
             return None
         return kind if kind in self.kinds.get(api_version, ()) else None
 
     def unknown(self, value: object, type: str) -> list[Unknown]:
-        """The first hundred fields in the value that their types do not have. Parts that aliases repeat are visited
-        once."""
+        """The first hundred fields in the value that their types do not have. Repeated parts are visited once."""
         found = islice(self._unknown(value, type, (), set()), _MOST)
         return [each if each.meant else each._replace(meant=self._elsewhere(each.path, type)) for each in found]
 
@@ -167,8 +165,7 @@ class FieldNames:
                 yield from self._wrong(item, inner, (*path, name), seen)
 
     def _elsewhere(self, path: FieldPath, type: str) -> FieldPath:
-        """The path at which a type has a field of this name: around the field, or at the only place up to two steps
-        below."""
+        """Where a type has a field of this name: around the field, or at the only place up to two steps below."""
         *steps, name = path
         around: list[tuple[FieldPath, str]] = [((), type)]
         for index, step in enumerate(steps, 1):

@@ -223,8 +223,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _pattern(_validator: Any, pattern: str, value: Any, _schema: Any) -> Iterator[ValidationError]:
-    """Check a pattern as jsonschema does, except that `$` matches only at the very end, as in Go. In Python it also
-    matches before a final newline."""
+    """Check a pattern like jsonschema, but `$` matches only at the very end, as in Go, not before a last newline."""
     if isinstance(value, str) and not _compiled(pattern).search(value):
         yield ValidationError("does not match")
 

@@ -42,16 +42,15 @@ def defects(manifest: Manifest, *, subresource: str = "") -> tuple[Defect, ...]:
     if compiled is None:
         known = ", ".join(versions)
         return (Defect("apiVersion", f"{kind} has no version {version!r} in {group}; known are {known}"),)
-    if _is_clean(compiled, manifest):
-        return ()
+    if _is_sound(compiled, manifest) and not _breaks(compiled.places, manifest):
+        return ()  # this check is fast, and nearly all manifests pass it
     drops_status = compiled.has_status and subresource != "status"
     found = _structural(compiled, manifest)
     if drops_status and any(path[:1] == _STATUS for path, _ in found):
         manifest = {name: value for name, value in manifest.items() if name != "status"}
         in_status = [(path, defect) for path, defect in found if path[:1] == _STATUS]
-        found = _status_as_warnings(in_status) + _structural(
-            compiled, manifest
-        )  # the fast check may have stopped before the other faults
+        # the fast check may have stopped before the other faults
+        found = _status_as_warnings(in_status) + _structural(compiled, manifest)
     if _acceptable(found):  # as in the API server, CEL rules run only on a valid structure
         broken = _broken_rules(compiled, manifest)
         found += _status_as_warnings(broken) if drops_status else broken
@@ -84,7 +83,6 @@ def _identity(manifest: Manifest) -> tuple[str, str, str]:
 
 
 def versions_of(group: str, kind: str) -> tuple[str, ...]:
-    """The versions of the kind that have a schema."""
     return tuple(_versions(group, kind) or ())
 
 
@@ -108,11 +106,6 @@ def _declared(file: str) -> Mapping[str, Compiled]:
     return {version["name"]: compiled(version) for version in load(file)["versions"]}
 
 
-def _is_clean(compiled: Compiled, manifest: Manifest) -> bool:
-    """Whether the manifest has no defect. This check is fast, and nearly all manifests pass it."""
-    return _is_sound(compiled, manifest) and not _breaks(compiled.places, manifest)
-
-
 def _is_sound(compiled: Compiled, manifest: Manifest) -> bool:
     try:
         return compiled.is_sound(manifest)
@@ -121,8 +114,7 @@ def _is_sound(compiled: Compiled, manifest: Manifest) -> bool:
 
 
 def _breaks(place: KeyedPlace, value: Any) -> bool:
-    """Whether a value with a valid structure violates a rule at or below this place, or has two list entries with the
-    same key."""
+    """Whether a value with a valid structure breaks a rule at or below this place, or has two entries with one key."""
     for keyed in place.keyed:
         if _repeats(value, keyed.keys):
             return True
@@ -163,7 +155,6 @@ def _duplicates(compiled: Compiled, manifest: Manifest) -> Iterator[tuple[Path, 
 
 
 def _repeats(entries: Any, keys: tuple[tuple[str, Any], ...]) -> bool:
-    """Whether two entries of the list have the same key."""
     if not isinstance(entries, list) or len(entries) < 2:
         return False
     found: list[object]

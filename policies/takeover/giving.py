@@ -107,8 +107,7 @@ def _visible(found: FoundCluster, names: ReleaseNames) -> PlanStep:
 
 
 def _configure(found: FoundCluster, names: ReleaseNames) -> PlanStep:
-    """The step that restores the reconciler's configuration. The reconciler keeps 0 replicas until the next
-    take-over."""
+    """The step that restores the reconciler's configuration. It keeps 0 replicas until the next take-over."""
     wanted: list[Manifest] = []
     present = found.objects[names.configuration]
     before = remembered(present, CONFIGURATION_BEFORE)

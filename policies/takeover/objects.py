@@ -73,30 +73,26 @@ class ReleaseNames:
         )
 
     @property
+    def processes(self) -> dict[str, ObjectRef]:
+        """The Deployments of Quotree, by the name of the process in `quotree serve`."""
+        names = ("webhook", "reconciler", "audit", "dashboard")
+        return {name: ObjectRef("Deployment", f"quotree-{name}", self.namespace) for name in names}
+
+    @property
     def webhook(self) -> ObjectRef:
-        return ObjectRef("Deployment", "quotree-webhook", self.namespace)
+        return self.processes["webhook"]
 
     @property
     def reconciler(self) -> ObjectRef:
-        return ObjectRef("Deployment", "quotree-reconciler", self.namespace)
+        return self.processes["reconciler"]
 
     @property
     def audit(self) -> ObjectRef:
-        return ObjectRef("Deployment", "quotree-audit", self.namespace)
+        return self.processes["audit"]
 
     @property
     def dashboard(self) -> ObjectRef:
-        return ObjectRef("Deployment", "quotree-dashboard", self.namespace)
-
-    @property
-    def processes(self) -> dict[str, ObjectRef]:
-        """The Deployments of Quotree, by the name of the process in `quotree serve`."""
-        return {
-            "webhook": self.webhook,
-            "reconciler": self.reconciler,
-            "audit": self.audit,
-            "dashboard": self.dashboard,
-        }
+        return self.processes["dashboard"]
 
     @property
     def reconciler_lease(self) -> ObjectRef:
@@ -135,7 +131,6 @@ class ReleaseNames:
 class FoundCluster:
     """The state of a cluster.
 
-    `objects`: the objects that exist.
     `pods`: the number of Pods of each Deployment, including terminating ones.
     `lease_holders`: the holder of each held Lease.
     `groups`: the API groups that are served.
@@ -153,7 +148,6 @@ class FoundCluster:
 
     @property
     def definitions(self) -> list[Manifest]:
-        """Kueue's CustomResourceDefinitions."""
         return self.of_kind("CustomResourceDefinition")
 
 
@@ -172,11 +166,18 @@ class PlannedWrite:
     subresource: str = ""
 
 
+def version_of(manifest: Manifest) -> str:
+    return text(metadata(manifest).get("resourceVersion")) or ""
+
+
+def deletion(manifest: Manifest) -> PlannedWrite:
+    return PlannedWrite(ref_of(manifest), None, version_of(manifest))
+
+
 @dataclass(frozen=True, slots=True)
 class PlanStep:
     """A step of a plan. It is done if it has neither `writes` nor `waits`.
 
-    `writes`: the writes that are left.
     `waits`: what must happen after the writes; empty for nothing.
     `settles`: whether to wait until all API servers use the new state before the next step.
     """
@@ -196,7 +197,6 @@ class TakeoverPlan:
     """A plan.
 
     `refusals`: why it must not be started or continued.
-    `notes`: further information for the user.
     """
 
     steps: tuple[PlanStep, ...] = ()
@@ -223,7 +223,7 @@ def _updates(found: FoundCluster, wanted: Iterable[Manifest]) -> Iterator[Planne
         if present is None:
             yield PlannedWrite(ref, manifest)
         elif body := difference(present, manifest):
-            yield PlannedWrite(ref, body, text(metadata(present).get("resourceVersion")) or "")
+            yield PlannedWrite(ref, body, version_of(present))
 
 
 def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
@@ -301,8 +301,7 @@ def replicas(deployment: Manifest) -> int:
 
 
 def stopped(deployment: Manifest) -> dict[str, Any]:
-    """The Deployment with 0 replicas. An annotation keeps the first number of replicas, even if a user has started the
-    Deployment again since then."""
+    """The Deployment with 0 replicas. An annotation keeps the first number, even if a user has started it since."""
     present, known = replicas(deployment), remembered(deployment, REPLICAS_BEFORE)
     before = known if isinstance(known, int) and known > 0 else present
     return replaced(noted(deployment, REPLICAS_BEFORE, before), "spec.replicas", 0) if present else dict(deployment)

@@ -73,8 +73,8 @@ def take_over(
     own = _own(found.objects[names.settings], version)
     if isinstance(own, str):
         return TakeoverPlan(refusals=(*refusals, f"{names.settings}: {own}"))
-    if not _follows_settings(found.objects[names.reconciler]):
-        own = replace(own, reconciler=ReconcilerSettings())
+    if not any(flag.startswith("--settings") for flag in _flags(found.objects[names.reconciler])):
+        own = replace(own, reconciler=ReconcilerSettings())  # it does not read descriptions of kinds of jobs
     described = own.reconciler.jobs
     known = {*kinds, *(name for name, framework in FRAMEWORKS.items() if framework.kind in described)}
     translated = translate(written, manager, known, found.groups, names.kueue_namespace, version)
@@ -102,8 +102,7 @@ def give_back(found: FoundCluster, names: ReleaseNames) -> TakeoverPlan:
 
 
 def _forgotten(found: FoundCluster) -> Iterator[str]:
-    """Refusals for Kueue's definitions that Quotree converts, but that lack the annotation with the former
-    conversion."""
+    """Refusals for Kueue's definitions that Quotree converts, but that lack the annotation with the old conversion."""
     for each in found.definitions:
         known = LABEL in texts(metadata(each).get("labels")) or taking.is_converted(each)
         if taking.names_us(each) and not known:
@@ -222,11 +221,6 @@ def _dispatches(reconciler: Manifest) -> bool:
     """Whether the reconciler dispatches to worker clusters. The last flag counts."""
     flags = [flag for flag in _flags(reconciler) if flag.startswith(_MULTIKUEUE)]
     return not flags or flags[-1] == f"{_MULTIKUEUE}true"
-
-
-def _follows_settings(reconciler: Manifest) -> bool:
-    """Whether the reconciler reads Quotree's own configuration, which may describe kinds of jobs."""
-    return any(flag.startswith("--settings") for flag in _flags(reconciler))
 
 
 def _flags(deployment: Manifest) -> list[str]:

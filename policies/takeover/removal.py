@@ -17,10 +17,11 @@ from policies.dialects.kueue_jobs import MANAGED, QUEUE_NAME
 from policies.dialects.kueue_kinds import IN_USE, LABEL
 from policies.dialects.pod_reading import gates_in
 from policies.dialects.quota_gates import ADMITTED, QUOTA_KEY, WAITS
-from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
 from policies.dialects.volcano import AMOUNTS_FROM_NODES, BROKEN_SUMS
 from policies.dialects.volcano_gates import TOGETHER
 from policies.dialects.yunikorn_gates import FULL, UNREADABLE
+from policies.model.printing import listed
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, GATE, TOPOLOGY_GATE
 from policies.takeover.objects import (
     FoundCluster,
@@ -29,10 +30,12 @@ from policies.takeover.objects import (
     PlanStep,
     ReleaseNames,
     TakeoverPlan,
+    deletion,
     ref_of,
     replaced,
     replicas,
     updates,
+    version_of,
 )
 from policies.takeover.taking import traces
 
@@ -123,11 +126,7 @@ def remove(found: FoundCluster, names: ReleaseNames, wishes: Wishes) -> Takeover
         _stop(found, names),
         PlanStep("remove finalizers, scheduling gates, labels and annotations", updates(found, _released(found, kept))),
         PlanStep("remove the conditions of Namespaces", tuple(_without_conditions(found))),
-        *(
-            [PlanStep("start the jobs that wait", updates(found, _resumed(found)))]
-            if wishes.resume and not kept
-            else []
-        ),
+        *([PlanStep("start the jobs that wait", _resumed(found))] if wishes.resume and not kept else []),
         PlanStep(
             "delete roles and bindings", _deleted(found, ("ClusterRoleBinding", "ClusterRole", "RoleBinding", "Role"))
         ),
@@ -154,15 +153,14 @@ def _kueue_runs(found: FoundCluster, names: ReleaseNames) -> bool:
 
 
 def _stop(found: FoundCluster, names: ReleaseNames) -> PlanStep:
-    """The step that stops Quotree's processes. A running reconciler would restore labels, and stop Pods without a
-    gate."""
+    """The step that stops Quotree's processes: a running reconciler would restore labels, and stop ungated Pods."""
     ours = [ref for ref in sorted(found.objects) if (ref.kind, ref.namespace) == ("Deployment", names.namespace)]
     left = sum(found.pods.values())
     holder = found.lease_holders.get(names.reconciler_lease)
     waits = f"{left} Pod{'s' * (left > 1)} in {names.namespace} to end" if left else ""
     if not waits and holder:
         waits = f"{names.reconciler_lease}, which {holder} holds, to be given up"
-    return PlanStep("stop Quotree's programs", tuple(_delete(found, ref) for ref in ours), waits)
+    return PlanStep("stop Quotree's programs", tuple(deletion(found.objects[ref]) for ref in ours), waits)
 
 
 # -- additions ---------------------------------------------------------------------------------------------------------
@@ -190,13 +188,11 @@ def _conditions(manifest: Manifest) -> Sequence[object]:
 
 
 def _without_conditions(found: FoundCluster) -> Iterator[PlannedWrite]:
-    """The writes that remove conditions of Namespaces. These are separate writes, since conditions are in the
-    status."""
+    """The writes that remove conditions of Namespaces; separate ones, since conditions are in the status."""
     for each in found.of_kind("Namespace"):
         left = [one for one in _conditions(each) if mapping(one).get("type") not in CONDITIONS]
         if len(left) < len(_conditions(each)):
-            version = text(metadata(each).get("resourceVersion")) or ""
-            yield PlannedWrite(ref_of(each), {"status": {"conditions": left or None}}, version, "status")
+            yield PlannedWrite(ref_of(each), {"status": {"conditions": left or None}}, version_of(each), "status")
 
 
 def _released(found: FoundCluster, kept: frozenset[str]) -> Iterator[Manifest]:
@@ -232,35 +228,28 @@ def _jobs(found: FoundCluster, *, waiting: bool) -> Iterator[tuple[JobShape, Man
     for shape in SHAPES.values():
         for each in found.of_kind(shape.kind.kind):
             queued = QUEUE_NAME in texts(metadata(each).get("labels"))
-            if queued and (at(each, shape.suspend.path) == shape.suspend.on) is waiting and not _ended(shape, each):
+            if queued and (at(each, shape.suspend.path) == shape.suspend.on) is waiting and not shape.ended(each):
                 yield shape, each
 
 
-def _ended(shape: JobShape, job: Manifest) -> bool:
-    return any(sign is not None and sign.message_in(job) is not None for sign in (shape.succeeded, shape.failed))
-
-
-def _resumed(found: FoundCluster) -> Iterator[Manifest]:
-    return (replaced(job, shape.suspend.path, shape.suspend.off) for shape, job in _jobs(found, waiting=True))
+def _resumed(found: FoundCluster) -> tuple[PlannedWrite, ...]:
+    jobs = _jobs(found, waiting=True)
+    return updates(found, (replaced(job, shape.suspend.path, shape.suspend.off) for shape, job in jobs))
 
 
 # -- deletions ---------------------------------------------------------------------------------------------------------
 
 
 def _deleted(found: FoundCluster, kinds: Iterable[str]) -> tuple[PlannedWrite, ...]:
-    return tuple(_delete(found, ref) for kind in kinds for ref in sorted(found.objects) if ref.kind == kind)
+    return tuple(deletion(found.objects[ref]) for kind in kinds for ref in sorted(found.objects) if ref.kind == kind)
 
 
 def _gone(found: FoundCluster, title: str, refs: Iterable[ObjectRef]) -> PlanStep:
     """The step that deletes these objects and waits until they are gone."""
     present = [ref for ref in refs if ref in found.objects]
     asked = [ref for ref in present if metadata(found.objects[ref]).get("deletionTimestamp")]
-    writes = tuple(_delete(found, ref) for ref in present if ref not in asked)
+    writes = tuple(deletion(found.objects[ref]) for ref in present if ref not in asked)
     return PlanStep(title, writes, f"{present[0]} to be gone" if present else "")
-
-
-def _delete(found: FoundCluster, ref: ObjectRef) -> PlannedWrite:
-    return PlannedWrite(ref, None, text(metadata(found.objects[ref]).get("resourceVersion")) or "")
 
 
 def _definitions(found: FoundCluster) -> list[ObjectRef]:
@@ -284,8 +273,7 @@ def _notes(found: FoundCluster, wishes: Wishes, kept: frozenset[str]) -> Iterato
 
 
 def _some(names: list[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(names[:_NAMED])}{more}"
+    return listed(names[:_NAMED], len(names))
 
 
 def _left(found: FoundCluster, wishes: Wishes) -> Iterator[str]:

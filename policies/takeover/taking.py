@@ -18,10 +18,10 @@ from policies.takeover.objects import (
     SERVICES_BEFORE,
     TAKEN_FROM,
     FoundCluster,
-    PlannedWrite,
     PlanStep,
     ReleaseNames,
     annotated,
+    deletion,
     noted,
     pod_annotations,
     ref_of,
@@ -94,8 +94,7 @@ def _configure(found: FoundCluster, names: ReleaseNames, translated: Translated,
 
 
 def _silence(found: FoundCluster, names: ReleaseNames) -> PlanStep:
-    """The step that turns Kueue's webhooks off, by a match condition that is always false. The objects stay otherwise
-    unchanged."""
+    """The step that turns Kueue's webhooks off by a match condition that is always false, and by nothing else."""
     present = [found.objects[ref] for ref in names.kueue_webhooks if ref in found.objects]
     title = "stop the API server from calling Kueue's webhooks"
     return PlanStep(title, updates(found, map(silenced, present)), settles=True)
@@ -125,7 +124,7 @@ def _invisible(found: FoundCluster, names: ReleaseNames) -> PlanStep:
     kept = {ref_of(each).name: bare(each) for each in services}
     known = remembered(manager, SERVICES_BEFORE) or {}
     writes = updates(found, [noted(manager, SERVICES_BEFORE, {**known, **kept})]) if kept else ()
-    return PlanStep(title, (*writes, *(PlannedWrite(ref_of(each), None, _version(each)) for each in services)))
+    return PlanStep(title, (*writes, *map(deletion, services)))
 
 
 def bare(manifest: Manifest) -> dict[str, Any]:
@@ -136,8 +135,7 @@ def bare(manifest: Manifest) -> dict[str, Any]:
 
 
 def _stop(found: FoundCluster, names: ReleaseNames) -> PlanStep:
-    """The step that stops Kueue's manager. It does not wait for the end, since nothing converts objects until the next
-    step is done."""
+    """The step that stops Kueue's manager, without waiting: nothing converts objects until the next step is done."""
     return PlanStep(f"scale {names.manager} to 0", updates(found, [stopped(found.objects[names.manager])]))
 
 
@@ -145,16 +143,16 @@ def _convert(found: FoundCluster, names: ReleaseNames) -> PlanStep:
     """The step that turns conversion over to Quotree's webhook. Kueue's manager writes its own CA into the definitions
     while it runs, so the step is checked again until it has ended."""
     client = our_client(found.objects[names.validating])
-    mine = [each for each in found.definitions if _by_webhook(each) and _is_kueues(each, names)]
+    mine = [
+        each
+        for each in found.definitions
+        if _by_webhook(each) and (converted_in(each, names.kueue_namespace) or is_converted(each))
+    ]
     injected = injector(found.objects[names.validating])
     wanted = [converting(each, client, injected) for each in mine]
     listed = ", ".join(str(mapping(mapping(each.get("spec")).get("names")).get("plural")) for each in mine)
     title = "let Quotree's webhook convert between v1beta1 and v1beta2"
     return PlanStep(f"{title}: {listed}" if listed else title, updates(found, wanted))
-
-
-def _is_kueues(definition: Manifest, names: ReleaseNames) -> bool:
-    return converted_in(definition, names.kueue_namespace) or is_converted(definition)
 
 
 def _by_webhook(definition: Manifest) -> bool:
@@ -221,12 +219,7 @@ def _client_config(definition: Manifest) -> Mapping[str, Any]:
     return mapping(mapping(conversion.get("webhook")).get("clientConfig"))
 
 
-def _version(manifest: Manifest) -> str:
-    return text(metadata(manifest).get("resourceVersion")) or ""
-
-
 def traces(found: FoundCluster, names: ReleaseNames) -> Iterator[str]:
-    """The traces of a take-over in the cluster."""
     for ref in names.kueue_webhooks:
         present = found.objects.get(ref)
         if present is not None and silenced(present) == present and listing(present.get("webhooks")):

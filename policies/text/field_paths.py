@@ -89,27 +89,19 @@ class Outline:
 
     def find(self, path: str) -> int | None:
         """The offset of the field, or of its nearest present ancestor; None if that is the whole value."""
-        return _Search(self).below(self._top, path)
+        return _Search(self).below(self._walked[0], path)
 
     def named(self, alias: _Spot) -> _Spot | None:
         """The value of the alias: that of the last anchor with its name before the alias."""
-        found = (self.document or self)._anchors.get(alias.alias, [])
+        found = (self.document or self)._walked[1].get(alias.alias, [])
         place = bisect_left(found, alias.offset, key=lambda each: each[0])
         return found[place - 1][1] if place else None
 
     @cached_property
     def _walked(self) -> tuple[_Spot | None, _Anchors]:
+        """The top value and the anchors."""
         anchors: _Anchors = {}
-        top = _build(self.steps(self.text, *self.bounds), anchors)
-        return top, anchors
-
-    @property
-    def _top(self) -> _Spot | None:
-        return self._walked[0]
-
-    @property
-    def _anchors(self) -> _Anchors:
-        return self._walked[1]
+        return _build(self.steps(self.text, *self.bounds), anchors), anchors
 
 
 def _build(steps: Iterator[PathStep], anchors: _Anchors) -> _Spot | None:
@@ -227,7 +219,6 @@ def _splits(path: str, plain: bool) -> Iterator[tuple[str, str]]:
 
 
 def skip(value: PathStep, steps: Iterator[PathStep]) -> None:
-    """Walk past the value."""
     depth = 1 if value.kind in (StepKind.MAPPING, StepKind.LIST) else 0
     while depth and (step := next(steps, None)) is not None:
         depth += 1 if step.kind in (StepKind.MAPPING, StepKind.LIST) else -1 if step.kind is StepKind.CLOSE else 0

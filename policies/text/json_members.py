@@ -58,9 +58,8 @@ def scan(text: str) -> Scan:
     try:
         reader.whole()
     except BadText as bad:
-        error = BadText(
-            bad.offset, bad.message
-        )  # a copy, since the traceback of the raised error would keep the reader in memory
+        # a copy, since the traceback of the raised error would keep the reader in memory
+        error = BadText(bad.offset, bad.message)
         return Scan(reader.kind, tuple(reader.members), error)
     return Scan(reader.kind, tuple(reader.members))
 

@@ -48,7 +48,6 @@ class DocumentRoot(NamedTuple):
 
 
 def position(text: str, offset: int) -> Position:
-    """The position of the character at `offset`."""
     return Position(1 + text.count("\n", 0, offset), offset - text.rfind("\n", 0, offset))
 
 

@@ -190,7 +190,6 @@ def _block(block: str, old: str, new: str) -> str:
 
 
 def _place(laid: Laid, step: str) -> int | None:
-    """The index of a key or item; None if it is absent."""
     if laid.shape == "mapping":
         return next((at for at, key in enumerate(laid.keys) if key.shape == "scalar" and key.text == step), None)
     if laid.shape == "list" and step.isdigit() and int(step) < len(laid.items):
@@ -199,8 +198,7 @@ def _place(laid: Laid, step: str) -> int | None:
 
 
 def _scalar(value: Any, style: str) -> str:
-    """The value as a scalar. A text gets the quotes of the old text, or none if the old one has none and it needs
-    none."""
+    """The value as a scalar with the quotes of the old text, or none if the old one has none and it needs none."""
     if not isinstance(value, str) or style == '"':
         return _json(value)
     if style == "'" and value.isprintable():

@@ -95,7 +95,6 @@ class Composer(ABC, Generic[V]):
 
 
 def syntax_error(error: yaml.YAMLError, text: str, start: int, end: int) -> BadText:
-    """The fault that the parser found in the text from `start` to `end`."""
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         offset = start + error.problem_mark.index
         if text[offset : offset + 1] == "\t":

@@ -56,8 +56,7 @@ def layout(text: str, start: int, end: int) -> Laid:
 
 
 def _first(following: Callable[[], Any], shift: int) -> Laid:
-    """The layout of the first value of the events. Works without recursion, since the depth of the text is not
-    limited."""
+    """The layout of the first value. Works without recursion, since the depth of the text is not limited."""
     around: list[tuple[Laid, bool]] = []  # the open mappings and lists, each with whether a key is next
     while not isinstance(event := following(), StreamEndEvent):
         laid = _laid(event, shift)

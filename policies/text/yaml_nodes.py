@@ -1,5 +1,4 @@
-"""YAML as nodes: each value with its form and its position in the text. This module does not import the YAML
-library."""
+"""YAML as nodes: each value with its form and its position in the text. It does not import the YAML library."""
 
 from __future__ import annotations
 

@@ -94,7 +94,6 @@ class _Shape:
         self._template: _Template | None = None
 
     def template(self, reader: Reader) -> _Template | None:
-        """The template of the shape; None if a word is not a whole value."""
         if not self._made:
             self._made = True
             self._template = _template(self._pieces, reader)

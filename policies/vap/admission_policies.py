@@ -27,7 +27,6 @@ def policies() -> list[Manifest]:
 
 
 def forms() -> list[tuple[Rule, Expression]]:
-    """All CEL forms, each with its rule."""
     return [(rule, form) for rule in registry().values() for form in rule.cel]
 
 

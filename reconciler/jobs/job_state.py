@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from policies.dialects.go_booleans import TRUE
+from policies.dialects.go_values import TRUE
 from policies.dialects.job_shape import at
 from policies.dialects.kueue_jobs import COMPLETIONS_FOLLOW, MIN_PARALLELISM
 from policies.dialects.reading import Manifest, mapping

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from policies.dialects.kueue import cluster_queue_ref, cohort_ref
+from policies.dialects.kueue import CLUSTER_QUEUE, COHORT
 from policies.impact.quotas import NO_QUOTA, Excess, NodeQuotas, PairQuota, QuotaPair
 from policies.model.objects import Ref
 from policies.model.pools import NO_TERMS, UNLIMITED
@@ -42,7 +42,7 @@ def _nodes(world: World) -> Iterator[QuotaNode]:
 
 
 def _ref(node: QuotaNode) -> Ref:
-    return cluster_queue_ref(node.name) if node.is_queue else cohort_ref(node.name)
+    return CLUSTER_QUEUE.named(node.name) if node.is_queue else COHORT.named(node.name)
 
 
 def _quotas(node: QuotaNode) -> NodeQuotas:

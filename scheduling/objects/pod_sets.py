@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from policies.dialects import go_booleans
-from policies.dialects.go_integers import read_integer
+from policies.dialects.go_values import FALSE, TRUE, read_integer
 from policies.dialects.job_shape import PodsAt, PodSetPath, pods_at
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.reading import Manifest, listing, mapping, texts
@@ -88,8 +87,8 @@ def topology_request(
     request: dict[str, Any] = {}
     if level := next((key for key in ("required", "preferred") if f"{key}-topology" in asked), ""):
         request = {level: asked[f"{level}-topology"], "podSetGroupName": asked.get("group-name")}
-    elif (anywhere := asked.get("unconstrained-topology")) in go_booleans.TRUE | go_booleans.FALSE:
-        request = {"unconstrained": anywhere in go_booleans.TRUE}
+    elif (anywhere := asked.get("unconstrained-topology")) in TRUE | FALSE:
+        request = {"unconstrained": anywhere in TRUE}
     if layers and (written := _layers(asked.get("slice-required-topology-constraints"))):
         request["podsetSliceRequiredTopologyConstraints"] = written
     elif "slice-required-topology" in asked and (size := read_integer(asked.get("slice-size", ""), 32)) is not None:

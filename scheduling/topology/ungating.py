@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any
 
-from policies.dialects.go_integers import read_integer
+from policies.dialects.go_values import read_integer
 from policies.dialects.reading import integer, mapping, text
 from scheduling.objects.workload import PodSet, Workload
 from scheduling.topology.assignment import AssignedDomain, TopologyAssignment

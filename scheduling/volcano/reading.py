@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from policies.amounts.requests import pod_requests
-from policies.dialects.go_booleans import FALSE
+from policies.dialects.go_values import FALSE
 from policies.dialects.node_reading import node_reading
 from policies.dialects.pod_reading import PodReading, pod_reading
 from policies.dialects.reading import Manifest, ManifestReader, integer, listing, mapping, metadata, text, texts

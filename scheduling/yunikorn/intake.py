@@ -171,7 +171,7 @@ class YuniKornIntake:
         user, groups = yunikorn.user_of(pod)
         namespace = self.namespaces.get(name)
         tags = {"namespace": name, **(yunikorn.application_tags(namespace) if namespace else {})}
-        return Submission(yunikorn.queue_of(pod) or "", user, tuple(groups or ()), tags)
+        return Submission(pod.yunikorn_queue or "", user, tuple(groups or ()), tags)
 
 
 def is_yunikorns(manifest: Manifest) -> bool:

@@ -72,7 +72,8 @@ def test_of_a_pod_everything_is_kept_that_says_where_it_belongs(
     assert isinstance(whole, core.Pod)
     assert isinstance(kept, core.Pod)
     assert (kept.ref, kept.application) == (whole.ref, whole.application)
-    for asked in (yunikorn.application_id, yunikorn.queue_of, yunikorn.user_of):
+    assert kept.yunikorn_queue == whole.yunikorn_queue
+    for asked in (yunikorn.application_id, yunikorn.user_of):
         assert asked(kept) == asked(whole)
 
 

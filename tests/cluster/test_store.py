@@ -44,7 +44,7 @@ def test_everything_that_is_stored_is_in_the_forest(
     tree = followed.forest()
     assert names(tree) == {"org", "team", "cq", "lq", "eng", "ml", "group", "train", "ns"}
     assert tree.known == frozenset(FOLLOWED)
-    assert [child.ref for child in tree.children(kueue.cohort_ref("org"))] == [kueue.cohort_ref("team")]
+    assert [child.ref for child in tree.children(kueue.COHORT.named("org"))] == [kueue.COHORT.named("team")]
     assert {work.ref.name for work in tree.attached(volcano.queue_ref("ml"))} == {"group", "train"}
     assert followed.age() is not None
 
@@ -96,7 +96,7 @@ def test_an_older_version_is_followed_where_no_newer_is_served(
     followed.start(quota_cluster)
     eventually(lambda: not followed.ready())
 
-    assert followed.forest().has_children(kueue.cohort_ref("org"))
+    assert followed.forest().has_children(kueue.COHORT.named("org"))
 
 
 def test_a_kind_that_may_not_be_listed_is_named_with_the_reason(

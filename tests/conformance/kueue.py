@@ -16,7 +16,7 @@ import jsonpatch
 from policies.configuration.kueue.gates import OF_WEBHOOKS, KueueVersion
 from policies.configuration.settings import Configuration, KueueSettings
 from policies.dialects import read
-from policies.dialects.kueue import ClusterQueue, Cohort, KueueNode, cluster_queue_ref, cohort_ref
+from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, ClusterQueue, Cohort, KueueNode
 from policies.judge import evaluate
 from policies.judging.changes import changed
 from policies.judging.proposal import propose
@@ -83,7 +83,7 @@ def _replayed(outcome: Callable[[Forest, Data], Data], case: Data) -> str | None
 def _step(forest: Forest, operation: Data) -> Forest:
     name, verb = operation["name"], operation["op"]
     is_queue = "ClusterQueue" in verb
-    ref = cluster_queue_ref(name) if is_queue else cohort_ref(name)
+    ref = CLUSTER_QUEUE.named(name) if is_queue else COHORT.named(name)
     if verb.startswith("Delete"):
         return forest.drop(ref)
     node = forest.node(ref)
@@ -92,7 +92,7 @@ def _step(forest: Forest, operation: Data) -> Forest:
         node = kind(ref=ref, api_version="kueue.x-k8s.io/v1beta2", parent=None, parent_field="spec.cohortName")
     if verb.startswith("Update"):
         parent = operation.get("parent")
-        node = replace(node, parent=cohort_ref(parent) if parent else None)
+        node = replace(node, parent=COHORT.named(parent) if parent else None)
     return forest.put(node)
 
 
@@ -110,7 +110,7 @@ def _edges(forest: Forest, _: Data) -> Data:
 
 
 def _cycles(forest: Forest, expected: Data) -> Data:
-    refs = {name: cohort_ref(name) for name in expected["cycles"] or ()}
+    refs = {name: COHORT.named(name) for name in expected["cycles"] or ()}
     return {
         "cycles": {
             name: any(forest.on_cycle(step) for step in (ref, *forest.ancestors(ref))) for name, ref in refs.items()

@@ -146,7 +146,7 @@ SUITES: dict[str, tuple[str, dict[str, Answer], str]] = {
         {
             "applicationId": _application_id,
             "generatedApplicationId": _generated_id,
-            "queue": lambda given: {"value": yunikorn.queue_of(_pod(given)) or ""},
+            "queue": lambda given: {"value": _pod(given).yunikorn_queue or ""},
             "user": _user,
             "queuesYaml": _queues_yaml,
             "taskGroup": lambda given: {"value": yunikorn_gangs.task_group(_annotations(given))},

@@ -66,7 +66,6 @@ class _Parser:
     """A recursive-descent parser. The method of each construct returns what is known about the type of its value.
 
     `at`: the index of the current token.
-    `depth`: the current level of nesting.
     `variables`: the variables of the macros around the current token.
     """
 

@@ -31,7 +31,6 @@ _LONGEST, _LONGEST_DOMAIN, _LONGEST_ID = 253, 63, 32
 class _Earlier:
     """The mappings before the current one.
 
-    `names`: the names of resources.
     `owners`: for each device class, the first resource that it counts for.
     `counters`: for each device class, its counters that are counted.
     """

@@ -15,7 +15,6 @@ _LONGEST = 100
 
 
 def nanoseconds(value: object) -> int | None:
-    """The duration in nanoseconds; None if the value is not a duration."""
     if value == "0":
         return 0
     found = _DURATION(value) if isinstance(value, str) and len(value) <= _LONGEST else None

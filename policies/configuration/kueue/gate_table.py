@@ -29,10 +29,8 @@ class FeatureGate:
 
     `on`: the default in Kueue.
     `stage`: alpha, beta or GA.
-    `here`: the support in the reconciler.
     `why`: a sentence for the documentation.
     `ours`: the default in Quotree if it differs, else None.
-    `locked`: whether the gate cannot be set to another value.
     `webhooks`: whether Kueue's webhooks read it, so that it must be set in Quotree's own Configuration, too.
     """
 
@@ -51,9 +49,9 @@ class FeatureGate:
         return self.on if self.ours is None else self.ours
 
 
-def on(name: str, here: Here, why: str = "", *, ours: bool | None = None, webhooks: bool = False) -> FeatureGate:
+def on(name: str, here: Here, why: str = "", *, webhooks: bool = False) -> FeatureGate:
     """A beta gate, which is on by default."""
-    return FeatureGate(name, True, "beta", here, why, ours, webhooks=webhooks)
+    return FeatureGate(name, True, "beta", here, why, webhooks=webhooks)
 
 
 def off(name: str, here: Here, why: str = "", *, ours: bool | None = None, webhooks: bool = False) -> FeatureGate:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from policies.configuration.kueue.defaults import INCREMENTAL
-from policies.configuration.kueue.fault import Fault, duplicate, forbidden, invalid, required, unsupported
-from policies.configuration.kueue.grammar import below, kind_of, negative
-from policies.configuration.kueue.namespaces import kind_version_group
+from policies.configuration.kueue.fault import Fault, forbidden, invalid, required, unsupported
+from policies.configuration.kueue.grammar import below, negative
+from policies.configuration.kueue.namespaces import external_kinds, kind_version_group
 from policies.dialects.frameworks import FRAMEWORKS
 from policies.dialects.labels import is_label_value
 from policies.dialects.reading import Manifest, listing, mapping, text
@@ -33,18 +33,10 @@ def multikueue(configuration: Manifest) -> Iterator[Fault]:
 def _external(entries: list[Any], frameworks: list[Any]) -> Iterator[Fault]:
     named = [FRAMEWORKS[name] for name in filter(None, map(text, frameworks)) if name in FRAMEWORKS]
     known = {kind_version_group(framework) for framework in named if framework.dispatched}
-    earlier: set[tuple[str, str, str]] = set()
-    for index, entry in enumerate(entries):
-        at, name = f"{_AT}.externalFrameworks[{index}].name", mapping(entry).get("name")
-        kind = kind_of(name)
-        if kind is None:
-            yield invalid(at, f"{name!r} is not a kind; use the form Kind.version.group, as in MyJob.v1.example.com")
-            continue
-        if kind in earlier:
-            yield duplicate(at, name)
-        earlier.add(kind)
-        if kind in known:
-            yield invalid(at, f"{name} is already enabled by integrations.frameworks; remove it here")
+    names = (mapping(entry).get("name") for entry in entries)
+    return external_kinds(
+        ((f"{_AT}.externalFrameworks[{at}].name", name) for at, name in enumerate(names)), set(), known
+    )
 
 
 def _profile(profile: Mapping[str, Any]) -> Iterator[Fault]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
+from typing import TypeAlias
 
 from policies.configuration.kueue.fault import Fault, duplicate, invalid, required, unsupported
 from policies.configuration.kueue.grammar import kind_of, selector
 from policies.dialects.frameworks import FRAMEWORKS
 from policies.dialects.job_shape import Framework
 from policies.dialects.reading import Manifest, listing, mapping, text
-from policies.dialects.selectors import NAME_OF_NAMESPACE
+from policies.dialects.selectors import NAME_OF_NAMESPACE, read_label_selector
 
+Kind: TypeAlias = tuple[str, str, str]
+"""The kind, version and group."""
 SELECTOR = "managedJobsNamespaceSelector"
 _SYSTEM = "kube-system"
 
@@ -20,23 +23,12 @@ def managed_namespaces(configuration: Manifest) -> Iterator[Fault]:
     value = configuration.get(SELECTOR)
     faults = list(selector(value, SELECTOR))
     yield from faults
-    if value is None or faults:
+    selected = read_label_selector(value)
+    if selected is None or faults:
         return
     for namespace in filter(None, (_SYSTEM, text(configuration.get("namespace")))):
-        if _selects(mapping(value), {NAME_OF_NAMESPACE: namespace}):
+        if selected.matches({NAME_OF_NAMESPACE: namespace}):
             yield invalid(SELECTOR, f"it selects the namespace {namespace}, whose own pods would wait; exclude it")
-
-
-def _selects(value: Mapping[str, object], labels: Mapping[str, str]) -> bool:
-    """Whether a valid selector matches the labels."""
-    if any(labels.get(key) != wanted for key, wanted in mapping(value.get("matchLabels")).items()):
-        return False
-    for entry in map(mapping, listing(value.get("matchExpressions"))):
-        found = labels.get(entry.get("key") or "")
-        holds = found in listing(entry.get("values")) if "values" in entry else found is not None
-        if holds != (entry.get("operator") in ("In", "Exists")):
-            return False
-    return True
 
 
 def integrations(configuration: Manifest) -> Iterator[Fault]:
@@ -48,7 +40,7 @@ def integrations(configuration: Manifest) -> Iterator[Fault]:
     if named is None:
         yield required("integrations.frameworks")
         return
-    earlier: set[tuple[str, str, str]] = set()
+    earlier: set[Kind] = set()
     for index, name in enumerate(listing(named)):
         at, framework = f"integrations.frameworks[{index}]", FRAMEWORKS.get(name) if isinstance(name, str) else None
         if framework is None:
@@ -57,25 +49,34 @@ def integrations(configuration: Manifest) -> Iterator[Fault]:
             yield duplicate(at, name)
         else:
             earlier.add(kind_version_group(framework))
-    yield from _external(listing(mapping(section).get("externalFrameworks")), earlier)
+    external = enumerate(listing(mapping(section).get("externalFrameworks")))
+    yield from external_kinds(((f"integrations.externalFrameworks[{at}]", name) for at, name in external), earlier)
     if "pod" in listing(named):
         yield from _needed_by_pods(configuration)
 
 
-def kind_version_group(framework: Framework) -> tuple[str, str, str]:
+def kind_version_group(framework: Framework) -> Kind:
     """The kind, version and group, as in names of `externalFrameworks`."""
     return framework.kind.kind, framework.version, framework.kind.group
 
 
-def _external(names: list[object], earlier: set[tuple[str, str, str]]) -> Iterator[Fault]:
-    for index, name in enumerate(names):
-        at, kind = f"integrations.externalFrameworks[{index}]", kind_of(name)
+def external_kinds(
+    named: Iterable[tuple[str, object]], earlier: set[Kind], enabled: Collection[Kind] = ()
+) -> Iterator[Fault]:
+    """The faults of `externalFrameworks`, from the path and the name of each.
+
+    `earlier`: the kinds that must not be named again. `enabled`: those that `integrations.frameworks` names.
+    """
+    for at, name in named:
+        kind = kind_of(name)
         if kind is None:
             yield invalid(at, f"{name!r} is not a kind; use the form Kind.version.group, as in MyJob.v1.example.com")
-        elif kind in earlier:
+            continue
+        if kind in earlier:
             yield duplicate(at, name)
-        else:
-            earlier.add(kind)
+        earlier.add(kind)
+        if kind in enabled:
+            yield invalid(at, f"{name} is already enabled by integrations.frameworks; remove it here")
 
 
 def _needed_by_pods(configuration: Manifest) -> Iterator[Fault]:

@@ -220,7 +220,6 @@ def _metrics_off(section: Mapping[str, Any], gates: FeatureGates) -> frozenset[s
 
 
 def _custom_labels(section: Mapping[str, Any], gates: FeatureGates) -> Iterator[CustomLabel]:
-    """Read metrics.customLabels; nothing if their gate is off."""
     if not gates.enabled("CustomMetricLabels"):
         return
     for entry in map(mapping, listing(section.get("customLabels"))):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import UnionType
-from typing import Any
 
 from policies.configuration.kueue.fault import Fault
+from policies.dialects.job_shape import at
 from policies.dialects.reading import Manifest
 
 _SECTIONS = (
@@ -14,15 +14,8 @@ _SECTIONS = (
     *("admissionFairSharing.resourceWeights", "integrations", "multiKueue", "multiKueue.clusterProfile", "metrics"),
     *("multiKueue.incrementalDispatcherConfig", "managedJobsNamespaceSelector", "objectRetentionPolicies", "tls"),
     *("objectRetentionPolicies.workloads", "metrics.localQueueMetrics", "visibilityServer", "internalCertManagement"),
-    *(
-        "metrics.localQueueMetrics.localQueueSelector",
-        "leaderElection",
-        "clientConnection",
-        "featureGates",
-        "controller",
-        "health",
-        "webhook",
-    ),
+    *("metrics.localQueueMetrics.localQueueSelector", "leaderElection", "clientConnection", "featureGates"),
+    *("controller", "health", "webhook"),
 )
 _LISTS = (
     *("integrations.frameworks", "integrations.externalFrameworks", "integrations.labelKeysToCopy"),
@@ -50,12 +43,6 @@ _TYPES: Mapping[str, tuple[type | UnionType, str]] = {
 def misshapen(configuration: Manifest) -> Iterator[Fault]:
     """Faults for fields with a value of the wrong type. Absent and null fields are valid."""
     for path, (wanted, name) in _TYPES.items():
-        value = _at(configuration, path)
+        value = at(configuration, path)
         if value is not None and not isinstance(value, wanted):
             yield Fault("FieldValueTypeInvalid", path, f"expected {name}")
-
-
-def _at(section: Any, path: str) -> Any:
-    for key in path.split("."):
-        section = section.get(key) if isinstance(section, Mapping) else None
-    return section

@@ -11,7 +11,7 @@ from policies.dialects.frameworks.batch import JOB
 from policies.dialects.job_shape import Active, Count, JobShape, PodSetPath, ReadyPods, Sign, SuspendField, at
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.model.objects import GroupKind
-from policies.model.quantity import BadQuantity, Quantity
+from policies.model.quantity import Quantity
 
 GROUP = "ray.io"
 HEAD = "head"
@@ -73,10 +73,8 @@ def _with_room(container: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _less(amount: object, least: str) -> bool:
-    try:
-        return amount is None or Quantity.parse(amount) < Quantity.parse(least)
-    except BadQuantity:
-        return False  # the reader of the amount reports it
+    quantity = Quantity.read(amount)  # the reader of the amount reports one that is not a quantity
+    return amount is None or (quantity is not None and quantity < Quantity.parse(least))
 
 
 def _of(kind: str, **more: Any) -> JobShape:

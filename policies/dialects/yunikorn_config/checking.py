@@ -14,8 +14,7 @@ from policies.dialects.yunikorn_config.model import ConfiguredQueue, Problem
 from policies.dialects.yunikorn_config.resources import YuniKornAmounts
 
 _MOST_TYPES = 16
-"""The most resource types of amounts that are kept with a result. A tree with thousands of types would fill the
-memory."""
+"""The most resource types of amounts that are kept with a result, since a tree with thousands would fill the memory."""
 _NOTHING: YuniKornAmounts = {}
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from policies.dialects.core import CONFIG_MAP
-from policies.dialects.go_booleans import FALSE, TRUE
+from policies.dialects.go_values import FALSE, TRUE
 from policies.dialects.reading import Manifest, identity, mapping, metadata, text, texts
 from policies.dialects.yunikorn_config import patterns
 from policies.dialects.yunikorn_config.model import Config, Problem
@@ -108,7 +108,6 @@ class ConfiguredQueues:
 
 
 def read_config_map(manifest: Manifest) -> QueueConfigMap | None:
-    """The typed object; None for other ConfigMaps."""
     if metadata(manifest).get("name") not in (DEFAULTS, CONFIGS):
         return None
     settings = {
@@ -141,8 +140,7 @@ def _binary(data: Mapping[str, str]) -> Iterator[tuple[str, ConfigSetting]]:
 
 
 def _unzipped(raw: bytes) -> bytes:
-    """Unzip the archive. Raises ValueError beyond MAX_UNZIPPED, since a small archive could otherwise fill the
-    memory."""
+    """Unzip the archive. Raises ValueError beyond MAX_UNZIPPED, since a small archive could fill the memory."""
     stream = zlib.decompressobj(wbits=31)
     unzipped = stream.decompress(raw, MAX_UNZIPPED + 1)
     if len(unzipped) > MAX_UNZIPPED:

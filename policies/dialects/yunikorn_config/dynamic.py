@@ -45,8 +45,7 @@ def with_tags(leaf: Leaf, application: ReportedApplication) -> Leaf:
 
 
 def gang_excess(maxima: Iterable[YuniKornAmounts | None], gang: YuniKornAmounts) -> list[str]:
-    """The types for which a gang requests more than the max of a queue on its path, without root. If there are any, the
-    application is rejected."""
+    """The types of which a gang requests more than a queue on its path allows, without root. It is then rejected."""
     most: YuniKornAmounts = {}
     for maximum in maxima:
         most = least(most, maximum)

@@ -38,7 +38,6 @@ class _Block(NamedTuple):
 class _Alone(NamedTuple):
     """A queue that was parsed alone.
 
-    `lines`: how many lines it has.
     `visited`: how many values were read, with those that aliases repeat.
     """
 
@@ -53,10 +52,8 @@ def edited(last: DecodedText, text: str) -> DecodedText | None:
     if last.config.problems or any(each in one for one in (old, text) for each in _REACHING_OUT):
         return None
     differs = difference(old, text)
-    line, left = (
-        1 + old.count("\n", 0, differs.start),
-        len(old) // 2,
-    )  # for longer differences it is faster to read the whole text
+    # `left`: for a longer difference it is faster to read the whole text
+    line, left = 1 + old.count("\n", 0, differs.start), len(old) // 2
     for number, partition in enumerate(last.config.partitions):
         way = _way(partition, line)
         while way and (block := _block(old, _below(partition, way), differs.start, line)):
@@ -172,8 +169,7 @@ def _alone(text: str, old_queue: ConfiguredQueue, above: str, indent: int) -> _A
 
 
 def _with(partition: Partition, way: tuple[int, ...], queue: ConfiguredQueue | None, move: Move) -> Partition:
-    """The partition with the queue at this path replaced, and later lines moved. Without a path, all lines are
-    moved."""
+    """The partition with the queue at this path replaced, and later lines moved; without a path, all lines."""
     root = partition.root
     if way and root is not None and queue is not None:
         root = _put(root, way, queue, move)

@@ -129,8 +129,7 @@ def limit_exceeding_queue(limit: Limit, queue: ConfiguredQueue) -> Iterator[Prob
 
 @dataclass(frozen=True, slots=True)
 class _InheritedLimit:
-    """The limit that a user or group inherits: the least amounts of all ancestors. `queue`: the nearest one with a
-    limit."""
+    """The limit that a user or group inherits: the least of all ancestors. `queue`: the nearest one with a limit."""
 
     amounts: YuniKornAmounts
     applications: int
@@ -163,7 +162,6 @@ def _check_subtree(queue: ConfiguredQueue, inherited: ChainMap[tuple[str, str], 
 
 
 def _has_limits(queue: ConfiguredQueue) -> bool:
-    """Whether the queue or a descendant has any limits."""
     known: bool | None = remembered(queue, "limits")
     if known is None:
         known = bool(queue.limits) or any(map(_has_limits, queue.queues))

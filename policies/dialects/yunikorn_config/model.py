@@ -191,10 +191,8 @@ class Partition:
     """A partition.
 
     `root`: the root queue, which is inserted if the text has none; None if `queues` is absent.
-    `rules`: the placement rules.
     `limits`: the limits of the partition. root inherits them if it has none.
     `sort_type`, `weights`: the node sort policy and its weights.
-    `resolver`: the user group resolver.
     `preempts`: whether queues get back their guaranteed amounts by preemption.
     `quota_preemption`: whether the scheduler preempts after a max was lowered.
     """
@@ -243,5 +241,4 @@ class Config:
 
     @property
     def roots(self) -> Iterator[ConfiguredQueue]:
-        """The root queue of each partition that has queues."""
         return (partition.root for partition in self.partitions if partition.root is not None)

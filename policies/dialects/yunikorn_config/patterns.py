@@ -30,8 +30,7 @@ def compiled(text: str) -> re.Pattern[str] | None:
 
 
 def found(text: str, name: str) -> bool | None:
-    """Whether the pattern is found in the name. None if the search could take long in Python, as it never does in
-    Go."""
+    """Whether the pattern is found in the name. None if the search could take long in Python; in Go it never does."""
     pattern = compiled(text)
     if pattern is None:
         return False

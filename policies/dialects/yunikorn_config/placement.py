@@ -55,7 +55,6 @@ class QueuePlacement:
     """The result of the placement rules for an application.
 
     `queue`: the path of the queue; empty if the application is rejected.
-    `reason`: the reason of a rejection.
     `rule`: the index of the rule that decided; None for the fallback.
     `passed`: for each earlier rule, why it did not match.
     `created`: whether the queue does not exist yet and is created.
@@ -113,8 +112,7 @@ def _allows(text: Text, application: ReportedApplication) -> bool:
 
 
 def placed(rules: Sequence[PlacementRule], queues: ExistingQueues, application: ReportedApplication) -> QueuePlacement:
-    """Apply the rules: the first one that returns a usable queue decides. Without one, `root.default` is used if it
-    exists."""
+    """Apply the rules: the first one with a usable queue decides. Without one, `root.default` is used if it exists."""
     passed: list[str] = []
     for number, rule in enumerate(rules or (PlacementRule("", 0, name=Text(PROVIDED)),)):
         label = f"rule {number + 1} ({rule.name.text})"

@@ -26,8 +26,7 @@ _RULE_NAME = re.compile(r"[_a-zA-Z][a-zA-Z0-9_]*").fullmatch
 
 
 def placement_rules(partition: Partition) -> Iterator[Problem]:
-    """The faults of R1 to R6, and faults that have an effect only when YuniKorn loads the rules or places an
-    application."""
+    """The faults of R1 to R6, and those with an effect only when the rules are loaded or an application is placed."""
     for number, top in enumerate(partition.rules):
         broken = False
         for rule in top.chain():
@@ -64,8 +63,7 @@ def rule_filter(condition: Filter) -> Iterator[Problem]:
 
 
 def _unusable(rule: PlacementRule) -> Iterator[Problem]:
-    """Faults that make the loader refuse all rules. The old rules remain, and after a restart there are
-    none."""
+    """Faults that make the loader refuse all rules. The old rules remain until a restart; then there are none."""
     name, value = rule.name.text.strip().lower(), rule.value.text.strip()
     outcome = "YuniKorn's validation accepts it, but the load fails, and after a restart no application is placed"
     if _RULE_NAME(rule.name.text) and name not in KNOWN:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ from policies.dialects.yunikorn_config.checking import remember, remembered, thr
 from policies.dialects.yunikorn_config.model import ConfiguredQueue, Problem, Resources, amounts
 from policies.dialects.yunikorn_config.resources import YuniKornAmounts, least, over, plus, total
 from policies.model import fields
+from policies.model.printing import listed
 
 _NO_CHILDREN: YuniKornAmounts = {}
 _SUFFIXES = {suffix + "i": 1024**power for power, suffix in enumerate("KMGTPE", 1)} | {
@@ -29,7 +30,6 @@ def amount_text(resource: str, amount: int) -> str:
 
 
 def written(resources: Resources | None, name: str) -> str:
-    """The amount as the user wrote it."""
     return (resources or {})[name].written.text
 
 
@@ -79,31 +79,28 @@ class _Most:
 
 def max_above_parent(root: ConfiguredQueue) -> Iterator[Problem]:
     """Check each max against the smallest max of the ancestors. Child templates, too, which YuniKorn does not check."""
-    yield from _max_below(root, {})
+    found: list[Problem] = []
+    _max_below(root, {}, found)
+    yield from found
 
 
-def _max_below(queue: ConfiguredQueue, most: Mapping[str, _Most]) -> Iterator[Problem]:
+def _max_below(queue: ConfiguredQueue, most: Mapping[str, _Most], found: list[Problem]) -> None:
+    """Add the problems of the queue and its descendants to `found`."""
     above = {name: held.amount for name, held in most.items()} if queue.queues else {}
     if remembered(queue, "max", above):
         return
-    found = False
-    for problem in _max_beside_and_below(queue, most):
-        found = True
-        yield problem
-    if not found:
-        remember(queue, "max", True, above)
-
-
-def _max_beside_and_below(queue: ConfiguredQueue, most: Mapping[str, _Most]) -> Iterator[Problem]:
-    yield from _above_most(queue.maximum, queue.path, most, accepted=False)
+    earlier = len(found)
+    found += _above_most(queue.maximum, queue.path, most, accepted=False)
     down = dict(most)
     for name, amount in amounts(queue.maximum).items():
         if name not in down or amount < down[name].amount:
             down[name] = _Most(amount, queue)
     if queue.template is not None:
-        yield from _above_most(queue.template.maximum, f"the child template of {queue.path}", down, accepted=True)
+        found += _above_most(queue.template.maximum, f"the child template of {queue.path}", down, accepted=True)
     for child in queue.queues:
-        yield from _max_below(child, down)
+        _max_below(child, down, found)
+    if len(found) == earlier:
+        remember(queue, "max", True, above)
 
 
 def _above_most(
@@ -142,41 +139,30 @@ def guaranteed_above_queue(root: ConfiguredQueue) -> Iterator[Problem]:
 
     YuniKorn misses one case: a guarantee for one resource hides the children's guarantees for others.
     """
-    yield from _guaranteed_below(root, {})
+    found: list[Problem] = []
+    _guaranteed_below(root, {}, found)
+    yield from found
 
 
-def _guaranteed_below(queue: ConfiguredQueue, most: YuniKornAmounts) -> Generator[Problem, None, _Sums]:
+def _guaranteed_below(queue: ConfiguredQueue, most: YuniKornAmounts, found: list[Problem]) -> _Sums:
+    """The sums of the queue. Adds its problems and those of its descendants to `found`."""
     known: _Sums | None = remembered(queue, "guaranteed", most)
     if known is not None:
         return known
-    checked = _guaranteed_beside_and_below(queue, most)
-    found = False
-    while True:
-        try:
-            problem = next(checked)
-        except StopIteration as end:
-            sums: _Sums = end.value
-            break
-        found = True
-        yield problem
-    if not found:
-        remember(queue, "guaranteed", sums, most)
-    return sums
-
-
-def _guaranteed_beside_and_below(queue: ConfiguredQueue, most: YuniKornAmounts) -> Generator[Problem, None, _Sums]:
+    earlier = len(found)
     own, ceiling = amounts(queue.guaranteed), least(amounts(queue.maximum), most)
-    below: list[tuple[ConfiguredQueue, _Sums]] = []
-    for child in queue.queues:
-        below.append((child, (yield from _guaranteed_below(child, ceiling))))
+    below = [(child, _guaranteed_below(child, ceiling, found)) for child in queue.queues]
     counted = total(sums.counted for _, sums in below)
     whole = total(sums.whole for _, sums in below)
     for limit, key in ((own, "guaranteed"), (ceiling, "max")):
         for name in over(whole, limit):
             accepted = counted.get(name, 0) <= limit[name]
-            yield _exceeded(queue, below, name, (whole[name], limit[name]), key, accepted=accepted)
+            found.append(_exceeded(queue, below, name, (whole[name], limit[name]), key, accepted=accepted))
     hidden = {name: amount for name, amount in whole.items() if name not in own}
-    return _Sums(own if any(amount > 0 for amount in own.values()) else counted, plus(own, hidden))
+    sums = _Sums(own if any(amount > 0 for amount in own.values()) else counted, plus(own, hidden))
+    if len(found) == earlier:
+        remember(queue, "guaranteed", sums, most)
+    return sums
 
 
 class Promised(NamedTuple):
@@ -233,8 +219,7 @@ def _exceeded(
 ) -> Problem:
     wanted, limit = numbers
     parts = [(child, sums.whole[name]) for child, sums in below if sums.whole.get(name)]
-    several = ", ".join(f"{child.name}={amount_text(name, amount)}" for child, amount in parts[:10])
-    several += f" and {len(parts) - 10} more" if len(parts) > 10 else ""
+    several = listed([f"{child.name}={amount_text(name, amount)}" for child, amount in parts[:10]], len(parts))
     declared = queue.guaranteed if key == "guaranteed" else queue.maximum
     place = declared[name].written if declared and name in declared else None
     holds = {

@@ -9,8 +9,7 @@ from policies.dialects.yunikorn_config.edits import difference, edited
 from policies.dialects.yunikorn_config.model import Config
 
 _LARGE = 2**12
-"""The least length in characters of a text for which it is worth to search for the difference. A shorter text is read
-in 3 ms."""
+"""The least number of characters for which the difference is searched. A shorter text is read in 3 ms."""
 _KEPT = 4
 """How many texts are remembered: the tree of the cluster, and the changes of it that are being judged."""
 

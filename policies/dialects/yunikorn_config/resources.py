@@ -36,7 +36,6 @@ def plus(left: YuniKornAmounts | None, right: YuniKornAmounts | None) -> dict[st
 
 
 def minus(left: YuniKornAmounts | None, right: YuniKornAmounts | None) -> dict[str, int]:
-    """The difference of each type, which may be below 0."""
     left, right = left or {}, right or {}
     return {name: bounded(left.get(name, 0) - right.get(name, 0)) for name in _names(left, right)}
 

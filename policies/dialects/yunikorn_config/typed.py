@@ -90,7 +90,6 @@ class Fields:
         return fields.join(self.at, key)
 
     def node(self, key: str) -> Node | None:
-        """The value; None if the key is absent or null."""
         self._known.append(key)
         found = self._values.get(key)
         return None if found is None or _is_null(found[1]) else found[1]
@@ -128,7 +127,6 @@ class Fields:
         return int(number)
 
     def inner(self, key: str) -> Fields | None:
-        """The mapping at the key; None if it is absent."""
         node = self.node(key)
         return None if node is None else Fields(node, self.path(key), self._faults)
 
@@ -136,7 +134,6 @@ class Fields:
         return self.listed(key, lambda node, at: text(node, at, self._faults)) or ()
 
     def listed(self, key: str, make: Callable[[Node, str], T]) -> tuple[T, ...] | None:
-        """The items of the list at the key; None if the key is absent or null."""
         node = self.node(key)
         if node is None:
             return None

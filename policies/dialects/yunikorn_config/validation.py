@@ -11,7 +11,6 @@ from policies.dialects.yunikorn_config.structure import structure
 
 
 def problems(config: Config) -> Iterator[Problem]:
-    """The faults of the tree, the rules and the limits, partition by partition."""
     yield from structure(config)
     for partition in config.partitions:
         yield from placement_checks.placement_rules(partition)

@@ -111,7 +111,6 @@ def _odd(keeper: _Keeper) -> tuple[OddAmount, ...]:
 
 
 def _specs(proposal: Proposal) -> Iterator[tuple[Ref, str, Mapping[str, Any]]]:
-    """The pod specs of work whose pods are new, each with its path."""
     for job in _renewed(proposal, QueuedJob, lambda job: job.pod_sets):
         for pods in job.pod_sets:
             yield job.ref, f"{pods.at}.spec", mapping(pods.template.get("spec"))

@@ -10,6 +10,7 @@ from policies.judging.rule import rule
 from policies.model.change import Occasion
 from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Action, Cause, Finding, Profile, kind_field
 from policies.model.objects import Node
+from policies.model.printing import listed
 
 _NAMED = 10  # the most children that a message lists; the others are counted
 
@@ -31,22 +32,19 @@ def delete_with_children(proposal: Proposal) -> Iterator[Finding]:
     reconciler may be deleted: its descendants are deleted first. Volcano's own webhook still refuses that;
     `quotree queue delete --cascade` works with both.
     """
-    repairing = (
-        proposal.configuration.profile is Profile.STRICT
-    )  # Volcano's webhook refuses to delete even a queue on a cycle
+    # Volcano's webhook refuses to delete even a queue on a cycle
+    repairing = proposal.configuration.profile is Profile.STRICT
     for node in proposal.deleted(Node):
         if not proposal.after.has_children(node.ref):
             continue
         count = proposal.after.count_children(node.ref)
         first = nsmallest(_NAMED, (ref for ref, _ in proposal.after.shares(node.ref)))
         children = [child for child in map(proposal.after.node, first) if child is not None]
-        names = ", ".join(str(child.ref) for child in children)
-        more = f" and {count - _NAMED} more" if count > _NAMED else ""
         loss = ", which would lose its quota, limits and parent" if isinstance(node, Cohort) else ""
         yield Finding(
             node.ref,
             "metadata.name",
-            f"cannot be deleted: it is the parent of {names}{more}{loss}",
+            f"cannot be deleted: it is the parent of {listed(first, count)}{loss}",
             fix="move the children to another parent or delete them first",
             excess=count,
             causes=tuple(Cause(child.ref, child.parent_field, f"has parent {node.ref.name}") for child in children),
@@ -57,8 +55,7 @@ def delete_with_children(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _profiles(node: Node) -> frozenset[Profile]:
-    """The profiles in which the finding counts. Kueue accepts the deletion of a Cohort; Volcano's webhook refuses
-    it."""
+    """The profiles in which it counts. Kueue accepts the deletion of a Cohort; Volcano's webhook refuses it."""
     if isinstance(node, Cohort):
         return STRICT_ONLY
     return COMPAT_ONLY if isinstance(node, Queue) and node.takes_children else BOTH

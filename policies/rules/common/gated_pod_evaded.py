@@ -16,8 +16,7 @@ from policies.model.quantity import Quantity
 
 
 class _Counted(NamedTuple):
-    """The labels and annotations by which Pods are counted. `while_gated`: the annotations that count for gated
-    Pods."""
+    """The labels and annotations by which Pods are counted. `while_gated`: annotations that count for gated Pods."""
 
     labels: tuple[str, ...]
     annotations: tuple[str, ...]
@@ -73,8 +72,7 @@ def _enforced(configuration: Configuration) -> Mapping[str, _Counted]:
 
 
 def _counted(pod: Pod, projects: Mapping[str, _Counted], *, waits: bool) -> tuple[Iterable[str], Iterable[str]]:
-    """The labels and annotations that decide where the Pod counts. Without the project's label, those of all
-    projects."""
+    """The labels and annotations that decide where the Pod counts; without a project's label, those of all projects."""
     project = pod.labels.get(QUOTA_KEY)
     mine = [each for name, each in projects.items() if project not in projects or name == project]
     labels = dict.fromkeys(label for each in mine for label in each.labels)

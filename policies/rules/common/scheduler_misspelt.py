@@ -62,7 +62,6 @@ def _near(name: str) -> list[str]:
 
 
 def _named(obj: KubeObject) -> Mapping[str, str]:
-    """The schedulers that an object names for its pods, by field."""
     if isinstance(obj, Pod):
         return {"spec.schedulerName": obj.scheduler_name}
     if isinstance(obj, VolcanoJob):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from policies.amounts.quota import Potential, countable, givers, reserved
+from policies.amounts.quota import Potential, below, givers
 from policies.dialects.kueue import (
     CLUSTER_QUEUE,
     COHORT,
@@ -18,7 +18,7 @@ from policies.dialects.kueue import (
     ResourceQuota,
     flavor_resource,
 )
-from policies.dialects.kueue_kinds import resource_flavor_ref
+from policies.dialects.kueue_kinds import RESOURCE_FLAVOR
 from policies.judging.proposal import Proposal
 from policies.model.findings import NotEvaluated, ObjectField
 from policies.model.forest import Forest
@@ -41,7 +41,7 @@ def quota_dependencies(forest: Forest, node: KueueNode, flavor: FlavorQuotas | N
     for cohort in cohorts:
         of_flavor = (quota for other, quota in cohort.quotas() if other.name == flavor.name)
         found += ((cohort.ref, quota.field("nominalQuota")) for quota in of_flavor)
-    return (*found, (resource_flavor_ref(flavor.name), ""))
+    return (*found, (RESOURCE_FLAVOR.named(flavor.name), ""))
 
 
 class QuotaLimit(NamedTuple):
@@ -56,7 +56,6 @@ class QuotaLimit(NamedTuple):
 
 
 def binding_limit(forest: Forest, ref: Ref, pair: str, potential: Potential) -> QuotaLimit:
-    """The limit that decides the potential of the node."""
     if potential.limit != "nominalQuota":
         return QuotaLimit(f"{potential.limit} of {potential.node}", potential.node)
     if found := givers(forest, ref, pair):
@@ -101,7 +100,7 @@ def changed_quotas(proposal: Proposal) -> Iterator[tuple[KueueNode, str, FlavorQ
     those of the spec.
     """
     for before, node in proposal.changed(KueueNode):
-        if node.parent is None or node.effective is not None or not countable(proposal.after, node.ref):
+        if node.parent is None or node.effective is not None or not proposal.after.ends_at_root(node.ref):
             continue
         if missing := incomplete_tree(proposal):
             yield missing
@@ -119,6 +118,6 @@ def incomplete_tree(proposal: Proposal) -> NotEvaluated | None:
 
 
 def subtree_reserved(forest: Forest, ref: Ref, pair: str) -> int:
-    """The quota that workloads in the subtree reserve, including borrowed quota."""
+    """The quota that workloads in the subtree reserve, including borrowed quota, by the status of the ClusterQueues."""
     node = forest.node(ref)
-    return node.reserved.get(pair, 0) if isinstance(node, ClusterQueue) else reserved(forest, ref, pair)
+    return node.reserved.get(pair, 0) if isinstance(node, ClusterQueue) else below(forest, ref, pair).taken

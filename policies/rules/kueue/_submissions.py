@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from policies.amounts.requests import fewest_pods, template_requests
 from policies.dialects.core import POD, Pod
-from policies.dialects.kueue import WORKLOAD, ClusterQueue, LocalQueue, local_queue_ref
+from policies.dialects.job_shape import PodsAt
+from policies.dialects.kueue import LOCAL_QUEUE, WORKLOAD, ClusterQueue, LocalQueue
 from policies.dialects.kueue_flavor import Flavor, ResourceFlavor
 from policies.dialects.kueue_jobs import (
     BATCH_JOB,
@@ -21,8 +22,7 @@ from policies.dialects.kueue_jobs import (
     QueuedJob,
     identifier,
 )
-from policies.dialects.kueue_kinds import resource_flavor_ref
-from policies.dialects.kueue_templates import JobPods
+from policies.dialects.kueue_kinds import RESOURCE_FLAVOR
 from policies.dialects.kueue_workload import WrittenPodSet, WrittenWorkload
 from policies.dialects.reading import mapping
 from policies.dialects.yunikorn_work import CRON_JOB, JOB_LABELS, OtherWork
@@ -87,8 +87,7 @@ class NamedQueues:
 
     @cached_property
     def namespaces(self) -> Mapping[str, list[str]]:
-        """The namespaces with a LocalQueue, by its name. Use it only for files or after a failure: it visits all
-        objects."""
+        """The namespaces with a LocalQueue, by its name. It visits all objects: only for files or after a failure."""
         found: dict[str, list[str]] = {}
         for obj in self.proposal.after.objects():
             if isinstance(obj, LocalQueue):
@@ -128,7 +127,7 @@ def _submissions(proposal: Proposal) -> Iterator[Submission]:
         new = old is None or (old.pod_sets, old.labels.get(QUEUE_NAME)) != (job.pod_sets, name)
         if new and known.is_certain(job.ref.namespace, name):
             pod_sets = (_of_pods(job, pods) for pods in job.pod_sets)
-            yield Submission(job.ref, local_queue_ref(job.ref.namespace, name), tuple(pod_sets), "spec")
+            yield Submission(job.ref, LOCAL_QUEUE.named(name, job.ref.namespace), tuple(pod_sets), "spec")
 
 
 class Labelled(NamedTuple):
@@ -176,7 +175,7 @@ def _of_pod_set(workload: WrittenWorkload, pod_set: WrittenPodSet) -> RequestedP
     )
 
 
-def _of_pods(job: QueuedJob, pods: JobPods) -> RequestedPodSet:
+def _of_pods(job: QueuedJob, pods: PodsAt) -> RequestedPodSet:
     """The pod set of a job. A batch Job counts with its job-min-parallelism, since it may start with that many pods."""
     least = job.annotations.get(MIN_PARALLELISM, "") if job.ref.group_kind == BATCH_JOB else ""
     fewer = int(least[:9]) if least.isdecimal() and least.isascii() else pods.count
@@ -208,7 +207,7 @@ def flavors_of(forest: Forest, queue: ClusterQueue) -> Mapping[str, Flavor] | No
     """The flavors of the queue by name; None if one of them does not exist."""
     found: dict[str, Flavor] = {}
     for name in (flavor.name for group in queue.in_force for flavor in group.flavors):
-        flavor = forest.get(resource_flavor_ref(name))
+        flavor = forest.get(RESOURCE_FLAVOR.named(name))
         if not isinstance(flavor, ResourceFlavor):
             return None
         found[name] = flavor.flavor

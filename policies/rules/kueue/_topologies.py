@@ -10,20 +10,19 @@ from policies.dialects.core import NODE
 from policies.dialects.kueue import ClusterQueue
 from policies.dialects.kueue_checks import WrittenTopology
 from policies.dialects.kueue_flavor import Flavor
-from policies.dialects.kueue_kinds import topology_ref
+from policies.dialects.kueue_kinds import TOPOLOGY
 from policies.judging.proposal import Proposal
 from policies.rules.kueue._submissions import flavors_of
 
 
 def topologies_of(proposal: Proposal, queue: ClusterQueue) -> Mapping[str, WrittenTopology | None] | None:
-    """The Topology of each flavor of the queue, or None for a flavor without one. The result is None if an object does
-    not exist."""
+    """The Topology of each flavor of the queue, or None for one without; None if an object does not exist."""
     flavors = flavors_of(proposal.after, queue)
     if flavors is None:
         return None
     found: dict[str, WrittenTopology | None] = {}
     for name, flavor in flavors.items():
-        topology = proposal.after.get(topology_ref(flavor.topology)) if flavor.topology else None
+        topology = proposal.after.get(TOPOLOGY.named(flavor.topology)) if flavor.topology else None
         if flavor.topology and not isinstance(topology, WrittenTopology):
             return None
         found[name] = topology if isinstance(topology, WrittenTopology) else None
@@ -65,13 +64,8 @@ def largest(nodes: Iterable[ClusterNode], levels: Iterable[str], requests: Mappi
     for node in nodes:
         values = tuple(node.labels[key] for key in keys)
         rooms[values] = rooms.get(values, 0) + _room(node, requests)
-    return max(
-        (NodeDomain(values, room) for values, room in sorted(rooms.items())), key=_by_room, default=NodeDomain((), 0)
-    )
-
-
-def _by_room(domain: NodeDomain) -> int:
-    return domain.room
+    domains = (NodeDomain(values, room) for values, room in sorted(rooms.items()))
+    return max(domains, key=lambda domain: domain.room, default=NodeDomain((), 0))
 
 
 def _room(node: ClusterNode, requests: Mapping[str, int]) -> int:

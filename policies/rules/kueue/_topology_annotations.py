@@ -9,12 +9,11 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from policies.dialects import go_booleans
-from policies.dialects.go_integers import read_integer
+from policies.dialects.go_values import FALSE, TRUE, read_integer
+from policies.dialects.job_shape import PodsAt
 from policies.dialects.kueue_kinds import PREFIX
-from policies.dialects.kueue_templates import JobPods
 from policies.dialects.labels import is_qualified_name
-from policies.dialects.reading import listing, mapping, text
+from policies.dialects.reading import integer, listing, mapping, text
 
 LEVELS = tuple(f"{PREFIX}podset-{how}-topology" for how in ("required", "preferred", "unconstrained"))
 GROUP = f"{PREFIX}podset-group-name"
@@ -39,7 +38,7 @@ def asked_levels(notes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     asked = next((key for key in LEVELS if key in notes), "")
     if asked in LEVELS[:2]:
         yield asked, notes[asked]
-    elif asked and notes[asked] in go_booleans.TRUE:
+    elif asked and notes[asked] in TRUE:
         yield asked, ""
     if _LAYERS in notes:
         yield from ((_LAYERS, topology) for topology, _ in _read_layers(notes[_LAYERS]) or ())
@@ -78,13 +77,9 @@ def requested_units(request: Mapping[str, Any], pods: int) -> Iterator[tuple[str
     layers = listing(request.get("podsetSliceRequiredTopologyConstraints"))
     for index, layer in enumerate(map(mapping, layers)):
         at = f"podsetSliceRequiredTopologyConstraints[{index}].size"
-        yield at, text(layer.get("topology")) or "", _size(layer.get("size"))
+        yield at, text(layer.get("topology")) or "", integer(layer.get("size")) or 0
     if not layers and (level := text(request.get("podSetSliceRequiredTopology"))):
-        yield "podSetSliceSize", level, _size(request.get("podSetSliceSize"))
-
-
-def _size(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+        yield "podSetSliceSize", level, integer(request.get("podSetSliceSize")) or 0
 
 
 def faults(notes: Mapping[str, str], pods: int | None, enabled: Enabled) -> Iterator[Fault]:
@@ -112,9 +107,9 @@ def offset_faults(notes: Mapping[str, str]) -> Iterator[Fault]:
         yield OFFSET, message, "remove pod-index-offset or podset-group-name"
 
 
-def group_faults(pod_sets: Sequence[JobPods]) -> Iterator[tuple[JobPods, str, str]]:
+def group_faults(pod_sets: Sequence[PodsAt]) -> Iterator[tuple[PodsAt, str, str]]:
     """Faults of groups as (pod set, message, fix). A group is a leader and its workers, which are placed together."""
-    groups: dict[str, list[JobPods]] = {}
+    groups: dict[str, list[PodsAt]] = {}
     for pod_set in pod_sets:
         if GROUP in pod_set.annotations:
             groups.setdefault(pod_set.annotations[GROUP], []).append(pod_set)
@@ -124,7 +119,7 @@ def group_faults(pod_sets: Sequence[JobPods]) -> Iterator[tuple[JobPods, str, st
             yield member, f"group {name[:80]} {message}", fix
 
 
-def _group_fault(members: Sequence[JobPods]) -> tuple[str, str]:
+def _group_fault(members: Sequence[PodsAt]) -> tuple[str, str]:
     """The message and the fix for a group; both empty if it has no fault."""
     names = " and ".join(member.name for member in members)
     if len(members) != 2:
@@ -149,9 +144,9 @@ def _levels(notes: Mapping[str, str], enabled: Enabled) -> Iterator[Fault]:
             yield key, f"{notes[key][:80]!r} is not a node label", "write the node label of a topology level"
     if (anywhere := notes.get(LEVELS[2])) is None:
         return
-    if anywhere in go_booleans.FALSE and enabled("TASRejectFalseUnconstrainedTopology"):
+    if anywhere in FALSE and enabled("TASRejectFalseUnconstrainedTopology"):
         yield LEVELS[2], "false requests a topology without a level, so it never fits", "write true, or remove it"
-    elif anywhere not in go_booleans.TRUE | go_booleans.FALSE:
+    elif anywhere not in TRUE | FALSE:
         yield LEVELS[2], f"{anywhere[:40]!r} is neither true nor false", "write true or false"
 
 

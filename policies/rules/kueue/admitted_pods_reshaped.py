@@ -3,15 +3,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from policies.amounts.pod_shape import shape
+from policies.amounts.requests import readable
+from policies.dialects.job_shape import PodsAt
 from policies.dialects.kueue_jobs import LEADER_WORKER_SET, QUEUE_NAME, STATEFUL_SET, QueuedJob
-from policies.dialects.kueue_templates import JobPods
-from policies.dialects.reading import mapping
+from policies.dialects.reading import listing, mapping
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import Finding
 
 _FIX = "scale to 0, change it, and scale up again"
+_SAME = (
+    "nodeSelector",
+    "affinity",
+    "tolerations",
+    "runtimeClassName",
+    "priority",
+    "priorityClassName",
+    "topologySpreadConstraints",
+    "resourceClaims",
+)
 
 
 @rule(
@@ -41,7 +51,7 @@ def admitted_pods_reshaped(proposal: Proposal) -> Iterator[Finding]:
             yield from _reshaped(job, at, old.get(at), new.get(at))
 
 
-def _resized(job: QueuedJob, old: Mapping[str, JobPods], new: Mapping[str, JobPods]) -> Iterator[Finding]:
+def _resized(job: QueuedJob, old: Mapping[str, PodsAt], new: Mapping[str, PodsAt]) -> Iterator[Finding]:
     """A finding if the number of pods of a group changes. The leader is one of them."""
     was, becomes = (sum(pods.count for pods in each.values()) for each in (old, new))
     if old and new and was != becomes:
@@ -53,7 +63,7 @@ def _resized(job: QueuedJob, old: Mapping[str, JobPods], new: Mapping[str, JobPo
         )
 
 
-def _reshaped(job: QueuedJob, at: str, old: JobPods | None, new: JobPods | None) -> Iterator[Finding]:
+def _reshaped(job: QueuedJob, at: str, old: PodsAt | None, new: PodsAt | None) -> Iterator[Finding]:
     if old is None or new is None:
         if job.replicas:
             message = f"a template is {'added' if old is None else 'removed'} after groups were admitted"
@@ -70,5 +80,26 @@ def _reshaped(job: QueuedJob, at: str, old: JobPods | None, new: JobPods | None)
             yield Finding(job.ref, f"{at}.spec.{key}", message, fix=_FIX)
 
 
-def _shape(pods: JobPods) -> dict[str, Any]:
-    return shape(mapping(pods.template.get("spec")))
+def _shape(pods: PodsAt) -> dict[str, Any]:
+    """The fields of a pod's spec that decide where it can run, with quantities as numbers.
+
+    Source: Kueue v0.19, pkg/util/pod (the shape of a pod's spec).
+    """
+    spec = mapping(pods.template.get("spec"))
+    kept: dict[str, Any] = {key: spec[key] for key in _SAME if spec.get(key)}
+    for key in ("initContainers", "containers"):
+        if entries := listing(spec.get(key)):
+            kept[key] = [_container(mapping(entry)) for entry in entries]
+    if overhead := _amounts(spec.get("overhead")):
+        kept["overhead"] = overhead
+    return kept
+
+
+def _container(container: Mapping[str, Any]) -> dict[str, Any]:
+    requests = _amounts(mapping(container.get("resources")).get("requests"))
+    return {"requests": requests, "ports": listing(container.get("ports"))}
+
+
+def _amounts(values: object) -> dict[str, int]:
+    """Amounts by resource, in billionths of a unit."""
+    return {resource: quantity.nano for resource, quantity in readable(values).items()}

@@ -8,6 +8,7 @@ from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding
 from policies.model.forest import Forest
 from policies.model.objects import Ref
+from policies.model.printing import listed
 from policies.model.quantity import Quantity
 
 _NAMED = 10  # the most children that a finding lists, the largest first
@@ -49,14 +50,12 @@ def _finding(
     pair = flavor_resource(flavor, quota.name)
     total = Quantity.of_nano(below, nominal.format)
     children = _shares(forest, cohort.ref, pair)
-    listed = ", ".join(f"{ref.name} {amount.text}" for ref, amount in children[:_NAMED])
-    more = f" and {len(children) - _NAMED} more" if len(children) > _NAMED else ""
+    named = listed([f"{ref.name} {amount.text}" for ref, amount in children[:_NAMED]], len(children))
     return Finding(
         cohort.ref,
         quota.field("nominalQuota"),
-        f"its children have {quota.name}={total.text} in flavor {flavor} ({listed}{more}), but {cohort.name} caps "
-        "them at "
-        f"{nominal.text}; Kueue adds the two, up to {(nominal + total).text} in all",
+        f"its children have {quota.name}={total.text} in flavor {flavor} ({named}), but {cohort.name} caps "
+        f"them at {nominal.text}; Kueue adds the two, up to {(nominal + total).text} in all",
         fix=f"lower the children by {(total - nominal).text} in all, or raise {cohort.name} to {total.text}",
         subject=pair,
         excess=below - nominal.nano,

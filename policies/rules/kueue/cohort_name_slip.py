@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, KueueNode, cohort_ref
+from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, KueueNode
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.change import Occasion
@@ -41,7 +41,7 @@ def cohort_name_slip(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
         near = [
             name
             for name in proposal.near(parent, by_children=True)
-            if not shared or _is_without_members(proposal, cohort_ref(name))
+            if not shared or _is_without_members(proposal, COHORT.named(name))
         ]
         if near:
             alone = (
@@ -54,10 +54,10 @@ def cohort_name_slip(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
                 f"{together if shared else alone} {near[0]}",
                 fix=f"{did_you_mean(near)} Otherwise create Cohort {parent.name}",
                 subject=parent.name,
-                causes=(Cause(cohort_ref(near[0]), "metadata.name", "is nearly the same name"),),
+                causes=(Cause(COHORT.named(near[0]), "metadata.name", "is nearly the same name"),),
                 patch=write_only(node.parent_field, parent.name, near),
                 profiles=STRICT_ONLY,
-                concerns=((parent, ""), (cohort_ref(near[0]), "")),
+                concerns=((parent, ""), (COHORT.named(near[0]), "")),
             )
 
 

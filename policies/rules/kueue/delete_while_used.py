@@ -11,6 +11,7 @@ from policies.model.change import Occasion
 from policies.model.findings import STRICT_ONLY, Cause, Finding, NotEvaluated, kind_field
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, KubeObject, Ref
+from policies.model.printing import listed
 
 _NAMED = 10  # the most referring objects that a message lists; the others are counted
 _LOSS = {
@@ -46,12 +47,10 @@ def delete_while_used(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
                     f"the references to {obj.ref.kind} objects are not known: not all {needed.kind} objects are known"
                 )
             continue
-        more = f" and {count - len(first)} more" if count > len(first) else ""
         yield Finding(
             obj.ref,
             "metadata.name",
-            f"cannot be deleted: {', '.join(map(str, first))}{more} {'refers' if count == 1 else 'refer'} to it, and "
-            f"{_LOSS[kind]}",
+            f"cannot be deleted: {listed(first, count)} {'refers' if count == 1 else 'refer'} to it, and {_LOSS[kind]}",
             fix="change or delete the objects that refer to it first, or in the same change set",
             excess=count,
             causes=tuple(Cause(user, "spec", f"refers to {obj.ref}") for user in first),

@@ -6,7 +6,6 @@ from typing import NamedTuple
 from policies.dialects.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR, WORKLOAD, ClusterQueue
 from policies.dialects.kueue_flavor import Flavor
 from policies.dialects.kueue_jobs import KINDS
-from policies.dialects.kueue_kinds import resource_flavor_ref
 from policies.dialects.kueue_quotas import ResourceGroup
 from policies.dialects.node_affinity import SELECTOR, Clash, NodeAffinity, node_affinity
 from policies.dialects.taints import Taint
@@ -139,7 +138,7 @@ def _finding(
         causes=(
             Cause(queue.ref, fields.join("spec.resourceGroups", group.at, "flavors"), f"has the flavors for {asked}"),
             *(
-                Cause(resource_flavor_ref(each.flavor.name), each.field, str(each.taint or each.label))
+                Cause(RESOURCE_FLAVOR.named(each.flavor.name), each.field, str(each.taint or each.label))
                 for each in excluded[:_LISTED]
                 if each.taint or each.label
             ),

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.core import POD, Pod
-from policies.dialects.kueue import LocalQueue, local_queue_ref
+from policies.dialects.kueue import LOCAL_QUEUE, LocalQueue
 from policies.dialects.kueue_jobs import (
     IDENTIFIERS,
     KINDS,
@@ -97,7 +97,6 @@ def _of_pod(before: Pod, pod: Pod, *, annotated: bool) -> Iterator[Finding]:
 
 
 def _metadata_field(before: QueuedJob | Pod, obj: QueuedJob | Pod, key: str) -> str:
-    """The part of the metadata that has this key."""
     annotated = key in before.annotations or key in obj.annotations
     return "annotations" if annotated and key in (ELASTIC, PREBUILT, POD_GROUP) else "labels"
 
@@ -118,5 +117,5 @@ def _elastic(job: QueuedJob) -> bool:
 
 
 def _has_default(proposal: Proposal, job: QueuedJob) -> bool:
-    default = proposal.after.get(local_queue_ref(job.ref.namespace, "default"))
+    default = proposal.after.get(LOCAL_QUEUE.named("default", job.ref.namespace))
     return isinstance(default, LocalQueue)

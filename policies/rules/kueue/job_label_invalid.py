@@ -125,8 +125,7 @@ def _grouped(pod: Pod, *, annotated: bool) -> Iterator[Fault]:
 
 
 def _two_workloads(pod: Pod, *, annotated: bool) -> Iterator[Fault]:
-    """The fault if a Pod names a group and another Workload, since the Workload of a group has the name of the
-    group."""
+    """The fault of a Pod that names a group and another Workload: that of a group has the name of the group."""
     keys = (POD_GROUP, PREBUILT)
     group, prebuilt = (identifier(pod.labels, pod.annotations, key, annotated=annotated) for key in keys)
     if group and prebuilt and group != prebuilt:

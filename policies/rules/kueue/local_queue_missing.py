@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.core import NAMESPACE
-from policies.dialects.kueue import LOCAL_QUEUE, LocalQueue, local_queue_ref
+from policies.dialects.kueue import LOCAL_QUEUE, LocalQueue
 from policies.dialects.kueue_jobs import QUEUE_NAME
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
@@ -35,7 +35,7 @@ def local_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     known = NamedQueues(proposal)
     for each in labelled(proposal):
         job, queue = each.ref, each.new(QUEUE_NAME)
-        if not queue or isinstance(proposal.after.get(local_queue_ref(job.namespace, queue)), LocalQueue):
+        if not queue or isinstance(proposal.after.get(LOCAL_QUEUE.named(queue, job.namespace)), LocalQueue):
             continue
         if proposal.unknown(LOCAL_QUEUE):
             yield NotEvaluated("not all objects of LocalQueue are known")
@@ -70,8 +70,8 @@ def _missing(known: NamedQueues, each: Labelled, queue: str) -> Finding:
         subject=queue,
         profiles=STRICT_ONLY,
         follows=(
-            kind_field(local_queue_ref(job.namespace, queue)),
-            *((local_queue_ref(other, queue), "metadata.namespace") for other in meant),
+            kind_field(LOCAL_QUEUE.named(queue, job.namespace)),
+            *((LOCAL_QUEUE.named(queue, other), "metadata.namespace") for other in meant),
         ),
     )
 
@@ -83,7 +83,7 @@ def _moved(proposal: Proposal, job: Ref, namespaces: list[str]) -> Patch:
 
 
 def _near(known: NamedQueues, job: Ref, queue: str) -> list[str]:
-    near = known.proposal.near(local_queue_ref(job.namespace, queue))
+    near = known.proposal.near(LOCAL_QUEUE.named(queue, job.namespace))
     if not near and known.may_be_elsewhere(job.namespace):
         return KnownNames(known.namespaces).near(queue)
     return near

@@ -33,7 +33,7 @@ def moved_to_another_root(proposal: Proposal) -> Iterator[Finding | NotEvaluated
     for before, node in proposal.changed(KueueNode):
         if before is None or before.parent == node.parent or before.parent is None:
             continue
-        if not all(arithmetic.countable(forest, node.ref) for forest in (proposal.before, proposal.after)):
+        if not all(forest.ends_at_root(node.ref) for forest in (proposal.before, proposal.after)):
             continue
         if missing := incomplete_tree(proposal):
             yield missing
@@ -67,4 +67,4 @@ def _findings(proposal: Proposal, node: KueueNode, old: Ref, new: Ref) -> Iterat
 
 
 def _subtree(forest: Forest, root: Ref, pair: str) -> int:
-    return arithmetic.subtree(forest, root, pair) if arithmetic.countable(forest, root) else NO_POOL.lent
+    return arithmetic.subtree(forest, root, pair) if forest.ends_at_root(root) else NO_POOL.lent

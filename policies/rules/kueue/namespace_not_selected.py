@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from policies.dialects.core import NAMESPACE, Namespace
-from policies.dialects.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, ClusterQueue, LocalQueue, local_queue_ref
+from policies.dialects.core import namespace_in
+from policies.dialects.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, ClusterQueue, LocalQueue
 from policies.dialects.kueue_jobs import QUEUE_NAME
 from policies.dialects.selectors import NAME_OF_NAMESPACE, Requirement
 from policies.judging.proposal import Proposal
@@ -67,8 +67,7 @@ def _slips(proposal: Proposal) -> Iterator[Finding]:
 
 def _labels(forest: Forest, names: Iterable[str]) -> Iterator[Mapping[str, str]]:
     for name in names:
-        namespace = forest.get(Ref(*NAMESPACE, "", name))
-        if isinstance(namespace, Namespace):
+        if namespace := namespace_in(forest, name):
             yield {**namespace.labels, NAME_OF_NAMESPACE: name}
 
 
@@ -94,7 +93,7 @@ def _leading(proposal: Proposal) -> Iterator[tuple[Ref, str, LocalQueue]]:
             yield local.ref, local.queue_field, local
     for each in labelled(proposal):
         name = each.new(QUEUE_NAME)
-        named = proposal.after.get(local_queue_ref(each.ref.namespace, name)) if name else None
+        named = proposal.after.get(LOCAL_QUEUE.named(name, each.ref.namespace)) if name else None
         if isinstance(named, LocalQueue) and not known.may_be_elsewhere(each.ref.namespace):
             yield each.ref, fields.join(each.at, QUEUE_NAME), named
     for before, queue in proposal.changed(ClusterQueue):
@@ -106,8 +105,7 @@ def _leading(proposal: Proposal) -> Iterator[tuple[Ref, str, LocalQueue]]:
 
 def _unmet(forest: Forest, wanted: Iterable[Requirement], name: str) -> list[Requirement] | None:
     """The requirements that the namespace does not meet; None if they depend on unknown labels."""
-    namespace = forest.get(Ref(*NAMESPACE, "", name))
-    if isinstance(namespace, Namespace):
+    if namespace := namespace_in(forest, name):
         return [each for each in wanted if not each.holds({**namespace.labels, NAME_OF_NAMESPACE: name})]
     of_name = [each for each in wanted if each.key == NAME_OF_NAMESPACE]
     unmet = [each for each in of_name if not each.holds({NAME_OF_NAMESPACE: name})]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.dialects.go_booleans import FALSE, TRUE
+from policies.dialects.go_values import FALSE, TRUE
 from policies.dialects.kueue_jobs import BATCH_JOB, COMPLETIONS_FOLLOW, MIN_PARALLELISM, QueuedJob
 from policies.dialects.kueue_workload import ELASTIC
 from policies.judging.proposal import Proposal

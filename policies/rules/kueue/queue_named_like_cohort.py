@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, KueueNode, cluster_queue_ref, cohort_ref
+from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, KueueNode
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.change import Occasion
@@ -25,7 +25,7 @@ def queue_named_like_cohort(proposal: Proposal) -> Iterator[Finding | NotEvaluat
     Fix: give the new object another name.
     """
     for before, node in proposal.changed(KueueNode):
-        other = (cohort_ref if node.ref.group_kind == CLUSTER_QUEUE else cluster_queue_ref)(node.ref.name)
+        other = (COHORT if node.ref.group_kind == CLUSTER_QUEUE else CLUSTER_QUEUE).named(node.ref.name)
         if before is not None:
             continue
         if proposal.after.node(other) is None:

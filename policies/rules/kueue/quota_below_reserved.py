@@ -37,7 +37,7 @@ def quota_below_reserved(proposal: Proposal) -> Iterator[Finding | NotEvaluated]
         return
     worse: set[tuple[Ref, str]] = set()
     for ref in sorted(proposal.after.upward(proposal.scope)):
-        if not arithmetic.countable(proposal.after, ref):
+        if not proposal.after.ends_at_root(ref):
             continue
         for pair, work in sorted(_held(proposal, ref).items()):
             over, most = _over(proposal.after, ref, pair, work)
@@ -72,8 +72,7 @@ def _over(forest: Forest, ref: Ref, pair: str, work: int) -> tuple[int, int]:
 
 
 def _forest_with_status(proposal: Proposal, forest: Forest, ref: Ref) -> Forest:
-    """The forest whose status counts. A manifest from a file has no status, so then it is the forest before the
-    change."""
+    """The forest whose status counts: that before the change for a manifest from a file, which has no status."""
     node = forest.node(ref)
     return forest if not isinstance(node, ClusterQueue) or node.reserved else proposal.before
 
@@ -96,7 +95,7 @@ def _finding(proposal: Proposal, ref: Ref, pair: str, over: int, most: int, work
 def _borrowers(proposal: Proposal, worse: set[tuple[Ref, str]]) -> Iterator[Finding]:
     """Findings for queues whose usage still fits into the tree, but now is partly borrowed."""
     for before, queue in proposal.changed(ClusterQueue):
-        if before is None or queue.parent is None or not arithmetic.countable(proposal.after, queue.ref):
+        if before is None or queue.parent is None or not proposal.after.ends_at_root(queue.ref):
             continue
         source = _forest_with_status(proposal, proposal.after, queue.ref)
         for pair, terms in before.terms().items():
@@ -106,9 +105,8 @@ def _borrowers(proposal: Proposal, worse: set[tuple[Ref, str]]) -> Iterator[Find
                     queue.ref,
                     "spec.resourceGroups",
                     f"{queue.name} holds {named_amount(pair, work)} of flavor {flavor_of(pair)} for workloads and "
-                    "keeps a nominal quota of "
-                    f"{amount_text(pair, left)}: {amount_text(pair, work - left)} is borrowed after this "
-                    "change, and others may reclaim it",
+                    f"keeps a nominal quota of {amount_text(pair, left)}: {amount_text(pair, work - left)} is borrowed "
+                    "after this change, and others may reclaim it",
                     fix=f"leave nominalQuota at {amount_text(pair, work)} until the work has ended",
                     subject=f"{queue.ref.kind} {queue.name} {pair}",
                     excess=work - left,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from policies.amounts.ancestry import counted_above
 from policies.amounts.requests import pod_requests, template_requests
 from policies.dialects.core import POD, Pod
-from policies.dialects.job_shape import JobShape
+from policies.dialects.job_shape import JobShape, PodsAt
 from policies.dialects.kueue_jobs import (
     IDENTIFIERS,
     KINDS,
@@ -19,7 +19,6 @@ from policies.dialects.kueue_jobs import (
 )
 from policies.dialects.kueue_kinds import WORKLOAD
 from policies.dialects.kueue_pods import LABEL
-from policies.dialects.kueue_templates import JobPods
 from policies.dialects.kueue_workload import ELASTIC, SLICE_CHAIN, WrittenWorkload
 from policies.dialects.pod_reading import gates_in
 from policies.dialects.reading import mapping, texts
@@ -86,8 +85,7 @@ def _uncounted(old: Pod, pod: Pod) -> Iterator[Finding]:
 
 
 def _taken_away(old: Pod, pod: Pod) -> Iterator[Finding]:
-    """Findings for changes of the owner or the job's labels. The controller would release the Pod and create another
-    one."""
+    """Findings for changes of the owner or the job's labels, after which the controller would replace the Pod."""
     for field, was in old.ownership.items():
         if pod.ownership.get(field) != was:
             message = "a Pod that runs on quota stays with the job that it was admitted with"
@@ -106,8 +104,7 @@ def _resized(old: Pod, pod: Pod) -> Iterator[Finding]:
 
 
 def _counting_keys(labels: Mapping[str, str], annotations: Mapping[str, str]) -> dict[tuple[str, str], str | None]:
-    """The labels and annotations by which Pods are counted, by (labels or annotations, key). The value is None if
-    absent."""
+    """The labels and annotations by which Pods are counted, by (labels or annotations, key); None if absent."""
     counted = {("annotations", key): annotations.get(key) for key in (STARTED_FOR, SLICE_CHAIN)}
     return {("labels", POD_SET): labels.get(POD_SET), **counted}
 
@@ -164,8 +161,7 @@ class _Change:
             yield self._finding(switch.path, message, f"leave {switch.path} as it is, and wait")
 
     def _grown(self, before: QueuedJob) -> Iterator[Finding]:
-        """Findings for a running job that requests more. Pod sets are compared one by one, since each may have another
-        flavor."""
+        """Findings for a running job that requests more, by pod set, since each may have another flavor."""
         admitted = {pods.name: pods for pods in before.pod_sets}
         for pods in self.job.pod_sets:
             amounts = _of_one if self._elastic() and _waits(pods) else _amounts
@@ -217,19 +213,19 @@ class _Change:
         return Finding(self.job.ref, field, message, fix=fix, profiles=STRICT_ONLY)
 
 
-def _waits(pods: JobPods) -> bool:
+def _waits(pods: PodsAt) -> bool:
     """Whether more of these pods use no quota, because they wait at a gate until a slice of their job is admitted."""
     return ELASTIC_GATE in gates_in(mapping(pods.template.get("spec")))
 
 
-def _template_keys(pods: JobPods) -> dict[tuple[str, str], str | None]:
+def _template_keys(pods: PodsAt) -> dict[tuple[str, str], str | None]:
     meta = mapping(pods.template.get("metadata"))
     return _counting_keys(texts(meta.get("labels")), texts(meta.get("annotations")))
 
 
-def _of_one(pods: JobPods) -> Mapping[str, int]:
+def _of_one(pods: PodsAt) -> Mapping[str, int]:
     return template_requests(pods.counted, 1)
 
 
-def _amounts(pods: JobPods) -> Mapping[str, int]:
+def _amounts(pods: PodsAt) -> Mapping[str, int]:
     return {**template_requests(pods.counted, pods.count), "pods": pods.count}

@@ -73,8 +73,7 @@ def _lacks_suffix(quota: ResourceQuota) -> bool:
 
 
 def _is_likely(quota: ResourceQuota, other: ResourceQuota, larger: bool) -> bool:
-    """Whether this quota is probably the wrong one of the two: the larger one, unless the smaller one is memory without
-    a suffix."""
+    """Whether this quota is probably the wrong one: the larger, unless the smaller is memory without a suffix."""
     return not _lacks_suffix(other) if larger else _lacks_suffix(quota)
 
 

@@ -29,7 +29,7 @@ def reclaim_without_loan(proposal: Proposal) -> Iterator[Finding | NotEvaluated]
     Fix: raise a lendingLimit, or set the policy to Never.
     """
     for before, queue in proposal.changed(ClusterQueue):
-        if queue.parent is None or not any(queue.terms()) or not arithmetic.countable(proposal.after, queue.ref):
+        if queue.parent is None or not any(queue.terms()) or not proposal.after.ends_at_root(queue.ref):
             continue
         if before is not None and _settings(before) == _settings(queue):
             continue

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from policies.dialects.kueue import WORKLOAD
-from policies.dialects.kueue_workload import WrittenPodSet, WrittenWorkload
+from policies.dialects.kueue_workload import WrittenWorkload
 from policies.dialects.written_back import differ
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
@@ -48,12 +47,12 @@ def _pod_sets(proposal: Proposal, before: WrittenWorkload, workload: WrittenWork
             fix="keep the pod sets, or let the Workload give up its quota first",
         )
         return
-    shrinks = (
-        workload.elastic or proposal.configuration.profile is Profile.COMPAT
-    )  # Kueue accepts that any Workload gets smaller
+    # Kueue accepts that any Workload gets smaller
+    shrinks = workload.elastic or proposal.configuration.profile is Profile.COMPAT
     slicing = shrinks and proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
     for old, new in zip(before.pod_sets, workload.pod_sets, strict=True):
-        if differ(_compared(new, old if slicing and new.count < old.count else new), old.content):
+        count = old.count if slicing and new.count < old.count else new.count
+        if differ({**new.content, "count": count}, old.content):
             counts = (
                 f"{new.count} pods instead of {old.count}" if new.count != old.count else "its template or size differs"
             )
@@ -64,7 +63,3 @@ def _pod_sets(proposal: Proposal, before: WrittenWorkload, workload: WrittenWork
                 fix="keep the pod set, or let the Workload give up its quota first",
                 subject=new.name,
             )
-
-
-def _compared(new: WrittenPodSet, counted: WrittenPodSet) -> Mapping[str, Any]:
-    return {**new.content, "count": counted.count}

@@ -6,8 +6,8 @@ from policies.configuration.kueue.gates import KueueVersion
 from policies.configuration.settings import KueueSettings
 from policies.dialects.core import POD, Pod
 from policies.dialects.frameworks import kubeflow, wrapped
+from policies.dialects.job_shape import PodsAt
 from policies.dialects.kueue_jobs import BATCH_JOB, KINDS, LEADER_WORKER_SET, STATEFUL_SET, QueuedJob
-from policies.dialects.kueue_templates import JobPods
 from policies.dialects.kueue_workload import ELASTIC
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
@@ -82,5 +82,5 @@ def _elastic(job: QueuedJob) -> Iterator[Finding]:
                 yield Finding(job.ref, _at(pods, key), message, fix=fix, subject=f"elastic {key}")
 
 
-def _at(pods: JobPods, key: str) -> str:
+def _at(pods: PodsAt, key: str) -> str:
     return fields.join(f"{pods.at}.metadata.annotations", key)

@@ -12,9 +12,9 @@ from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding
 from policies.model.objects import Ref
-from policies.rules.kueue._multikueue import run_by
 from policies.rules.kueue._submissions import RequestedPodSet, Submission, flavors_of, queue_of, submissions
 from policies.rules.kueue._topologies import NodeDomain, known_nodes, largest, nodes_of, topologies_of
+from policies.rules.kueue.multikueue_checks import run_by
 
 
 @rule(

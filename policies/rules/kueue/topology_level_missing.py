@@ -10,9 +10,9 @@ from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.suggestion import KnownNames, did_you_mean
-from policies.rules.kueue._multikueue import run_by
 from policies.rules.kueue._submissions import RequestedPodSet, Submission, queue_of, submissions
 from policies.rules.kueue._topologies import topologies_of
+from policies.rules.kueue.multikueue_checks import run_by
 
 _LISTED = 4
 """The most Topologies that a message names."""

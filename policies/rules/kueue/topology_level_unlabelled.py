@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from policies.dialects.kueue_checks import WrittenTopology
 from policies.dialects.kueue_flavor import ResourceFlavor
-from policies.dialects.kueue_kinds import RESOURCE_FLAVOR, TOPOLOGY, topology_ref
+from policies.dialects.kueue_kinds import RESOURCE_FLAVOR, TOPOLOGY
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
@@ -49,7 +49,7 @@ def topology_level_unlabelled(proposal: Proposal) -> Iterator[Finding]:
                     profiles=STRICT_ONLY,
                 )
     for each in flavors if nodes else ():
-        found = proposal.after.get(topology_ref(each.flavor.topology or ""))
+        found = proposal.after.get(TOPOLOGY.named(each.flavor.topology or ""))
         if not isinstance(found, WrittenTopology) or found.ref.name in lacking:
             continue
         if not nodes_of(nodes, each.flavor, found.levels):

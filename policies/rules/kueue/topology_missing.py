@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from policies.dialects.kueue_checks import WrittenTopology
 from policies.dialects.kueue_flavor import ResourceFlavor
-from policies.dialects.kueue_kinds import RESOURCE_FLAVOR, TOPOLOGY, topology_ref
+from policies.dialects.kueue_kinds import RESOURCE_FLAVOR, TOPOLOGY
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.cures import write_only
@@ -35,7 +35,7 @@ def topology_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
         return
     for before, flavor in proposal.changed(ResourceFlavor):
         name = flavor.flavor.topology
-        if not name or proposal.after.get(topology_ref(name)) is not None:
+        if not name or proposal.after.get(TOPOLOGY.named(name)) is not None:
             continue
         if proposal.unknown(TOPOLOGY):
             yield NotEvaluated("not all objects of Topology are known")
@@ -43,7 +43,7 @@ def topology_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
         if NamedQueues(proposal).of_files and not proposal.holds(WrittenTopology):
             yield NotEvaluated("the files have no Topology, so the topologies of flavors cannot be checked")
             return
-        wanted = topology_ref(name)
+        wanted = TOPOLOGY.named(name)
         near = proposal.near(wanted)
         fix, patch = write_or_create(TOPOLOGY.kind, name, near), write_only(_FIELD, name, near)
         if before is not None and before.flavor.topology == name:

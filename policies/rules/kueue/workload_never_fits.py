@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import NamedTuple
 
-from policies.amounts.quota import Potential, countable, potential
+from policies.amounts.quota import Potential, potential
 from policies.amounts.requests import total
 from policies.dialects.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, ClusterQueue, flavor_resource
 from policies.dialects.kueue_jobs import KINDS
@@ -44,14 +44,13 @@ def workload_never_fits(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
             unknown = proposal.unknown(LOCAL_QUEUE, CLUSTER_QUEUE)
             if unknown:
                 yield NotEvaluated(f"not all objects of {', '.join(unknown)} are known")
-        elif queue.in_force and countable(proposal.after, queue.ref):
+        elif queue.in_force and proposal.after.ends_at_root(queue.ref):
             yield from _Fit(proposal.after, submitted, queue).findings()
 
 
 class _Short(NamedTuple):
     """A resource that a flavor does not have enough of.
 
-    `asked`: the requested amount.
     `reach`: the potential of the queue for it.
     `limit`: the limit that decides the potential.
     """
@@ -81,8 +80,7 @@ class _Fit:
             yield from self._total_findings()
 
     def _pod_set_findings(self, pod_set: RequestedPodSet) -> Iterator[Finding]:
-        """The findings about one pod set. A single flavor must have enough of all its resources in one resource
-        group."""
+        """The findings about one pod set. A single flavor must have enough of all its resources in one group."""
         requests = pod_set.requests
         for group in self.queue.in_force:
             asked = {resource: requests[resource] for resource in group.covered_resources if resource in requests}
@@ -134,8 +132,7 @@ class _Fit:
         )
 
     def _raised(self, short: _Short) -> str:
-        """The limit to raise: the deciding borrowingLimit if it is enough to raise that, else the queue's
-        nominalQuota."""
+        """The limit to raise: the deciding borrowingLimit if that is enough, else the queue's nominalQuota."""
         node = short.reach.node
         if (
             short.reach.limit == "borrowingLimit"

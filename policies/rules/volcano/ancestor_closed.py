@@ -42,7 +42,6 @@ def ancestor_closed(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _closed(forest: Forest, ref: Ref) -> Queue | None:
-    """The nearest ancestor that is not open, or None."""
     for above in islice(forest.ancestors(ref), _FAR):
         queue = forest.node(above)
         if isinstance(queue, Queue) and not queue.is_open:

@@ -10,8 +10,7 @@ from policies.model import fields
 from policies.model.findings import BOTH, STRICT_ONLY, Action, Cause, Finding, Profile
 from policies.model.forest import Forest
 from policies.model.quantity import Quantity
-from policies.rules.volcano._capability_holder import holder_of
-from policies.rules.volcano._volcano_resources import counted
+from policies.rules.volcano._volcano_resources import counted, holder_of
 
 
 @rule(
@@ -46,8 +45,7 @@ def capability_exceeds_ancestor(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _profiles(asked: bool, resource: str) -> frozenset[Profile]:
-    """The profiles in which the finding counts. Volcano refuses it only if it compares this queue (`asked`) and counts
-    the resource."""
+    """The profiles in which it counts. Volcano refuses it only if it compares this queue and counts the resource."""
     return BOTH if asked and counted(resource) else STRICT_ONLY
 
 
@@ -101,7 +99,6 @@ def _finding(
             if cause is not queue
         ),
         profiles=profiles,
-        follows=(
-            (ancestor.ref, fields.join("spec.capability", resource)),
-        ),  # the finding about the other queue of the same pair
+        # the finding about the other queue of the same pair
+        follows=((ancestor.ref, fields.join("spec.capability", resource)),),
     )

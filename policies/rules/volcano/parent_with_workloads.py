@@ -7,6 +7,7 @@ from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.change import Occasion
 from policies.model.findings import BOTH, STRICT_ONLY, Cause, Finding, NotEvaluated
+from policies.model.printing import listed
 
 _NAMED = 5  # the most jobs and PodGroups that a message lists; the others are counted
 
@@ -40,10 +41,8 @@ def parent_with_workloads(proposal: Proposal) -> Iterator[Finding | NotEvaluated
                 if not holds_work:
                     yield NotEvaluated(f"whether new parents hold work: no {' or '.join(unknown)} objects are known")
             continue
-        listed = ", ".join(str(item.ref) for item in work[:_NAMED]) + (
-            f" and {len(work) - _NAMED} more" if len(work) > _NAMED else ""
-        )
-        held = " and ".join(filter(None, [listed, f"{pods} allocated pods" if pods else ""]))
+        named = listed([item.ref for item in work[:_NAMED]], len(work))
+        held = " and ".join(filter(None, [named, f"{pods} allocated pods" if pods else ""]))
         yield Finding(
             child.ref,
             "spec.parent",

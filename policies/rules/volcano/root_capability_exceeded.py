@@ -9,8 +9,8 @@ from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding
 from policies.model.forest import Forest
 from policies.model.quantity import Format, Quantity
-from policies.rules.volcano._capability_holder import holder_of
-from policies.rules.volcano._children_sums import DESERVED, GUARANTEE, Promise
+from policies.rules.volcano._volcano_resources import holder_of
+from policies.rules.volcano.children_sums import DESERVED, GUARANTEE, Promise
 
 
 @rule("root-capability-exceeded", source="Volcano, session open, step 3", kinds=(QUEUE,), default=Action.WARN)

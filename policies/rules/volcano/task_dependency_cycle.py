@@ -61,8 +61,7 @@ def _cycle(tasks: Mapping[str, WrittenTask]) -> list[str]:
 
 
 def _cycle_among(waiting: Mapping[str, set[str]]) -> list[str]:
-    """One cycle among tasks that all wait. It follows the first dependency of each task until a task is reached
-    twice."""
+    """One cycle among tasks that all wait, found by following the first dependency of each task."""
     if not waiting:
         return []
     path: dict[str, None] = {}

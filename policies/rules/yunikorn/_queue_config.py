@@ -8,7 +8,7 @@ from itertools import chain
 from policies.dialects.yunikorn_config.configmap import ConfiguredQueues, QueueConfigMap, tree
 from policies.dialects.yunikorn_config.model import Config, ConfiguredQueue, Problem
 from policies.judging.proposal import Proposal
-from policies.model.cures import Patch, apart, rename, write
+from policies.model.cures import apart, rename, write
 from policies.model.findings import BOTH, STRICT_ONLY, Finding, ObjectField
 
 _CORRECT = "correct the YAML in that line"
@@ -38,6 +38,8 @@ def queue_findings(proposal: Proposal, check: Callable[[ConfiguredQueue], Iterab
 def finding(written: ConfiguredQueues, problem: Problem) -> Finding:
     ref, field = place_in(written, problem.field)
     message, fix = (problem.message, problem.fix) if problem.fix else apart(problem.message, _CORRECT)
+    patch = rename(field, problem.rename) or write(field, problem.write)
+    patch = patch if field.startswith("data[") else ()  # a compressed text cannot be patched
     return Finding(
         ref,
         field,
@@ -45,15 +47,11 @@ def finding(written: ConfiguredQueues, problem: Problem) -> Finding:
         fix=fix,
         subject=problem.subject,
         excess=problem.excess,
-        text_patch=_patch(field, problem) if field.startswith("data[") else (),  # a compressed text cannot be patched
+        text_patch=patch,
         profiles=STRICT_ONLY if problem.accepted else BOTH,
         follows=tuple(place_in(written, field) for field in problem.follows),
         concerns=tuple(place_in(written, field) for field in problem.concerns),
     )
-
-
-def _patch(field: str, problem: Problem) -> Patch:
-    return rename(field, problem.rename) or write(field, problem.write)
 
 
 def place_in(written: ConfiguredQueues, field: str) -> ObjectField:

@@ -14,6 +14,7 @@ from policies.dialects.yunikorn_config.resources import over
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated
+from policies.model.printing import listed
 from policies.rules.yunikorn._namespace_shares import declared, had, highest_quotas, members
 from policies.rules.yunikorn._queue_config import finding, place_in, trees
 from policies.rules.yunikorn._yunikorn_tree import opened, partition, tags, unfiltered
@@ -96,8 +97,7 @@ def _below_quotas(
             higher.append((-quota[kind], ref.name))
     if not higher:
         return None
-    listed = ", ".join(f"{name} {amount_text(kind, -amount)}" for amount, name in nsmallest(_NAMED, higher))
-    more = f" and {len(higher) - _NAMED} more" if len(higher) > _NAMED else ""
+    first = [f"{name} {amount_text(kind, -amount)}" for amount, name in nsmallest(_NAMED, higher)]
     highest = -min(higher)[0]
     enough = had(proposal.before, written_tree.ref.namespace, queue, "max").get(kind, 0) >= highest
     wanted = amount_text(kind, highest)
@@ -105,7 +105,7 @@ def _below_quotas(
         limit.written.field,
         limit.written.line,
         f"the max of {queue.path} is {kind}={limit.written.text}, less than the quota of namespaces below it "
-        f"({listed}{more})",
+        f"({listed(first, len(higher))})",
         f"{f'keep it at {wanted} or more' if enough else f'raise it to {wanted}'}, or lower the quotas of these "
         "namespaces first",
         f"{queue.path} max {kind} of namespaces",
@@ -116,8 +116,7 @@ def _below_quotas(
 
 
 def _key(namespace: Namespace, resource: str) -> str:
-    """The annotation with the quota of this resource. The legacy annotations count only if namespace.quota is
-    absent."""
+    """The annotation with the quota of this resource; a legacy one only if namespace.quota is absent."""
     if namespace.annotations.get(yunikorn.QUOTA):
         return yunikorn.QUOTA
     return next(key for key, name in yunikorn.LEGACY.items() if name == resource)
@@ -151,9 +150,8 @@ def _over(
         resource, text = texts[kind]
         held = written(limit, kind)
         field = yunikorn.field(key or _key(namespace, resource))
-        said_there = place_in(
-            source, (limit or {})[kind].written.field
-        )  # the place of the finding about the same fault at the queue
+        # the place of the finding about the same fault at the queue
+        said_there = place_in(source, (limit or {})[kind].written.field)
         yield Finding(
             namespace.ref,
             field,

@@ -12,6 +12,7 @@ from policies.dialects.yunikorn_config.quotas import amount_text
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Cause, Finding, NotEvaluated
+from policies.model.printing import listed
 from policies.rules.yunikorn._namespace_shares import Declared, declared, guaranteed_below, had, largest, parent_of
 from policies.rules.yunikorn._queue_config import finding, place_in, trees
 
@@ -150,13 +151,12 @@ class _Sums:
     def _summary(self, excess: _Excess) -> tuple[str, tuple[Cause, ...]]:
         kind, path = excess.kind, excess.queue.path
         count, first = largest(self._forest, self._text, excess.queue, kind, _NAMED)
-        listed = ", ".join(f"{ref.name} {amount_text(kind, amount)}" for ref, amount in first)
-        more = f" and {count - len(first)} more" if count > len(first) else ""
+        namespaces = listed([f"{ref.name} {amount_text(kind, amount)}" for ref, amount in first], count)
         queues = self._known.promised[path.lower()].get(kind, 0)
         beside = f", its queues {amount_text(kind, queues)}" if queues else ""
         holds = {"guaranteed": "is guaranteed only", "max": "has a max of"}[excess.key]
         field = yunikorn.field(yunikorn.GUARANTEED)
         causes = tuple(Cause(ref, field, f"{kind}={amount_text(kind, amount)}") for ref, amount in first)
         wanted, limit = (amount_text(kind, amount) for amount in (excess.wanted, excess.limit))
-        whose = f"namespaces {listed}{more}{beside}"
+        whose = f"namespaces {namespaces}{beside}"
         return f"{kind}={wanted} is guaranteed below {path} ({whose}), but {path} {holds} {limit}", causes

@@ -3,17 +3,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects import yunikorn
-from policies.dialects.core import NAMESPACE, POD, Namespace, Pod
+from policies.dialects.core import POD, Pod, namespace_in
 from policies.dialects.yunikorn_config import Partition, ReportedApplication
 from policies.dialects.yunikorn_config.model import ROOT
 from policies.dialects.yunikorn_config.placement import ConfiguredPartition, QueuePlacement, placed
-from policies.dialects.yunikorn_config.placement_checks import USER
+from policies.dialects.yunikorn_config.placement_checks import TAG, USER
 from policies.dialects.yunikorn_config.structure import name_fits
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.cures import write_only
 from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated
-from policies.model.objects import Ref
 from policies.model.suggestion import KnownNames, did_you_mean
 from policies.rules.yunikorn._yunikorn_tree import opened, partition, submitter, tags, unfiltered
 
@@ -49,15 +48,15 @@ def placement_rejected(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 
 def _judged(proposal: Proposal, pod: Pod, queues: Partition) -> Iterator[Finding | NotEvaluated]:
     user, groups = submitter(proposal, pod)
-    asked = yunikorn.queue_of(pod) or ""
+    asked = pod.yunikorn_queue or ""
     if not user and not asked:
         yield _NOBODY
         return
-    namespace = proposal.after.get(Ref(*NAMESPACE, "", pod.ref.namespace))
-    if not isinstance(namespace, Namespace) and _reads_annotations(queues):
+    namespace = namespace_in(proposal.after, pod.ref.namespace)
+    if namespace is None and _reads_annotations(queues):
         yield NotEvaluated(f"Namespace {pod.ref.namespace} is not known")
         return
-    labels = tags(namespace) if isinstance(namespace, Namespace) else {"namespace": pod.ref.namespace}
+    labels = tags(namespace) if namespace else {"namespace": pod.ref.namespace}
     application = ReportedApplication(asked, user, groups, labels)
     placement = (
         placed(queues.rules, ConfiguredPartition(queues), application) if user else _for_any_user(queues, application)
@@ -85,14 +84,9 @@ def _for_any_user(queues: Partition, application: ReportedApplication) -> QueueP
 
 
 def _reads_annotations(queues: Partition) -> bool:
-    values = {
-        link.value.text.strip().lower() for rule in queues.rules for link in rule.chain() if _is_tag(link.name.text)
-    }
+    links = (link for rule in queues.rules for link in rule.chain())
+    values = {link.value.text.strip().lower() for link in links if link.name.text.strip().lower() == TAG}
     return bool(values - _DEFAULTED)
-
-
-def _is_tag(name: str) -> bool:
-    return name.strip().lower() == "tag"
 
 
 def _may_be_dynamic(queues: Partition, asked: str) -> bool:

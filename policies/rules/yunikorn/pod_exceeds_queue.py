@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects import yunikorn
-from policies.dialects.core import NAMESPACE, POD, Namespace, Pod
+from policies.dialects.core import POD, Pod, namespace_in
 from policies.dialects.yunikorn_config import ReportedApplication
 from policies.dialects.yunikorn_config.configmap import tree
 from policies.dialects.yunikorn_config.model import amounts
@@ -13,7 +13,6 @@ from policies.dialects.yunikorn_config.resources import YuniKornAmounts, over
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
-from policies.model.objects import Ref
 from policies.rules.yunikorn._namespace_shares import Declared, declared
 from policies.rules.yunikorn._yunikorn_tree import submitter, tags
 
@@ -51,11 +50,10 @@ def pod_exceeds_queue(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 
 def _limits(proposal: Proposal, pod: Pod, known: Declared) -> Iterator[tuple[str, YuniKornAmounts]]:
     """The name and amounts of each limit for the pod; none if its queue is not known. Only zeros mean no limit."""
-    found = proposal.after.get(Ref(*NAMESPACE, "", pod.ref.namespace))
-    namespace = found if isinstance(found, Namespace) else None
+    namespace = namespace_in(proposal.after, pod.ref.namespace)
     user, groups = submitter(proposal, pod)
     labels = tags(namespace) if namespace else {"namespace": pod.ref.namespace}
-    application = ReportedApplication(yunikorn.queue_of(pod) or "", user, groups, labels)
+    application = ReportedApplication(pod.yunikorn_queue or "", user, groups, labels)
     placement = placed(known.partition.rules, ConfiguredPartition(known.partition), application)
     for queue in known.above(placement.queue.lower()):
         most = amounts(queue.maximum)

@@ -60,7 +60,8 @@ def _lost(proposal: Proposal, written: ConfiguredQueues) -> Iterator[Finding]:
     if written.setting is not None:
         return
     old = tree(proposal.before, written.ref.namespace)
-    if old.setting is None or not _is_changed(proposal, old):
+    changed = (change.ref for change in proposal.changes if isinstance(change.before, QueueConfigMap))
+    if old.setting is None or old.ref not in changed:
         return
     gone = proposal.after.get(old.ref) is None
     what = f"the ConfigMap {old.ref.name} is deleted" if gone else f"{written.key} is missing"
@@ -75,10 +76,6 @@ def _lost(proposal: Proposal, written: ConfiguredQueues) -> Iterator[Finding]:
         fix=fix,
         profiles=STRICT_ONLY,
     )
-
-
-def _is_changed(proposal: Proposal, old: ConfiguredQueues) -> bool:
-    return any(change.ref == old.ref and isinstance(change.before, QueueConfigMap) for change in proposal.changes)
 
 
 def _finding(written: ConfiguredQueues, field: str, message: str, fix: str) -> Finding:

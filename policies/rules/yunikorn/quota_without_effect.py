@@ -12,7 +12,7 @@ from policies.dialects.yunikorn_flaws import quoted, shortened
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Finding
-from policies.model.quantity import BadQuantity, Quantity
+from policies.model.quantity import Quantity
 from policies.text.json_members import scan
 
 _LISTED = 100
@@ -171,7 +171,7 @@ def _unrequested(resource: str, text: str, beside_cpu: bool) -> tuple[str, str] 
             'remove "vcore"',
         )
     if resource == yunikorn.VCORE:
-        quantity = _quantity(text)
+        quantity = Quantity.read(text)
         amount = f": {shortened(text)} is {quantity.units()}m of cpu" if quantity else ""
         return f'"vcore" counts thousandths of a core in an annotation{amount}', 'write "cpu", which counts cores'
     fix = f"write {quoted(means)}" if means else "write the name that pods use, such as cpu, memory or nvidia.com/gpu"
@@ -179,9 +179,8 @@ def _unrequested(resource: str, text: str, beside_cpu: bool) -> tuple[str, str] 
 
 
 def _fraction(resource: str, text: str) -> tuple[str, str] | None:
-    """The message and the fix for a small fractional amount, since nobody means milli-bytes or half a device; else
-    None."""
-    quantity = _quantity(text)
+    """The message and the fix for a small fraction, since nobody means milli-bytes or half a device; else None."""
+    quantity = Quantity.read(text)
     if quantity is None or resource == "cpu" or quantity.nano % 10**9 == 0 or not 0 < quantity.units() < _SMALL:
         return None
     message = f"{resource}={text} is rounded up to {quantity.units()}"
@@ -196,13 +195,6 @@ def _implausible(resource: str, text: str) -> tuple[str, str] | None:
         return problem
     found = odd_in_yunikorn("", resource, text)
     return (found.message, found.fix) if found else None
-
-
-def _quantity(text: str) -> Quantity | None:
-    try:
-        return Quantity.parse(text)
-    except BadQuantity:
-        return None
 
 
 # -- other annotations -------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects import yunikorn
-from policies.dialects.core import NAMESPACE, POD, Namespace
+from policies.dialects.core import NAMESPACE, POD, Namespace, namespace_in
 from policies.dialects.yunikorn_work import NO_TEMPLATE, WrittenTemplate
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
@@ -11,7 +11,7 @@ from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
 from policies.model.objects import KubeObject
 from policies.mutation.yunikorn_admission import Filters
-from policies.rules._pod_templates import MAKERS, namespace_of, templates
+from policies.rules._pod_templates import MAKERS, templates
 
 _DEFAULT = NO_TEMPLATE.scheduler_name
 
@@ -37,7 +37,7 @@ def yunikorn_bypassed(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
         fault = _fault(obj, after)
         if fault is None or (before is not None and _fault(obj, before) == fault):
             continue
-        namespace = namespace_of(proposal, obj)
+        namespace = namespace_in(proposal.after, obj.ref.namespace)
         if namespace is None:
             if proposal.unknown(NAMESPACE):
                 yield NotEvaluated(f"Namespace {obj.ref.namespace} is not known")

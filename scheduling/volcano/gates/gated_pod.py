@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from policies.amounts.allocated import pod_allocated
-from policies.dialects.go_booleans import FALSE
+from policies.dialects.go_values import FALSE
 from policies.dialects.pod_reading import PodReading, pod_reading
 from policies.dialects.quota_gates import ADMITTED, QUOTA_KEY, WAITS
 from policies.dialects.reading import Manifest, ManifestReader, integer, listing, mapping, metadata, text

@@ -71,7 +71,7 @@ def gated_pod(pod: PodReading) -> YuniKornGatedPod:
     )
     return YuniKornGatedPod(
         f"{namespace}/{yunikorn.application_id(known, uid=pod.uid)}",
-        (yunikorn.queue_of(known) or "", user, tuple(groups or ())),
+        (known.yunikorn_queue or "", user, tuple(groups or ())),
         ask,
         notes.get(TASK_GROUPS, ""),
         notes.get(POLICY, ""),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.amounts import quota
-from policies.dialects.kueue import KueueNode, cluster_queue_ref, cohort_ref
+from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, KueueNode
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.pools import UNLIMITED, minus, plus, written
@@ -22,7 +22,12 @@ PAIR = "spot/cpu"
 
 
 def at(name: str) -> Ref:
-    return cohort_ref(name) if name.isupper() else cluster_queue_ref(name)
+    return COHORT.named(name) if name.isupper() else CLUSTER_QUEUE.named(name)
+
+
+def reserved(forest: Forest, ref: Ref, pair: str) -> int:
+    """The usage of a Cohort."""
+    return quota.below(forest, ref, pair).taken
 
 
 def column(forest: Forest, of: Any, *names: str) -> dict[str, int]:
@@ -117,13 +122,13 @@ def test_a_quota_that_was_cut_shows_in_the_potential() -> None:
     forest = world(node("a", "R", 4, borrowing=2, reserved=10), node("q", "R", 20, reserved=1))
 
     assert potentials(forest, "a") == {"a": 6}
-    assert column(forest, quota.reserved, "R") == {"R": 11}
+    assert column(forest, reserved, "R") == {"R": 11}
 
 
 def test_what_is_reserved_of_kept_quota_does_not_reach_the_parent() -> None:
     forest = world(node("a", "R", 10, lending=4, reserved=8), node("b", "R", 10, reserved=10))
 
-    assert column(forest, quota.reserved, "R") == {"R": 12}
+    assert column(forest, reserved, "R") == {"R": 12}
     assert column(forest, quota.subtree, "R") == {"R": 14}
 
 
@@ -141,7 +146,7 @@ def test_reservations_climb_a_chain() -> None:
     )
 
     assert column(forest, quota.subtree, "K", "M", "R") == {"K": 7, "M": 12, "R": 20}
-    assert column(forest, quota.reserved, "K", "M", "R") == {"K": 5, "M": 5, "R": 5}
+    assert column(forest, reserved, "K", "M", "R") == {"K": 5, "M": 5, "R": 5}
     assert potentials(forest, "a") == {"a": 20}
 
 
@@ -187,8 +192,8 @@ def test_on_offer_is_what_the_others_have() -> None:
 def test_below_a_cycle_nothing_can_be_counted() -> None:
     forest = world(node("A", "B"), node("B", "A"), node("a", "A", 1), node("b", "R", 1))
 
-    assert not quota.countable(forest, at("a"))
-    assert quota.countable(forest, at("b"))
+    assert not forest.ends_at_root(at("a"))
+    assert forest.ends_at_root(at("b"))
     assert quota.root_of(forest, at("b")) == at("R")
 
 
@@ -196,7 +201,7 @@ def test_reserved_quota_counts_on_after_its_flavor_was_taken_off_the_list() -> N
     gone = {**node("a", "R", 1, reserved=3)}
     gone["spec"] = {"cohortName": "R"}
 
-    assert column(world(gone), quota.reserved, "R") == {"R": 3}
+    assert column(world(gone), reserved, "R") == {"R": 3}
 
 
 # -- any tree ----------------------------------------------------------------------------------------------------------
@@ -290,7 +295,7 @@ def test_numbers_kept_step_by_step_equal_a_count_from_zero(steps: list[Step]) ->
         assert quota.lent(*place) == 1000 * (recount.subtree(name) - recount.local(name))
         assert quota.potential(*place).amount == 1000 * recount.potential(name)
         if name in COHORTS:
-            assert quota.reserved(*place) == 1000 * recount.usage(name)
+            assert quota.below(*place).taken == 1000 * recount.usage(name)
     for queue in model:
         siblings = [
             model[other].nominal * 1000

@@ -303,7 +303,7 @@ def test_the_first_name_that_is_not_empty_wins(
     labels: dict[str, str], annotations: dict[str, str], application: str, queue: str | None
 ) -> None:
     assert yunikorn.application_id(pod(labels, annotations)) == application
-    assert yunikorn.queue_of(pod(labels, annotations)) == queue
+    assert pod(labels, annotations).yunikorn_queue == queue
 
 
 def test_a_pod_of_another_scheduler_belongs_to_no_application() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from policies.dialects.kueue import cluster_queue_ref
+from policies.dialects.kueue import CLUSTER_QUEUE
 from policies.impact.differences import Effect, NodeChange, PairChange, differences
 from policies.impact.quotas import NO_QUOTA, NodeQuotas, PairQuota, QuotaPair, amount_text
 
 CPU = QuotaPair("spot", "cpu")
-REF = cluster_queue_ref("a")
+REF = CLUSTER_QUEUE.named("a")
 
 
 def node(*quota: int | None, parent: str = "org") -> dict[object, NodeQuotas]:

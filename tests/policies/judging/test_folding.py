@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from policies.dialects.declared import DECLARED
-from policies.dialects.kueue import cluster_queue_ref, cohort_ref
+from policies.dialects.kueue import CLUSTER_QUEUE, COHORT
 from policies.dialects.volcano import queue_ref
 from policies.judge import evaluate
 from policies.judging.folding import folded
@@ -53,7 +53,7 @@ def test_a_finding_goes_under_the_one_at_the_place_on_which_it_rests() -> None:
 
 
 def test_under_the_one_that_concerns_that_place() -> None:
-    assert shape(folded([judged(A, concerns=((cohort_ref("x"), ""),)), judged(B, (cohort_ref("x"), ""))])) == [
+    assert shape(folded([judged(A, concerns=((COHORT.named("x"), ""),)), judged(B, (COHORT.named("x"), ""))])) == [
         ("a", ["b"])
     ]
 
@@ -179,7 +179,7 @@ def test_a_misspelt_kind_explains_what_goes_with_its_object() -> None:
     before = world(cluster_queue("ml"), local_queue("main", "ml"))
     anew = kueue("ClusterQueu", "ml", {"namespaceSelector": {}})
 
-    found = evaluate(propose(before, [Change(before.get(cluster_queue_ref("ml")), None), Change(None, typed(anew))]))
+    found = evaluate(propose(before, [Change(before.get(CLUSTER_QUEUE.named("ml")), None), Change(None, typed(anew))]))
 
     assert ids(found) == [("unknown-kind", ["delete-while-used"])]
 

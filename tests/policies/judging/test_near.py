@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from policies.dialects.kueue import cohort_ref, local_queue_ref
-from policies.dialects.kueue_kinds import resource_flavor_ref
+from policies.dialects.kueue import COHORT, LOCAL_QUEUE
+from policies.dialects.kueue_kinds import RESOURCE_FLAVOR
 from policies.judging import proposal as module
 from policies.judging.proposal import Proposal
 from tests.builders import change, cluster_queue, cohort, kueue, local_queue, world
@@ -24,31 +24,31 @@ def judged() -> Proposal:
 def test_it_is_of_the_same_kind_and_namespace() -> None:
     proposal = judged()
 
-    assert proposal.near(cohort_ref("reserch")) == ["research"]
-    assert proposal.near(cohort_ref("enginering")) == []
-    assert proposal.near(local_queue_ref("a", "user")) == ["users"]
-    assert proposal.near(local_queue_ref("b", "user")) == []
+    assert proposal.near(COHORT.named("reserch")) == ["research"]
+    assert proposal.near(COHORT.named("enginering")) == []
+    assert proposal.near(LOCAL_QUEUE.named("user", "a")) == ["users"]
+    assert proposal.near(LOCAL_QUEUE.named("user", "b")) == []
 
 
 def test_a_cohort_that_only_its_children_name_is_asked_for() -> None:
-    assert judged().near(cohort_ref("prodution")) == []
-    assert judged().near(cohort_ref("prodution"), by_children=True) == ["production"]
+    assert judged().near(COHORT.named("prodution")) == []
+    assert judged().near(COHORT.named("prodution"), by_children=True) == ["production"]
 
 
 def test_of_more_objects_than_may_be_looked_at_one_letter_may_differ(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert judged().near(resource_flavor_ref("ondemnd")) == []
-    assert judged().near(resource_flavor_ref("on-demnd")) == ["on-demand"]
+    assert judged().near(RESOURCE_FLAVOR.named("ondemnd")) == []
+    assert judged().near(RESOURCE_FLAVOR.named("on-demnd")) == ["on-demand"]
 
     monkeypatch.setattr(module, "_WALKED", 0)
     monkeypatch.setattr(module, "_LOOKS", 0)
     proposal = judged()
 
-    assert proposal.near(resource_flavor_ref("on-demnd")) == ["on-demand"]
-    assert proposal.near(resource_flavor_ref("no-dmeand")) == []
-    assert proposal.near(cohort_ref("resaerhc")) == ["research"]
+    assert proposal.near(RESOURCE_FLAVOR.named("on-demnd")) == ["on-demand"]
+    assert proposal.near(RESOURCE_FLAVOR.named("no-dmeand")) == []
+    assert proposal.near(COHORT.named("resaerhc")) == ["research"]
 
 
 def test_all_that_are_near_are_named_the_nearest_first() -> None:
     proposal = change(world(cohort("researchers"), cohort("research")), cluster_queue("web"))
 
-    assert proposal.near(cohort_ref("researcher")) == ["researchers", "research"]
+    assert proposal.near(COHORT.named("researcher")) == ["researchers", "research"]

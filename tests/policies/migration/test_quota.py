@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.amounts.quota import potential
-from policies.dialects.kueue import cluster_queue_ref
+from policies.dialects.kueue import CLUSTER_QUEUE
 from policies.dialects.volcano import queue_ref
 from policies.impact.quotas import QuotaPair
 from policies.impact.volcano_quotas import volcano_quotas
@@ -42,7 +42,7 @@ def test_a_queue_could_reach_what_volcano_would_let_it_use(drawn: list[SourceQue
 
     after = Forest.of(typed(each) for each in migration.objects)
     leaves = named(migration, "ClusterQueue")
-    assert {leaf: potential(after, cluster_queue_ref(leaf), "default/cpu").amount * _MILLI for leaf in leaves} == {
+    assert {leaf: potential(after, CLUSTER_QUEUE.named(leaf), "default/cpu").amount * _MILLI for leaf in leaves} == {
         leaf: before[queue_ref(leaf)].of(QuotaPair("", "cpu")).reach for leaf in leaves
     }
 
@@ -57,4 +57,4 @@ def test_a_queue_could_reach_the_lowest_max_of_yunikorn_on_its_way(drawn: list[S
     for each in queues[1:]:
         most[each.name] = min(most[each.parent or ""], each.most.get("cpu", most[each.parent or ""]))
     for leaf in leaves(queues):
-        assert potential(after, cluster_queue_ref(called[leaf]), "default/cpu").amount == most[leaf]
+        assert potential(after, CLUSTER_QUEUE.named(called[leaf]), "default/cpu").amount == most[leaf]

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from policies.configuration.settings import Configuration, Override
-from policies.dialects.kueue import cluster_queue_ref, cohort_ref
+from policies.dialects.kueue import CLUSTER_QUEUE, COHORT
 from policies.model.findings import Action, Profile, Severity
 from tests.builders import change, cluster_queue, cohort, flavor, found, group, holding, quota, world
 from tests.policies.rules.kueue_quotas import evaluate, spot
@@ -22,7 +22,7 @@ def test_children_may_fill_the_cohort_to_its_last_unit() -> None:
 def test_one_unit_more_is_told_at_the_cohort() -> None:
     (finding,) = found(RULE, change(ORG, spot(cluster_queue("web", "org"), "4001m")))
 
-    assert finding.object == cohort_ref("org")
+    assert finding.object == COHORT.named("org")
     assert finding.field == "spec.resourceGroups[0].flavors[0].resources[0].nominalQuota"
     assert finding.message == (
         "its children have cpu=10001m in flavor spot (ml 6, web 4001m), but org caps them at 10; "
@@ -30,8 +30,8 @@ def test_one_unit_more_is_told_at_the_cohort() -> None:
     )
     assert finding.fix == "lower the children by 1m in all, or raise org to 10001m"
     assert [(cause.object, cause.message) for cause in finding.causes] == [
-        (cluster_queue_ref("ml"), "cpu=6 in flavor spot"),
-        (cluster_queue_ref("web"), "cpu=4001m in flavor spot"),
+        (CLUSTER_QUEUE.named("ml"), "cpu=6 in flavor spot"),
+        (CLUSTER_QUEUE.named("web"), "cpu=4001m in flavor spot"),
     ]
     assert finding.profiles == {Profile.STRICT}
 
@@ -85,8 +85,8 @@ def test_a_cohort_between_that_lists_nothing_passes_on_what_is_below() -> None:
 
     assert found(RULE, change(before, spot(cluster_queue("web", "eng"), "4"))) == []
     (finding,) = found(RULE, change(before, spot(cluster_queue("web", "eng"), "5")))
-    assert finding.object == cohort_ref("org")
-    assert finding.causes[0].object == cohort_ref("eng")
+    assert finding.object == COHORT.named("org")
+    assert finding.causes[0].object == COHORT.named("eng")
     assert "(eng 11)" in finding.message
 
 
@@ -94,7 +94,7 @@ def test_a_cohort_between_that_lists_counts_with_its_own() -> None:
     before = world(spot(cohort("org"), "10"), spot(cohort("eng", "org"), "10"), spot(cluster_queue("ml", "eng"), "6"))
 
     assert [f.object for f in found(RULE, change(before, spot(cluster_queue("web", "eng"), "5")))] == [
-        cohort_ref("eng")
+        COHORT.named("eng")
     ]
 
 
@@ -103,7 +103,7 @@ def test_a_moved_cohort_is_judged_with_all_below_it_at_its_new_place() -> None:
 
     (finding,) = found(RULE, change(before, cohort("eng", "org")))
 
-    assert (finding.object, finding.excess) == (cohort_ref("org"), 10**9)
+    assert (finding.object, finding.excess) == (COHORT.named("org"), 10**9)
 
 
 def test_an_implicit_cohort_caps_nothing() -> None:
@@ -123,7 +123,7 @@ def test_deleting_and_lowering_help_even_where_too_much_remains() -> None:
         spot(cluster_queue("web", "org"), "3"),
     )
     lowered = evaluate(change(broken, spot(cluster_queue("web", "org"), "2"), configuration=ON))
-    deleted = evaluate(change(broken, delete=[cluster_queue_ref("web")], configuration=ON))
+    deleted = evaluate(change(broken, delete=[CLUSTER_QUEUE.named("web")], configuration=ON))
     raised = evaluate(change(broken, spot(cluster_queue("web", "org"), "4"), configuration=ON))
 
     assert [verdict.allowed for verdict in (lowered, deleted, raised)] == [True, True, False]

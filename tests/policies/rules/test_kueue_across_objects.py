@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from policies.dialects.kueue import CLUSTER_QUEUE, cluster_queue_ref
+from policies.dialects.kueue import CLUSTER_QUEUE
 from policies.judge import evaluate
 from policies.judging.proposal import propose
 from policies.model.findings import NotEvaluated
@@ -65,7 +65,7 @@ def test_a_user_that_is_known_counts_all_the_same() -> None:
 
     (finding,) = found("delete-while-used", change(stored, delete=[typed(FLAVOR).ref]))
 
-    assert [cause.object for cause in finding.causes] == [cluster_queue_ref("ml")]
+    assert [cause.object for cause in finding.causes] == [CLUSTER_QUEUE.named("ml")]
 
 
 def test_ten_users_are_named_and_the_others_counted() -> None:

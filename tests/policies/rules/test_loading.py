@@ -28,7 +28,7 @@ found = {rule.id for rule in about(frozenset({COHORT}))}
 loaded = {name for name in sys.modules if name.startswith("policies.rules.")}
 assert "parent-cycle" in found
 assert "policies.rules.common.parent_cycle" in loaded
-assert "policies.rules.yunikorn.queue_config_invalid" not in loaded
+assert "policies.rules.yunikorn.queue_config_faults" not in loaded
 """
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 

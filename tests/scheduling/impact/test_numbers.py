@@ -36,7 +36,7 @@ def counted(objects: World) -> dict[tuple[Ref, QuotaPair], PairQuota]:
     return {
         (node.ref, QuotaPair(*name.split("/", 1))): _counted(forest, node.ref, name)
         for node in forest.nodes()
-        if isinstance(node, kueue.KueueNode) and quota.countable(forest, node.ref)
+        if isinstance(node, kueue.KueueNode) and forest.ends_at_root(node.ref)
         for name in node.terms()
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.dialects.kueue import cluster_queue_ref, local_queue_ref
+from policies.dialects.kueue import CLUSTER_QUEUE, LOCAL_QUEUE
 from policies.impact.quotas import QuotaPair
 from policies.model.objects import Ref
 from scheduling.impact.prediction import Prediction, predict
@@ -60,7 +60,7 @@ def test_a_queue_that_borrows_more_puts_its_work_at_risk() -> None:
     simulation, found = changed([a(0), b(4)], a(3), b(1))
 
     (risk,) = found.at_risk
-    assert (risk.borrowing.ref, risk.borrowing.pair) == (cluster_queue_ref("b"), CPU)
+    assert (risk.borrowing.ref, risk.borrowing.pair) == (CLUSTER_QUEUE.named("b"), CPU)
     assert (risk.borrowing.used, risk.borrowing.limit) == (4 * CORE, CORE)
     assert named(simulation, *risk.workloads) == ["first"]
     assert found.lost == ()
@@ -79,7 +79,7 @@ def test_less_than_is_in_use_is_over_quota() -> None:
     _, found = changed([org_queue("b", 4)], org_queue("b", 3))
 
     (excess,) = found.over
-    assert (excess.ref, excess.used, excess.limit) == (cluster_queue_ref("b"), 4 * CORE, 3 * CORE)
+    assert (excess.ref, excess.used, excess.limit) == (CLUSTER_QUEUE.named("b"), 4 * CORE, 3 * CORE)
     assert _still(found) == []
 
 
@@ -104,28 +104,29 @@ def test_a_queue_that_drains_evicts_its_work() -> None:
 
 
 def test_a_deleted_queue_keeps_what_runs_and_admits_nothing_new() -> None:
-    simulation, found = changed([b(4)], queued_job("third", "b", 1), deleted=(cluster_queue_ref("b"),))
+    simulation, found = changed([b(4)], queued_job("third", "b", 1), deleted=(CLUSTER_QUEUE.named("b"),))
 
     assert found.lost == ()
     assert found.admitted == ()
     assert "b" in simulation.world.terminating
     (kept,) = found.in_use
-    assert kept.ref == cluster_queue_ref("b")
+    assert kept.ref == CLUSTER_QUEUE.named("b")
     assert named(simulation, *kept.workloads) == ["first"]
 
 
 def test_a_queue_that_is_deleted_with_its_work_is_gone() -> None:
     _, found = changed(
-        [a(4), b(4)], deleted=(cluster_queue_ref("b"), local_queue_ref("ns", "b"), Ref("batch", "Job", "ns", "first"))
+        [a(4), b(4)],
+        deleted=(CLUSTER_QUEUE.named("b"), LOCAL_QUEUE.named("b", "ns"), Ref("batch", "Job", "ns", "first")),
     )
 
-    assert cluster_queue_ref("b") in found.before
-    assert cluster_queue_ref("b") not in found.after
+    assert CLUSTER_QUEUE.named("b") in found.before
+    assert CLUSTER_QUEUE.named("b") not in found.after
     assert found.in_use == ()
 
 
 def test_a_deleted_queue_goes_when_its_work_ends() -> None:
-    simulation, _ = changed([a(4), b(4)], deleted=(cluster_queue_ref("b"),))
+    simulation, _ = changed([a(4), b(4)], deleted=(CLUSTER_QUEUE.named("b"),))
 
     simulation.finish("ns/first")
 
@@ -141,7 +142,7 @@ def test_a_deleted_job_makes_room_and_is_not_lost() -> None:
 
 def test_a_deleted_local_queue_and_an_unused_flavor_are_gone() -> None:
     simulation, found = changed(
-        [b(4)], deleted=(local_queue_ref("ns", "a"), Ref("kueue.x-k8s.io", "ResourceFlavor", "", "spot"))
+        [b(4)], deleted=(LOCAL_QUEUE.named("a", "ns"), Ref("kueue.x-k8s.io", "ResourceFlavor", "", "spot"))
     )
 
     assert list(simulation.world.queues.local_queues) == ["ns/b"]

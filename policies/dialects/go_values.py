@@ -1,10 +1,13 @@
-"""How Go reads an integer from a string. Source: Go, strconv.ParseInt and Atoi with base 10."""
+"""How Go reads booleans and integers from strings. Source: Go, strconv: ParseBool, ParseInt and Atoi with base 10."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
+TRUE = frozenset(["1", "t", "T", "TRUE", "true", "True"])
+FALSE = frozenset(["0", "f", "F", "FALSE", "false", "False"])
+"""All other strings are not booleans."""
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _LONGEST = 20  # digits of the largest number of 64 bits
 

@@ -1,4 +1,4 @@
-"""Shared by the rules about `parentqueue`: how the placement rules use the queue that a Namespace names there."""
+"""The rules about `parentqueue`: how the placement rules use the queue that a Namespace names there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from heapq import nsmallest
 from typing import NamedTuple
 
 from policies.dialects import yunikorn
-from policies.dialects.core import NAMESPACE, Namespace
+from policies.dialects.core import CONFIG_MAP, NAMESPACE, Namespace
 from policies.dialects.yunikorn_config import Partition, PlacementRule
 from policies.dialects.yunikorn_config.configmap import ConfiguredQueues, tree
 from policies.dialects.yunikorn_config.model import Problem
@@ -15,8 +15,10 @@ from policies.dialects.yunikorn_config.placement import ExistingQueues, Rejected
 from policies.dialects.yunikorn_config.placement_checks import FIXED, TAG
 from policies.dialects.yunikorn_shares import PARENT_QUEUE
 from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated
 from policies.model.objects import Ref
+from policies.model.printing import listed
 from policies.rules.yunikorn._namespace_shares import Declared, declared
 from policies.rules.yunikorn._queue_config import finding, trees
 from policies.rules.yunikorn._yunikorn_tree import opened, partition, tags, unfiltered
@@ -112,12 +114,11 @@ def _parents_of_others(
 
 def _problem(parent: str, members: list[Ref], fault: str) -> Problem:
     """The problem with the parent queue of these Namespaces, reported at the queue configuration."""
-    first = ", ".join(ref.name for ref in nsmallest(_NAMED, members))
-    more = f" and {len(members) - _NAMED} more" if len(members) > _NAMED else ""
+    first = listed([ref.name for ref in nsmallest(_NAMED, members)], len(members))
     return Problem(
         "",
         0,
-        f"the parent queue {parent} of namespaces ({first}{more}) {fault}",
+        f"the parent queue {parent} of namespaces ({first}) {fault}",
         f"declare {parent} with `parent: true`, or first set the annotation parentqueue of these namespaces to "
         "a usable queue",
         f"parent queue {parent}",
@@ -139,9 +140,9 @@ def _parents(known: Partition, queues: ExistingQueues, application: ReportedAppl
     The path is empty if the rule returns none. The reason is empty if the parent can be used.
     """
     found = []
-    for rule in _naming(known):
+    for naming in _naming(known):
         try:
-            path = candidate(unfiltered(rule), queues, application)
+            path = candidate(unfiltered(naming), queues, application)
         except Rejected as error:
             found.append(("", str(error)))
             continue
@@ -154,8 +155,8 @@ def _parents(known: Partition, queues: ExistingQueues, application: ReportedAppl
 
 def _naming(partition: Partition) -> Iterator[PlacementRule]:
     """The parent rules that read the annotation. Rules that also need a user or a queue are left out."""
-    for rule in partition.rules:
-        for link in rule.chain()[:-1]:
+    for placing in partition.rules:
+        for link in placing.chain()[:-1]:
             kinds = {_kind(each) for each in link.chain()}
             if _kind(link) == TAG and link.value.text.strip().lower() == _TAG and kinds <= {TAG, FIXED}:
                 yield link
@@ -163,3 +164,53 @@ def _naming(partition: Partition) -> Iterator[PlacementRule]:
 
 def _kind(rule: PlacementRule) -> str:
     return rule.name.text.strip().lower()
+
+
+@rule(
+    "parent-queue-is-leaf",
+    source="YuniKorn: placement by tag, a parent rule that gives a leaf rejects the application",
+    kinds=(NAMESPACE, CONFIG_MAP),
+)
+def parent_queue_is_leaf(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """A Namespace names a leaf as its parent queue.
+
+    Why it is refused: no queue can be created below a leaf. YuniKorn does not check the annotation, and rejects every
+    application of the namespace, even if further placement rules follow. The rule applies to changed Namespaces, and to
+    all Namespaces if the queues or the placement rules change.
+    Example: `yunikorn.apache.org/parentqueue: root.batch` where `root.batch` has neither children nor `parent: true`.
+    Fix: name a queue that has `parent: true`, or give that flag to this one.
+    """
+    yield from unusable_parents(proposal, _leaf)
+
+
+def _leaf(_: str, found: Candidates) -> ParentFault | None:
+    leaf = next((path for path, fault in found if path and fault), None)
+    if leaf is None or any(path and not fault for path, fault in found):
+        return None
+    fix = f"name a queue that has `parent: true`, or give that flag to {leaf}"
+    return ParentFault(leaf, "is a leaf; no queue can be created below it", fix)
+
+
+@rule(
+    "parent-queue-missing",
+    source="YuniKorn: placement by tag below the queue of namespace.parentqueue; never validated there",
+    kinds=(NAMESPACE, CONFIG_MAP),
+)
+def parent_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """A Namespace names a parent queue that does not exist.
+
+    Why it is refused: YuniKorn does not check the annotation `parentqueue`. The placement rule that should create the
+    namespace's queue below the parent does not match, so applications go to another queue with another quota, or are
+    rejected. A missing parent is allowed if a placement rule creates it. If no rule reads the annotation, nothing is
+    reported. The rule applies to changed Namespaces, and to all Namespaces if the queues or the placement rules change.
+    Example: `yunikorn.apache.org/parentqueue: root.produktion` where the queue is called `root.production`.
+    Fix: name a queue of queues.yaml that has `parent: true`, or let the placement rule create it.
+    """
+    yield from unusable_parents(proposal, _missing)
+
+
+def _missing(parent: str, found: Candidates) -> ParentFault | None:
+    if any(path for path, _ in found):
+        return None
+    fix = "name a queue of queues.yaml that has `parent: true`, or let the placement rule create it"
+    return ParentFault(parent, f"cannot be used: {found[0][1]}", fix)

@@ -1,12 +1,16 @@
-"""Leaves out objects of a migration that exist in Kueue already."""
+"""Leaves out objects of a migration: those that exist in Kueue already, and those in Namespaces that are being deleted.
+
+In such a Namespace the API server accepts no new objects, and it deletes the others.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
 
+from policies.dialects.core import NAMESPACE
 from policies.dialects.kueue_kinds import GROUP, RESOURCE_FLAVOR
-from policies.dialects.reading import Manifest, group_kind, identity, metadata
+from policies.dialects.reading import Manifest, group_kind, identity, metadata, text
 from policies.migration.model import Migration, NotKept
 from policies.model.objects import Ref
 
@@ -31,3 +35,21 @@ def beside(migration: Migration, manifests: Iterable[Manifest]) -> Migration:
 
 def _ref(manifest: Manifest) -> Ref:
     return identity(manifest, group_kind(manifest), namespaced="namespace" in metadata(manifest))
+
+
+def without_terminating(manifests: Iterable[Manifest]) -> tuple[list[Manifest], list[NotKept]]:
+    """The manifests without Namespaces that are being deleted and the objects in them, and the Namespaces as lost."""
+    every = list(manifests)
+    gone = dict.fromkeys(
+        name
+        for each in every
+        if group_kind(each) == NAMESPACE and metadata(each).get("deletionTimestamp") and (name := _namespace(each))
+    )
+    kept = [each for each in every if _namespace(each) not in gone]
+    why = "it is being deleted, with all that is in it"
+    return kept, [NotKept(f"Namespace {name}", "", why, "nothing, or migrate again once it is gone") for name in gone]
+
+
+def _namespace(manifest: Manifest) -> str:
+    """The namespace of an object, or the name of a Namespace; empty for other cluster-scoped objects."""
+    return text(metadata(manifest).get("name" if group_kind(manifest) == NAMESPACE else "namespace")) or ""

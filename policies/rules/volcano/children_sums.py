@@ -1,15 +1,16 @@
-"""Shared by two rules: compares the sum of an amount over the children of a queue with the queue's own amount."""
+"""The rules that compare the sum of an amount over the children of a queue with its own amount."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Literal
 
 from policies.dialects.resource_names import likely_name
-from policies.dialects.volcano import ROOT, Queue, reshaped
+from policies.dialects.volcano import QUEUE, ROOT, Queue, reshaped
 from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
 from policies.model import fields
 from policies.model.cures import rename
 from policies.model.findings import (
@@ -24,6 +25,7 @@ from policies.model.findings import (
 )
 from policies.model.forest import Forest
 from policies.model.objects import Ref, SubtreeShare
+from policies.model.printing import listed
 from policies.model.quantity import Quantity
 from policies.model.suggestion import KnownNames
 from policies.rules.volcano._volcano_resources import counted
@@ -37,7 +39,6 @@ class Promise:
     """One of the two amounts that a Volcano queue promises to its children.
 
     `amount`, `field`: the name and the path of the amount.
-    `verb`: the verb for messages.
     """
 
     amount: Literal["guarantee", "deserved"]
@@ -101,17 +102,17 @@ def _finding(
     wanted = Quantity.of_nano(total, like=(own or largest[0][1]).format)
     named = f"names {slip}, not {resource}" if slip else f"does not name {resource}"
     holds = held.text if own else f"none ({promise.field} {named}, which counts as 0)"
-    listed = ", ".join(f"{child.name} {amount.text}" for child, amount in largest)
-    more = f" and {count - len(largest)} more" if count > len(largest) else ""
+    children = listed([f"{child.name} {amount.text}" for child, amount in largest], count)
     fix = _fix(proposal, promise, queue, resource, wanted, held)
     if wrong_below:
-        fix = f"did you mean {known} instead of {resource} in {_names(child for child, _ in largest)}? Otherwise {fix}"
+        misspelt = ", ".join(child.name for child, _ in largest)
+        fix = f"did you mean {known} instead of {resource} in {misspelt}? Otherwise {fix}"
     elif slip:
         fix = f"did you mean {resource} instead of {slip}? Otherwise {fix}"
     return Finding(
         queue.ref,
         field,
-        f"its children {promise.verb} {resource}={wanted.text} ({listed}{more}), but {queue.name} holds {holds}",
+        f"its children {promise.verb} {resource}={wanted.text} ({children}), but {queue.name} holds {holds}",
         fix=fix,
         subject=resource,
         excess=total - held.nano,
@@ -125,10 +126,6 @@ def _finding(
         concerns=((queue.ref, fields.join(promise.field, slip)),) if slip else (),
         patch=rename(fields.join(promise.field, slip), resource) if slip and likely_name(slip) == resource else (),
     )
-
-
-def _names(queues: Iterable[Queue]) -> str:
-    return ", ".join(queue.name for queue in queues)
 
 
 def on_cycle(forest: Forest, queue: Queue) -> tuple[ObjectField, ...]:
@@ -181,3 +178,35 @@ def _had(proposal: Proposal, promise: Promise, queue: Queue, resource: str, want
     """Whether the queue had enough before the change."""
     before = proposal.before.node(queue.ref)
     return isinstance(before, Queue) and promise.of(before).get(resource, Quantity.ZERO) >= wanted
+
+
+@rule(
+    "children-deserved-exceed-parent",
+    source="Volcano hierarchical queue: webhook queues/validate, sum of deserved",
+    kinds=(QUEUE,),
+)
+def children_deserved_exceed_parent(proposal: Proposal) -> Iterator[Finding]:
+    """The children of a queue deserve more than the queue itself.
+
+    Why it is refused: children reclaim up to their deserved amounts, so together they would reclaim more than their
+    parent may. A resource that the parent's `deserved` does not name counts as 0 there.
+    Example: `eng` deserves cpu 10; its children deserve cpu 6 and cpu 5.
+    Fix: lower a child's `deserved`, or raise the parent's first.
+    """
+    yield from exceeded(proposal, DESERVED)
+
+
+@rule(
+    "children-guarantee-exceeds-parent",
+    source="Volcano hierarchical queue: webhook queues/validate, sum of guarantee",
+    kinds=(QUEUE,),
+)
+def children_guarantee_exceeds_parent(proposal: Proposal) -> Iterator[Finding]:
+    """The children of a queue are guaranteed more than the queue itself.
+
+    Why it is refused: a guarantee that the parent does not have cannot be kept. A resource that the parent's guarantee
+    does not name counts as 0 there, so no child may have a guarantee of it.
+    Example: `eng` guarantees cpu 6; its children guarantee cpu 4 and cpu 3.
+    Fix: lower a child's guarantee, or raise the parent's first.
+    """
+    yield from exceeded(proposal, GUARANTEE)

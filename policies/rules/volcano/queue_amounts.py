@@ -1,3 +1,5 @@
+"""The rules that compare the amounts of one Volcano queue."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -17,7 +19,7 @@ def _guarantee_excess(before: str) -> str:
     return f"{quantity(f'variables.{before}guarantee[r]')}.sub({amount_or_zero(f'variables.{before}deserved', 'r')})"
 
 
-_CEL = f"""\
+_GUARANTEE_CEL = f"""\
 variables.guarantee.filter(r, {amount_of("variables.guarantee", "r")}
   && {_guarantee_excess("")}.isGreaterThan(quantity('0'))
   && !(r in variables.old_guarantee && {amount_of("variables.old_guarantee", "r")}
@@ -32,7 +34,7 @@ variables.guarantee.filter(r, {amount_of("variables.guarantee", "r")}
     source="Volcano's webhook queues/validate: guarantee and deserved",
     kinds=(QUEUE,),
     alone=True,
-    cel=[Expression((QUEUE,), _CEL, AMOUNTS)],
+    cel=[Expression((QUEUE,), _GUARANTEE_CEL, AMOUNTS)],
 )
 def guarantee_exceeds_deserved(proposal: Proposal) -> Iterator[Finding]:
     """A queue is guaranteed more of a resource than it deserves.
@@ -60,13 +62,13 @@ def guarantee_exceeds_deserved(proposal: Proposal) -> Iterator[Finding]:
                 fix=f"set {field} to {guarantee.text} or more, or lower the guarantee",
                 subject=resource,
                 excess=(guarantee - (deserved or Quantity.ZERO)).nano,
-                patch=_patch(proposal.after, queue, resource, guarantee),
+                patch=_raised(proposal.after, queue, resource, guarantee),
                 profiles=BOTH if guarantee.nano else COMPAT_ONLY,
                 follows=() if deserved is not None else enclosing_fields(queue.ref, field),
             )
 
 
-def _patch(forest: Forest, queue: Queue, resource: str, guarantee: Quantity) -> tuple[dict[str, object], ...]:
+def _raised(forest: Forest, queue: Queue, resource: str, guarantee: Quantity) -> tuple[dict[str, object], ...]:
     """The patch that raises deserved. It changes only this resource, so that patches of several findings can be
     combined, or adds `deserved` if it is missing.
 
@@ -85,8 +87,7 @@ def _patch(forest: Forest, queue: Queue, resource: str, guarantee: Quantity) -> 
 
 
 def _has_room(forest: Forest, queue: Queue, resource: str, amount: Quantity) -> bool:
-    """Whether the queue may deserve this amount: within its capability, and within the parent's together with
-    siblings."""
+    """Whether the queue may deserve this amount within its capability, and with its siblings within the parent's."""
     if amount > queue.capability.get(resource, amount):
         return False
     parent = forest.node(queue.parent) if queue.parent and queue.parent != ROOT else None
@@ -95,3 +96,63 @@ def _has_room(forest: Forest, queue: Queue, resource: str, amount: Quantity) -> 
     raised = amount - queue.deserved.get(resource, Quantity.ZERO)
     total = forest.below(parent.ref).nominal.get(resource, 0) + raised.nano
     return total <= parent.deserved.get(resource, Quantity.ZERO).nano
+
+
+def _deserved_excess(prefix: str) -> str:
+    """The CEL expression for deserved minus capability. `prefix`: "old_" for the queue before the change."""
+    deserved, capability = (f"variables.{prefix}{field}[r]" for field in ("deserved", "capability"))
+    return f"{quantity(deserved)}.sub({quantity(capability)})"
+
+
+def _both_set(prefix: str) -> str:
+    """The CEL condition that `deserved` and `capability` both have a valid amount of the resource `r`."""
+    return " && ".join(
+        f"r in variables.{prefix}{field} && {amount_of(f'variables.{prefix}{field}', 'r')}"
+        for field in ("deserved", "capability")
+    )
+
+
+_DESERVED_CEL = f"""\
+variables.deserved.filter(r, {_both_set("")}
+  && {_deserved_excess("")}.isGreaterThan(quantity('0'))
+  && !({_both_set("old_")} && !{_deserved_excess("old_")}.isLessThan({_deserved_excess("")}))
+).map(r, 'deserves ' + r + '=' + string(variables.deserved[r]) + ' but its capability is '
+  + string(variables.capability[r])
+).join('; ')"""
+
+
+@rule(
+    "deserved-exceeds-capability",
+    source="Volcano's webhook queues/validate: deserved and capability",
+    kinds=(QUEUE,),
+    alone=True,
+    cel=[Expression((QUEUE,), _DESERVED_CEL, AMOUNTS)],
+)
+def deserved_exceeds_capability(proposal: Proposal) -> Iterator[Finding]:
+    """A queue deserves more of a resource than its own capability lets it use.
+
+    Why it is refused: the part above the capability can never be used, but still counts in the sum with the siblings. A
+    resource that `capability` does not name is not limited here.
+    Example: `deserved: {cpu: 8}` with `capability: {cpu: 4}`.
+    Fix: lower `deserved` to the capability, or raise the capability.
+    """
+    for _, queue in proposal.changed(Queue):
+        for resource, deserved in sorted(queue.deserved.items()):
+            capability = queue.capability.get(resource)
+            if capability is not None and deserved > capability:
+                yield Finding(
+                    queue.ref,
+                    fields.join("spec.deserved", resource),
+                    f"deserves {resource}={deserved.text} but its capability is {capability.text}",
+                    fix=f"lower deserved to {capability.text} or less, or raise the capability",
+                    subject=resource,
+                    excess=(deserved - capability).nano,
+                    patch=_lowered(queue, resource, capability),
+                )
+
+
+def _lowered(queue: Queue, resource: str, capability: Quantity) -> tuple[dict[str, object], ...]:
+    """The patch that lowers deserved; empty if that is not enough, since the guarantee exceeds the capability, too."""
+    if queue.guarantee.get(resource, capability) > capability:
+        return ()
+    return ({"op": "replace", "path": fields.pointer("spec", "deserved", resource), "value": capability.value},)

@@ -14,7 +14,7 @@ from analysis.documents import MAX_SIZE, Document, SourcePlace, Unreadable, is_o
 from analysis.queue_config import QueuesFileRegion, has_queues
 from cli.input.folders import EXTENSIONS, Folder, PassedOver, PassedOverReason, is_ours, look, may_hold_objects
 from cli.input.paths import tidy
-from cli.input.placeholders import TEXT, has_placeholder
+from cli.input.placeholders import MAY_HAVE, TEXT, has_placeholder, hidden_kinds, hidden_object
 from cli.input.regular_file import other_kind, read_regular
 from cli.links import leads_out
 from cli.output import note
@@ -144,26 +144,29 @@ def triaged(source: str, data: bytes) -> Iterator[Found]:
     A text that cannot contain objects is not parsed. An unreadable file is only an error if it mentions one of the
     three projects and is not a template.
     """
+    if not source.lower().endswith(EXTENSIONS):
+        yield PassedOver(source, PassedOverReason.TEMPLATE, hidden_kinds(data))
+        return
     if not may_hold_objects(data):
         yield PassedOver(source, PassedOverReason.NO_MANIFEST)
         return
-    template = TEXT.search(data) is not None
+    may_be_template = MAY_HAVE.search(data) is not None
     for found in parse(source, data):
         if isinstance(found, Unreadable):
-            yield _unreadable(found, data, template)
-        elif template and has_placeholder(found.manifest):
-            yield PassedOver(source, PassedOverReason.TEMPLATE)
+            yield _unreadable(found, data)
+        elif may_be_template and has_placeholder(found.manifest):
+            yield PassedOver(source, PassedOverReason.TEMPLATE, hidden_object(found.manifest))
         elif is_object(found.manifest) and (not isinstance(found.region, QueuesFileRegion) or has_queues(found.region)):
             yield found
         else:
             yield PassedOver(source, PassedOverReason.NO_MANIFEST)
 
 
-def _unreadable(found: Unreadable, data: bytes, template: bool) -> Unreadable | PassedOver:
+def _unreadable(found: Unreadable, data: bytes) -> Unreadable | PassedOver:
     if found.well_formed:
         return PassedOver(found.place.file, PassedOverReason.NO_MANIFEST)
-    if template:
-        return PassedOver(found.place.file, PassedOverReason.TEMPLATE)
+    if TEXT.search(data):
+        return PassedOver(found.place.file, PassedOverReason.TEMPLATE, hidden_kinds(data))
     return found if is_ours(data) else PassedOver(found.place.file, PassedOverReason.BROKEN)
 
 

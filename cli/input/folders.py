@@ -15,13 +15,23 @@ from cli.input.kustomizations import Kustomization, read_kustomization
 from cli.input.paths import joined_path, path_within, tidy
 from cli.input.regular_file import read_regular
 from policies.dialects import READERS
+from policies.model.objects import Ref
 
 if TYPE_CHECKING:  # it takes long to load
     from pathspec import GitIgnoreSpec
 
 EXTENSIONS = (".yaml", ".yml", ".json")
+TEMPLATE_EXTENSIONS = (
+    ".tftpl",
+    *(
+        f".{format_}.{program}"
+        for format_ in ("yaml", "yml")
+        for program in ("erb", "example", "gotmpl", "j2", "jinja", "jinja2", "sample", "template", "tmpl", "tpl")
+    ),
+)
+"""Endings of the files from which other programs, or people, make manifests."""
 IGNORE_FILE = ".quotreeignore"
-RENDERED_FROM = (*EXTENSIONS, ".tpl", ".txt", ".env", ".properties", "kustomization", IGNORE_FILE)
+RENDERED_FROM = (*EXTENSIONS, *TEMPLATE_EXTENSIONS, ".tpl", ".txt", ".env", ".properties", "kustomization", IGNORE_FILE)
 """Lower-case endings of the files that have an effect on how a folder is read and rendered."""
 _CHART = "Chart.yaml"
 _CHART_FOLDERS = ("templates", "charts", "crds", "ci")
@@ -79,8 +89,11 @@ class PassedOverReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PassedOver:
+    """A file that is skipped. `hides`: the objects that it declares; those with an unknown name have none."""
+
     file: str
     reason: PassedOverReason
+    hides: frozenset[Ref] = frozenset()
 
 
 @dataclass(slots=True)
@@ -130,7 +143,7 @@ def look(path: str, exclusion: PathExclusion | None = None) -> Folder:
             file = joined_path(directory, name)
             if chart is not None and _is_of_chart(path_within(file, chart) or ""):
                 found.charts[chart].append(file)
-            elif name.lower().endswith(EXTENSIONS):
+            elif name.lower().endswith((*EXTENSIONS, *TEMPLATE_EXTENSIONS)):
                 _classify(found, file, ignored)
         if chart is None or chart == directory:
             named = (each for each in KUSTOMIZATION_FILES if each in names)

@@ -22,6 +22,7 @@ def noted(inputs: InputObjects) -> InputObjects:
     """
     twice = [each for each in inputs.repeated if not each.equal]
     if twice:
-        more = f"; so are {len(twice) - 1} more objects, which `quotree validate` lists" if len(twice) > 1 else ""
+        rest = "is 1 more object" if len(twice) == 2 else f"are {len(twice) - 1} more objects"
+        more = f"; so {rest}, which `quotree validate` lists" if len(twice) > 1 else ""
         note(f"{twice[0].second.place()}: {twice[0]}; the first is used{more}")
     return inputs

@@ -5,11 +5,29 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from policies.dialects.declared import DECLARED
+from policies.dialects.reading import Manifest, metadata, text
+from policies.model.objects import GroupKind, Ref
+
 TEXT = re.compile(rb"\{\{|\{%|%\{|<%|\$\{[A-Za-z_]")
 """Matches the beginning of a placeholder of Go templates, Jinja, ERB, Terraform, Flux and OpenShift."""
-_PLACEHOLDER = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|%\{.*?\}|<%.*?%>|\$\{\{?[A-Za-z_][^}]*\}\}?", re.DOTALL)
-_OF_PROGRAMS = frozenset({"command", "args", "env", "data", "stringData", "annotations", "lifecycle"})
-"""Keys below which a shell or another program may use placeholders, so that these do not count."""
+MAY_HAVE = re.compile(rb"\{\{|\{%|%\{|<%|\$\{?[A-Za-z_]|<[A-Za-z]|__[A-Za-z]")
+"""Matches the beginning of any placeholder. Other text, such as a script, may match too."""
+_PLACEHOLDER = re.compile(
+    r"\{\{.*?\}\}|\{%.*?%\}|%\{.*?\}|<%.*?%>|\$\{\{?[A-Za-z_][^}]*\}\}?"
+    r"|\A[\w./-]*?(?:\$[A-Z_][A-Z0-9_]*|<[A-Za-z][^<>]*>|__[A-Za-z]\w*__)[\w./$<>-]*\Z",
+    re.DOTALL,
+)
+"""Matches a placeholder anywhere in a text; `$NAME`, `<name>` and `__NAME__` only in a name or an amount."""
+_NOT_READ = frozenset(
+    {
+        *("command", "args", "arguments", "entrypoint", "env", "lifecycle"),
+        *("annotations", "data", "description", "status", "stringData"),
+        *("image", "imagePullSecrets", "serviceAccountName", "volumeMounts", "volumes"),
+    }
+)
+"""Keys below which placeholders do not count: a shell or another program may use them, or no rule reads the value."""
+_IDENTITY = re.compile(rb"""\b(apiVersion|kind)["']?\s*:\s*["']?([A-Za-z0-9./-]+)""")
 
 
 def has_placeholder(manifest: Any) -> bool:
@@ -18,7 +36,7 @@ def has_placeholder(manifest: Any) -> bool:
     while left:
         value = left.pop()
         if isinstance(value, dict):
-            left += (inner for key, inner in value.items() if key not in _OF_PROGRAMS)
+            left += (inner for key, inner in value.items() if key not in _NOT_READ)
             if any(isinstance(key, str) and _PLACEHOLDER.search(key) for key in value):
                 return True
         elif isinstance(value, list):
@@ -26,3 +44,20 @@ def has_placeholder(manifest: Any) -> bool:
         elif isinstance(value, str) and _PLACEHOLDER.search(value):
             return True
     return False
+
+
+def hidden_object(manifest: Manifest) -> frozenset[Ref]:
+    """The object that a template declares, without a name if the name is a placeholder; empty for work."""
+    kind = GroupKind.of(str(manifest.get("apiVersion")), str(manifest.get("kind")))
+    if kind not in DECLARED:
+        return frozenset()
+    meta = metadata(manifest)
+    name = text(meta.get("name")) or ""
+    return frozenset([Ref(*kind, text(meta.get("namespace")) or "", "" if _PLACEHOLDER.search(name) else name)])
+
+
+def hidden_kinds(data: bytes) -> frozenset[Ref]:
+    """An object without a name for each kind that people keep in files and that the text of a template has."""
+    words = {each.decode() for match in _IDENTITY.findall(data) for each in match}
+    groups = {each.rpartition("/")[0] for each in words}
+    return frozenset(Ref(*each, "", "") for each in DECLARED if each.kind in words and each.group in groups)

@@ -41,7 +41,7 @@ class FoundRoot:
     `inputs`: its objects.
     `documents`: all its manifests, file by file.
     `around`: the objects of the first root that it refers to, directly or through other objects.
-    `elsewhere`: the kinds of the objects that it refers to and that only other roots have.
+    `elsewhere`: the kinds of the objects that it refers to and that only other roots, or skipped templates, have.
     """
 
     path: str
@@ -63,7 +63,8 @@ class _Read:
 def whole(found: Survey) -> list[FoundRoot]:
     """Everything as one root, even if it has contradictions."""
     documents = tuple(found.documents())
-    return [FoundRoot("", identify(documents, found.unreadable), documents)]
+    root = FoundRoot("", identify(documents, found.unreadable), documents)
+    return [_with_elsewhere(root, _by_name(found.hidden))]
 
 
 def as_one(
@@ -98,9 +99,8 @@ def find_roots(found: Survey, known: Mapping[Ref, Placed] | None = None) -> list
             members.setdefault(path, []).append(each)
     roots = [_root(path, units, () if path else found.unreadable) for path, units in members.items()]
     rest, others = roots[0], roots[1:]
-    if not others:
-        return roots
-    common, apart = _by_name([rest]), _by_name(others)
+    common = _by_name(rest.inputs.objects)
+    apart = _by_name(found.hidden.union(*(root.inputs.objects for root in others)))
     return [
         _with_elsewhere(rest, apart),
         *(_with_elsewhere(replace(each, around=_around(each, rest, common)), apart) for each in others),
@@ -111,7 +111,7 @@ def context_of(root: FoundRoot, context: Context, configuration: Configuration) 
     """The state before the root is applied: the context, and the objects of `around` as they would be stored.
 
     Unless the context is a cluster, the kinds in `elsewhere` count as incomplete, so that rules do not report names
-    that only another root has.
+    that only another root or a template has.
     """
     if root.around.objects:
         manifests = {ref: placed.document.manifest for ref, placed in root.around.objects.items()}
@@ -132,13 +132,12 @@ def _root(path: str, members: Iterable[_Read], unreadable: Sequence[Unreadable])
     return FoundRoot(path, identify(documents, unreadable, objects), documents)
 
 
-def _by_name(roots: Iterable[FoundRoot]) -> dict[str, set[Ref]]:
-    """The objects of kinds that users keep in files, by name."""
+def _by_name(refs: Iterable[Ref]) -> dict[str, set[Ref]]:
+    """The objects of kinds that users keep in files, by name; those with an unknown name have none."""
     found: dict[str, set[Ref]] = defaultdict(set)
-    for root in roots:
-        for ref in root.inputs.objects:
-            if ref.group_kind in DECLARED:
-                found[ref.name].add(ref)
+    for ref in refs:
+        if ref.group_kind in DECLARED:
+            found[ref.name].add(ref)
     return found
 
 
@@ -154,8 +153,10 @@ def _around(root: FoundRoot, rest: FoundRoot, common: Mapping[str, set[Ref]]) ->
 
 
 def _with_elsewhere(root: FoundRoot, apart: Mapping[str, set[Ref]]) -> FoundRoot:
-    """The root with its `elsewhere`."""
-    lacking = (ref for text in _texts(root.inputs.objects.values()) for ref in apart.get(text, ()))
+    """The root with its `elsewhere`. Any name may be that of an object with an unknown name."""
+    if not apart:
+        return root
+    lacking = (ref for text in {"", *_texts(root.inputs.objects.values())} for ref in apart.get(text, ()))
     known = root.inputs.objects.keys() | root.around.objects.keys()
     return replace(root, elsewhere=frozenset(ref.group_kind for ref in lacking if ref not in known))
 

@@ -20,9 +20,11 @@ from cli.exits import OutOfReach
 from cli.input.documents import Files, Found, matching, standard_input
 from cli.input.folders import JUDGED, Folder, PassedOver, PassedOverReason, look
 from cli.input.kustomizations import KustomizeBuild, builds
-from cli.input.regular_file import mentions
+from cli.input.placeholders import hidden_kinds
+from cli.input.regular_file import mentions, read_regular
 from cli.input.selection import InputSelection
 from cli.progress import stage, tick
+from policies.model.objects import Ref
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -66,6 +68,11 @@ class Survey:
     passed: list[PassedOver] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     files: int = 0
+
+    @property
+    def hidden(self) -> set[Ref]:
+        """The objects of templates and of charts that were not rendered; those with an unknown name have none."""
+        return {ref for each in self.passed for ref in each.hides}
 
     def documents(self) -> Iterator[Document]:
         for unit in self.units:
@@ -116,10 +123,12 @@ def _survey_folder(made: Survey, folder: Folder, files: Files, render: bool) -> 
     used = _build_all(made, folder) if render else set()
     folder.files = [file for file in folder.files if os.path.normpath(file) not in used]
     made.take(files.below(folder), named=False)
-    if render:
-        _charts(made, folder)
+    charts = [chart for chart, its in folder.charts.items() if _mentions(its)]
+    unrendered = _render_charts(made, charts) if render else charts
     made.passed += [
-        PassedOver(file, PassedOverReason.CHART) for of_chart in folder.charts.values() for file in of_chart
+        PassedOver(file, PassedOverReason.CHART, _hidden(file) if chart in unrendered else frozenset())
+        for chart, its in folder.charts.items()
+        for file in its
     ]
 
 
@@ -142,13 +151,16 @@ def _build(build: KustomizeBuild) -> list[Document] | str:
     return build.hindrance or _rendered(lambda: kustomize(build.top.folder))
 
 
-def _charts(made: Survey, folder: Folder) -> None:
-    ours = [chart for chart, files in folder.charts.items() if _mentions(files)]
-    for chart, result in zip(ours, _run_concurrently(_chart, ours), strict=True):
+def _render_charts(made: Survey, charts: Sequence[str]) -> list[str]:
+    """Render the charts. Returns those that cannot be rendered."""
+    failed: list[str] = []
+    for chart, result in zip(charts, _run_concurrently(_chart, charts), strict=True):
         if isinstance(result, str):
             made.notes.append(f"{chart}: not rendered: {result}")
+            failed.append(chart)
         else:
             made.units.append(ReadUnit(chart, tuple(result), rendered=True))
+    return failed
 
 
 def _chart(chart: str) -> list[Document] | str:
@@ -175,6 +187,13 @@ def _run_concurrently(function: Callable[[T], R], values: Sequence[T]) -> list[R
         return []
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(function, values))
+
+
+def _hidden(file: str) -> frozenset[Ref]:
+    try:
+        return hidden_kinds(read_regular(file, MAX_SIZE)[0])
+    except (OSError, ValueError):
+        return frozenset()
 
 
 def _mentions(files: Iterable[str]) -> bool:

@@ -128,8 +128,12 @@ class _Work:
     def take(self, wanted: Sequence[Judged]) -> None:
         """Apply these patches, all at once if that works.
 
-        Otherwise try them in smaller groups, so that one bad patch takes only a few more judgements.
+        Otherwise try them in smaller groups, so that one bad patch takes only a few more judgements. Patches of objects
+        that an earlier group has renamed wait for the next round.
         """
+        wanted = [each for each in wanted if each.finding.object in self.files.inputs.objects]
+        if not wanted:
+            return
         try:
             self.files, self._findings = self._tried(wanted)
             self.done += wanted

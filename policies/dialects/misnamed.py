@@ -6,7 +6,7 @@ Quotree judges. A group that is not similar to one of these counts as a group of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -79,6 +79,8 @@ _MORE_GROUPS = (
     "training.volcano.sh",
 )
 """Groups of the two projects whose kinds are not compared."""
+NO_KIND = "object"
+"""The word for an object whose manifest has no kind."""
 _OF_NOBODY_ELSE = ("ClusterQueue", "LocalQueue", "ResourceFlavor", "WorkloadPriorityClass", "ProvisioningRequestConfig")
 _WITHOUT_NAME = ("", "x-k8s.io", "k8s.io", "kueue")
 """What remains of the name of Kueue's group if a user leaves a part out."""
@@ -116,12 +118,15 @@ class Misnamed(KubeObject):
 
 
 def read_misnamed(manifest: Manifest, kind: GroupKind) -> Misnamed | None:
-    """The object if its group or kind is misspelt; None for kinds that exist, and for those of other projects."""
-    api_version = text(manifest.get("apiVersion"))
-    slip = _slip(kind) if api_version else None
-    if api_version is None or slip is None:
+    """The object if its group or kind is misspelt or missing; None for kinds that exist, and for those of other
+    projects."""
+    api_version = text(manifest.get("apiVersion")) or ""
+    is_manifest = bool(api_version) or (kind.kind in _OF_NOBODY_ELSE and isinstance(manifest.get("metadata"), Mapping))
+    slip = _slip(kind) if is_manifest else None
+    if slip is None:
         return None
     namespaced = text(metadata(manifest).get("namespace")) is not None
+    kind = kind if kind.kind else kind._replace(kind=NO_KIND)
     return Misnamed(ref=identity(manifest, kind, namespaced), api_version=api_version, slip=slip)
 
 

@@ -41,11 +41,21 @@ class OddAmount(NamedTuple):
 
 def odd_in_pod(at: str, spec: Mapping[str, Any]) -> Iterator[OddAmount]:
     """The odd amounts that a pod requests, as a whole and in its containers. `at`: the path of its spec."""
-    yield from odd_in_resources(fields.join(at, "resources"), spec.get("resources"))
+    yield from _odd_in_both(fields.join(at, "resources"), spec.get("resources"))
     for part in ("initContainers", "containers"):
         for index, container in enumerate(listing(spec.get(part))):
             if resources := mapping(container).get("resources"):
-                yield from odd_in_resources(fields.join(at, part, index, "resources"), resources)
+                yield from _odd_in_both(fields.join(at, part, index, "resources"), resources)
+
+
+def _odd_in_both(at: str, resources: object) -> Iterator[OddAmount]:
+    """The odd amounts, and the requests that do not match their limits."""
+    yield from odd_in_resources(at, resources)
+    limits = mapping(mapping(resources).get("limits"))
+    for resource, value in mapping(mapping(resources).get("requests")).items():
+        limit = limits.get(resource)
+        if isinstance(resource, str) and value is not None and value != limit:
+            yield from _without_limit(fields.join(at, "requests", resource), resource, value, limit)
 
 
 def odd_in_resources(at: str, resources: object) -> Iterator[OddAmount]:
@@ -56,6 +66,30 @@ def odd_in_resources(at: str, resources: object) -> Iterator[OddAmount]:
             yield from odd_value(field, resource, value)
             if isinstance(resource, str) and (slip := misspelt(field, resource, of_pod=True)):
                 yield slip
+
+
+def _without_limit(field: str, resource: str, value: object, limit: object) -> Iterator[OddAmount]:
+    """The fault of a request that does not have the limit that it needs.
+
+    The API server copies limits to absent requests, but no requests to absent limits. A LimitRange may set these.
+    """
+    is_whole = _is_device(resource) or resource.startswith("hugepages-")
+    if limit is None:
+        if is_whole:
+            message = (
+                f"{resource} is requested without a limit: the API server refuses such Pods, unless a LimitRange of "
+                "the namespace sets the same limit"
+            )
+            yield OddAmount(field, resource, message, "set the limit to the same amount", False)
+        return
+    asked, most = Quantity.read(value), Quantity.read(limit)
+    if asked is None or most is None:
+        return
+    if asked > most or (is_whole and asked != most):
+        message = (
+            f"{resource}={asked.text} is requested, but its limit is {most.text}: the API server refuses such Pods"
+        )
+        yield OddAmount(field, resource, message, "set both to the same amount", True)
 
 
 def misspelt(field: str, resource: str, *, of_pod: bool = False) -> OddAmount | None:

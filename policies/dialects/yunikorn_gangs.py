@@ -27,6 +27,7 @@ DEFAULT_TIMEOUT = 900
 """The timeout of placeholders in seconds, if the Pod sets none."""
 
 _INT32_MAX = 2**31 - 1
+_STYLES = ("gangSchedulingStyle=Hard", "gangSchedulingStyle=Soft")
 _TIMEOUT = re.compile(r"placeholderTimeoutInSeconds=([+-]?[0-9]{1,19})").fullmatch
 
 
@@ -82,6 +83,11 @@ def placeholder_timeout(policy: str) -> int:
     found = [match for each in policy.split(" ") if (match := _TIMEOUT(each))]
     seconds = int(found[-1][1]) if found else 0
     return seconds if 0 < seconds <= INT64_MAX // 10**9 else DEFAULT_TIMEOUT
+
+
+def ignored_parameters(policy: str) -> list[str]:
+    """The parts of `schedulingPolicyParameters` that YuniKorn ignores."""
+    return [each for each in policy.split(" ") if each and not _TIMEOUT(each) and each not in _STYLES]
 
 
 def together(groups: tuple[TaskGroup, ...]) -> YuniKornAmounts:

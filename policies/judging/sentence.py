@@ -39,12 +39,16 @@ def flat(text: str) -> str:
 
 
 def _subject(finding: Finding) -> str:
-    """The field for the sentence; empty if the message has it, or if it is the name, which the object has already."""
+    """The field for the sentence; empty if the message has it, or if it is the name, which the object has already.
+
+    An object whose name cannot be read has none.
+    """
     if not finding.field or _names(finding.message, finding.field):
         return ""
     if finding.message.startswith(_PREDICATES):
         return f"{flat(finding.field)} "
-    return "" if finding.field == "metadata.name" else f"{flat(finding.field)}: "
+    is_shown = finding.field == "metadata.name" and not finding.object.name.startswith("*")
+    return "" if is_shown else f"{flat(finding.field)}: "
 
 
 def _names(message: str, field: str) -> bool:

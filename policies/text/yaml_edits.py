@@ -83,7 +83,10 @@ class _Edit:
             raise NoEdit("only a plain or quoted value is replaced")
         if old.start == old.end:
             raise NoEdit("the value is empty")
-        is_text = bool(old.style) or isinstance(resolve(old.text), str)  # in YAML, a text may have no quotes
+        read = old.text if old.style else resolve(old.text)
+        if isinstance(read, int) and isinstance(value, str) and value != old.text:
+            raise NoEdit(f"{old.text} means {value} here; write what is meant in quotes")
+        is_text = isinstance(read, str)  # in YAML, a text may have no quotes
         return self._spliced(old.start, old.end, _scalar(value, '"' if self._top.flow and not is_text else old.style))
 
     def _renamed(self, holder: Laid, old: str, new: str) -> str:

@@ -122,9 +122,8 @@ def _roles(members: Sequence[Manifest], gates: RequestGates) -> list[dict[str, A
 
 
 def queue_of(manifest: Manifest) -> str:
-    """The LocalQueue that the object names; empty if none. The label takes precedence over the older annotation."""
-    meta = metadata(manifest)
-    return texts(meta.get("labels")).get(QUEUE_NAME) or texts(meta.get("annotations")).get(QUEUE_NAME) or ""
+    """The LocalQueue that the label of the object names; empty if none. Kueue 0.15 has dropped the annotation."""
+    return texts(metadata(manifest).get("labels")).get(QUEUE_NAME, "")
 
 
 def maximum_seconds(labels: Mapping[str, str]) -> int | None:

@@ -232,8 +232,8 @@ class YuniKornSimulation:
             return ApplicationRefusal(UNREADABLE_QUOTA, flaw)
         try:
             gang = task_groups(request.annotations) if not request.running else ()
-        except BadTaskGroups as error:
-            return ApplicationRefusal(REJECTED, str(error))
+        except BadTaskGroups:  # as in YuniKorn, which schedules the pods without a gang
+            gang = ()
         leaf = tree.leaf(placement.queue, submission)
         if gang and (excess := gang_refusal(leaf, gang)):
             self.scheduler.drop_empty(leaf)

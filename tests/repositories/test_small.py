@@ -87,7 +87,11 @@ def test_without_programs_resources_are_read_and_patches_and_templates_are_not(r
         "overlays/dev: not built: neither kustomize nor kubectl is on the PATH; its files are read as they are",
         "overlays/prod: not built: neither kustomize nor kubectl is on the PATH; its files are read as they are",
         "chart: not rendered: helm is not on the PATH",
-        "nothing is wrong",
+        (
+            "not evaluated[borrowing-limit-unreachable, lending-limit-idle, queue-named-like-cohort,"
+            " quota-out-of-scale]: not all objects of Cohort are known"
+        ),
+        "4 rules not evaluated",
     ]
 
 

@@ -18,6 +18,11 @@ class TrueFinding(NamedTuple):
 TRUE_FINDINGS: dict[str, tuple[TrueFinding, ...]] = {
     "kueue": (
         TrueFinding(
+            "site/static/examples/serving-workloads/sample-leaderworkerset-tas.yaml",
+            "amount-implausible",
+            "the workers request a GPU without a limit, which the API server refuses in a Pod",
+        ),
+        TrueFinding(
             "site/static/examples/admin/minimal-cq.yaml",
             "check-flavor-missing",
             "admissionChecksStrategy names default-flavor, and the queue has no flavor at all",

@@ -40,8 +40,9 @@ def amount_implausible(proposal: Proposal) -> Iterator[Finding]:
 
     Why it is reported: `m` is a thousandth, so `memory: 36m` is less than a byte, and `cpu: 9Gi` is nine thousand
     million cores. The API server accepts both. It refuses Pods that request a fraction of a device or a resource such
-    as
-    `memroy`, so for Pods these are errors. A Pod that requests `nvidia.com/gpus` waits for a device that no node has.
+    as `memroy`, so for Pods these are errors. So are requests above their limit, and devices whose request and limit
+    differ. A device without a limit is a warning, because a LimitRange may set the limit. A Pod that requests
+    `nvidia.com/gpus` waits for a device that no node has.
     The memory of a SparkApplication is written as for Java, where `512m` is 512 MiB, so it is not judged. The rule
     quota-without-effect judges YuniKorn's annotations.
     Example: `memory: 36m`; `nvidia.com/gpus: 1`; `cpu: 9Gi`; `nvidia.com/gpu: 500m` in a pod template.

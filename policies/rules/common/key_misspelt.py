@@ -8,13 +8,13 @@ from policies.dialects.core import APP_ID, NAMESPACE, YUNIKORN, YUNIKORN_QUEUE, 
 from policies.dialects.kueue_jobs import QueuedJob
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.priority_class import ALLOW_PREEMPTION
-from policies.dialects.yunikorn_work import JOB_LABELS, NO_TEMPLATE, OtherWork
+from policies.dialects.yunikorn_work import CRON_JOB, JOB_LABELS, NO_TEMPLATE, OtherWork
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
 from policies.model.cures import rename
 from policies.model.findings import STRICT_ONLY, Action, Finding
-from policies.model.objects import KubeObject
+from policies.model.objects import GroupKind, KubeObject
 from policies.model.suggestion import close, only
 from policies.rules._pod_templates import MAKERS, templates
 
@@ -48,6 +48,9 @@ _OF_YUNIKORN_PODS = (
 """The labels and annotations of Pods that YuniKorn reads. Source: YuniKorn 1.9, k8shim `pkg/common/constants`."""
 _NEAR = 0.9
 """The least similarity of the parts after the slash. No two keys of the projects are this similar."""
+_LABELS_ONLY = (kueue.QUEUE_NAME, kueue.PRIORITY_CLASS, kueue.MAX_SECONDS)
+"""The keys that Kueue reads from the labels of a job only; the queue since Kueue 0.15."""
+_JOB = GroupKind("batch", "Job")
 
 
 @rule(
@@ -59,13 +62,15 @@ _NEAR = 0.9
     no_cel="does no harm while the webhook is down",
 )
 def key_misspelt(proposal: Proposal) -> Iterator[Finding]:
-    """A label or annotation is nearly one that YuniKorn or Kueue reads.
+    """A label or annotation is nearly one that YuniKorn or Kueue reads, or is where they do not read it.
 
     Why it is reported: an unknown key is ignored without a message, so the quota or the queue that it should set does
-    not exist. Only keys with the prefixes of the two projects, or with misspelt ones of these, are compared.
+    not exist. Only keys with the prefixes of the two projects, or with misspelt ones of these, are compared. Kueue
+    reads the queue, the priority class and the time of a job from the labels of the job: not from annotations, nor
+    from the pod template of a Job, nor from a CronJob, which does not give its labels to its Jobs.
     Example: `yunikorn.apache.org/namespace.qouta` on a Namespace; `kueue.x-k8s.io/queuename` on a Job;
-    `yunikorn.apache.org/quue` on a Pod or in a pod template.
-    Fix: write the key that the message suggests.
+    `yunikorn.apache.org/quue` on a Pod or in a pod template; `kueue.x-k8s.io/queue-name` in the labels of a CronJob.
+    Fix: write the key that the message suggests, in the place that it names.
     """
     for old, namespace in proposal.changed(Namespace):
         known = old.annotations if old else {}
@@ -74,10 +79,12 @@ def key_misspelt(proposal: Proposal) -> Iterator[Finding]:
         )
     for before, job in proposal.changed(QueuedJob):
         yield from _near(job, "metadata.labels", job.labels, before.labels if before else {}, PREFIX, _OF_JOBS)
+        yield from _new(_misplaced(before), _misplaced(job))
     for was, pod in proposal.changed(Pod):
         yield from _near(pod, "metadata.labels", pod.labels, was.labels if was else {}, PREFIX, _OF_JOBS)
     for old_work, work in proposal.changed(OtherWork):
         yield from _near(work, "metadata.labels", work.labels, old_work.labels if old_work else {}, PREFIX, _OF_JOBS)
+        yield from _new(_misplaced(old_work), _misplaced(work))
         yield from _near(work, JOB_LABELS, work.job_labels, old_work.job_labels if old_work else {}, PREFIX, _OF_JOBS)
     for obj, earlier, written in templates(proposal):
         then = earlier or NO_TEMPLATE
@@ -87,6 +94,33 @@ def key_misspelt(proposal: Proposal) -> Iterator[Finding]:
         ):
             where = fields.join(written.at, "metadata", part)
             yield from _near(obj, where, pairs, known, YUNIKORN, _OF_YUNIKORN_PODS)
+
+
+def _new(before: Mapping[str, Finding], now: Mapping[str, Finding]) -> Iterator[Finding]:
+    return (finding for field, finding in now.items() if field not in before)
+
+
+def _misplaced(work: QueuedJob | OtherWork | None) -> dict[str, Finding]:
+    """A finding for each field with a key that Kueue does not read there, and that is absent where Kueue reads it."""
+    if isinstance(work, QueuedJob):
+        read, right = work.labels, "metadata.labels"
+        places = [("metadata.annotations", work.annotations, "Kueue reads it from labels, not from annotations")]
+        if work.ref.group_kind == _JOB:
+            in_template = fields.join(work.template.at, "metadata", "labels")
+            places.append((in_template, work.template.labels, "Kueue reads it from the Job, not from its pods"))
+    elif work is not None and work.ref.group_kind == CRON_JOB:
+        read, right = work.job_labels, JOB_LABELS
+        places = [("metadata.labels", work.labels, "a CronJob does not give its own labels to its Jobs")]
+    else:
+        return {}
+    return {
+        (field := fields.join(where, key)): Finding(
+            work.ref, field, f"has no effect here: {reason}", fix=f"write it in {right}", profiles=STRICT_ONLY
+        )
+        for where, pairs, reason in places
+        for key in _LABELS_ONLY
+        if key in pairs and key not in read
+    }
 
 
 def _near(

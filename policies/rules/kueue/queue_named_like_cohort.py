@@ -26,7 +26,7 @@ def queue_named_like_cohort(proposal: Proposal) -> Iterator[Finding | NotEvaluat
     """
     for before, node in proposal.changed(KueueNode):
         other = (COHORT if node.ref.group_kind == CLUSTER_QUEUE else CLUSTER_QUEUE).named(node.ref.name)
-        if before is not None:
+        if before is not None or node.ref.is_generated:
             continue
         if proposal.after.node(other) is None:
             if proposal.unknown(other.group_kind):

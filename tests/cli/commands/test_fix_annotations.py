@@ -70,6 +70,31 @@ def test_a_number_and_a_boolean_get_their_quotes(tmp_path: Path, value: str, rig
     assert file.read_text() == namespace(right, "example.com/a")
 
 
+@pytest.mark.parametrize("value", ["off", "yes", "y", "True", "007", "0x10", "1_000"])
+def test_a_value_that_yaml_reads_as_another_is_left(tmp_path: Path, value: str) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(namespace(value, "example.com/a"))
+
+    assert "write what is meant in quotes" in run("fix", file, "--write").stderr
+    assert file.read_text() == namespace(value, "example.com/a")
+
+
+def test_an_object_that_is_renamed_keeps_its_other_fixes(tmp_path: Path) -> None:
+    """One fix would bring another finding, so all are tried in smaller groups, the first of which renames the queue."""
+    file = tmp_path / "a.yaml"
+    head = "apiVersion: kueue.x-k8s.io/v1beta2\nkind: LocalQueue\n"
+    queue = f"{head}metadata: {{name: 1, namespace: 2}}\nspec: {{clusterQueue: 3}}\n"
+    legacy = namespace("8", f"{KEY.removesuffix('quota')}max.cpu")
+    file.write_text(f"{queue}---\n{legacy}")
+
+    result = run("fix", file, "--write")
+
+    assert result.exit_code == 0
+    assert file.read_text() == (
+        queue.replace("1,", '"1",').replace(": 2}", ': "2"}').replace(": 3}", ': "3"}') + f"---\n{legacy}"
+    )
+
+
 def rules(file: Path) -> set[str]:
     return {each["rule"] for each in report(run("validate", file, "-o", "json"))["findings"]}
 

@@ -163,7 +163,12 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (BLOCK_QUEUE, "coveredResources: [cpu]", "coveredResources: [cpus]", "flavor-resources-mismatch"),
         (PARENT, "memory: 9Gi", "memry: 9Gi", "children-deserved-exceed-parent"),
         (PODS, "cpu: 1", "cpus: 1", "amount-implausible"),
-        (PODS.replace("cpu: 1", "nvidia.com/gpu: 1"), "nvidia.com/gpu", "nvidia.com/gpus", "amount-implausible"),
+        (
+            PODS.replace("requests: {cpu: 1", "limits: {nvidia.com/gpu: 1"),
+            "nvidia.com/gpu",
+            "nvidia.com/gpus",
+            "amount-implausible",
+        ),
         (VOLCANO.replace("parent: parent", "capability: {memory: 4Gi}"), "memory", "memry", "amount-implausible"),
         (VOLCANO_JOB, "queue: web", "queue: wbe", "queue-not-open"),
         (PODS, "parallelism", "paralellism", "unknown-field"),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from cli.input.external import programs
 from tests.builders import cluster_queue, cohort, local_queue
 from tests.cli.repository import Repository
 from tests.cli.runs import BAD, GOOD, WORSE, Manifest, report, run, write
@@ -250,8 +251,62 @@ def test_what_is_not_ours_is_passed_over_and_counted_by_reason(here: Path) -> No
         "judged against nothing but the given files: 1 object, 1 queue\n"
         "read 15 files: 1 with objects that are judged (Cohort 1), 14 skipped (6 not Kubernetes manifests,"
         " 3 templates, 2 neither readable nor of these API groups, 2 that lead to no file, 1 with other kinds only)\n"
-        "nothing is wrong\n"
+        "not evaluated[queue-named-like-cohort]: not all objects of ClusterQueue are known\n"
+        "1 rule not evaluated\n"
     )
+
+
+@pytest.mark.parametrize("name", ["${TEAM}", "$TEAM", "<team>-queue", "__TEAM__", "{{ .Values.team }}", "<% team %>"])
+def test_a_name_to_be_filled_in_makes_a_template(here: Path, name: str) -> None:
+    write(here / "a.yaml", cohort(name))
+
+    assert looked(".")["passedOver"] == {"templates": 1}
+
+
+def test_placeholders_in_fields_that_no_rule_reads_do_not_make_a_template(here: Path) -> None:
+    container = {"name": "main", "image": "${IMAGE}", "resources": {"requests": {"cpu": "1 GB"}}}
+    pod = {"containers": [container], "serviceAccountName": "$ACCOUNT", "volumes": [{"name": "<data>"}]}
+    write(here / "a.yaml", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": pod})
+
+    assert rules(".") == ["bad-quantity"]
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("unparsed.yaml", TEMPLATE),
+        ("unnamed.yaml", "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {name: '${TEAM}'}\n"),
+        ("main.yaml", "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {name: main, uid: $UID}\n"),
+        ("queue.yaml.j2", TEMPLATE),
+        ("queue.tftpl", TEMPLATE),
+        ("chart/templates/queue.yaml", TEMPLATE),
+    ],
+)
+def test_what_a_template_may_declare_is_not_reported_as_missing(
+    here: Path, monkeypatch: pytest.MonkeyPatch, file: str, text: str
+) -> None:
+    monkeypatch.setattr(programs, "find", lambda *_: None)
+    write(here / "door.yaml", local_queue("door", "main"))
+    assert rules(".") == ["cluster-queue-missing"]
+    (here / file).parent.mkdir(parents=True, exist_ok=True)
+    (here / file).write_text(text)
+    if "chart" in file:
+        (here / "chart" / "Chart.yaml").write_text("apiVersion: v2\nname: chart\nversion: 1.0.0\n")
+
+    result = run("validate", ".")
+
+    assert result.exit_code == 0
+    assert "not evaluated[cluster-queue-missing" in result.stdout
+    assert "warning" not in result.stdout
+
+
+def test_a_template_of_another_name_hides_nothing(here: Path) -> None:
+    write(here / "door.yaml", local_queue("door", "main"))
+    (here / "other.yaml").write_text(
+        "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {name: other, uid: $UID}\n"
+    )
+
+    assert rules(".") == ["cluster-queue-missing"]
 
 
 def test_a_file_with_something_of_ours_and_a_named_file_must_be_readable(here: Path) -> None:

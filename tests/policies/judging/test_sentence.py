@@ -46,6 +46,7 @@ def test_the_name_is_not_said_again_as_a_field() -> None:
 
     assert statement(judged(finding)) == "cannot be deleted"
     assert statement(judged(replace(finding, message="is required"))) == "metadata.name is required"
+    assert statement(judged(replace(finding, object=queue_ref("*")))) == "metadata.name: cannot be deleted"
 
 
 def test_a_finding_about_the_object_as_a_whole_names_no_field() -> None:

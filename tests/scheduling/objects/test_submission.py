@@ -139,6 +139,7 @@ def test_a_job_whose_pods_are_described_elsewhere_is_not_taken_for_one_without_p
 
 def test_a_job_without_a_queue_and_a_kind_that_is_not_known_have_none() -> None:
     assert workload_of_job(batch(queue=""), CLASSES) is None
+    assert workload_of_job(batch(queue="", notes={f"{K}queue-name": "q"}), CLASSES) is None  # as in Kueue since 0.15
     assert workload_of_job(job("Wonder", "example.com/v1"), CLASSES) is None
 
 

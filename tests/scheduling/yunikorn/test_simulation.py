@@ -194,6 +194,13 @@ def test_a_gang_larger_than_its_queue_is_rejected() -> None:
     assert refusal == (REJECTED, "its task groups request more vcore than root.dev may ever use")
 
 
+def test_without_task_groups_that_yunikorn_reads_there_is_no_gang() -> None:
+    simulation = played(DYNAMIC, namespace("dev"), node(cpu="1"), pod("b", "gang", task_groups='[{"name": "g"}]'))
+
+    assert not simulation.refused
+    assert not list(waiting(simulation))
+
+
 def test_a_pod_that_is_read_again_runs_or_has_ended_and_keeps_its_amounts_otherwise() -> None:
     quota = namespace("dev", namespace_quota='{"cpu":"1"}')
     simulation = played(DYNAMIC, quota, pod("a", "app"), pod("b", "app"))

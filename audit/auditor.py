@@ -6,9 +6,9 @@ import logging
 import time
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime
-from typing import Protocol
 
 from audit.metrics import AuditMetrics
+from cluster.store import Store
 from policies.audit.audited import Audit, audit
 from policies.configuration.settings import Configuration
 from policies.model.findings import Severity
@@ -19,15 +19,6 @@ SHORTEST_PAUSE = 2.0
 """The minimum number of seconds between two audits. Changes in this time are judged together."""
 PAUSE_FACTOR = 10.0
 """The pause after an audit, as a multiple of its duration, so that audits use at most about a tenth of a core."""
-
-
-class StoredObjects(Protocol):
-    """The stored objects of a cluster."""
-
-    def forest(self) -> Forest: ...
-
-    def lacking(self) -> list[str]:
-        """A sentence for each kind that is not read completely yet, with the reason. Audits start once all are read."""
 
 
 class Auditor:
@@ -42,7 +33,7 @@ class Auditor:
 
     def __init__(
         self,
-        cache: StoredObjects,
+        cache: Store,
         configuration: Configuration,
         interval: float,
         metrics: AuditMetrics,

@@ -17,8 +17,6 @@ _SELECTOR = ",".join(f"{key}={value}" for key, value in MANAGED_BY.items())
 
 
 class ReportKey(NamedTuple):
-    """The key of a report. `namespace`: empty for a cluster-scoped report."""
-
     namespace: str
     name: str
 

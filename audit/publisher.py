@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from audit.followed import FollowedReports, ReportKey, StoredReport, digest
 from audit.metrics import AuditMetrics
@@ -14,6 +14,7 @@ from cluster.actions import Action, Create, Delete, Patch
 from cluster.apply import perform
 from cluster.client import ClusterClient
 from cluster.errors import ClusterError, Conflict, NotFound
+from cluster.lease import Lease
 from cluster.reflector import Pacing
 from cluster.resource import Manifest
 from policies.audit.audited import Audit
@@ -21,17 +22,8 @@ from policies.audit.reports import APIS, ReportApi, overwrite_patch, reports
 
 log = logging.getLogger(__name__)
 MANAGER = "quotree-audit"
-"""The field manager of all writes."""
 _RETRY_AFTER = 30.0
 """Seconds until failed writes are tried again."""
-
-
-class WritePermit(Protocol):
-    """Decides whether this replica may write; see `cluster.lease.Lease`."""
-
-    def held(self) -> bool: ...
-
-    def term(self) -> int: ...
 
 
 class _Wanted(NamedTuple):
@@ -50,7 +42,7 @@ class Publisher:
         self,
         cluster: ClusterClient,
         writing: ClusterClient,
-        permit: WritePermit,
+        permit: Lease,
         most: int,
         metrics: AuditMetrics,
         *,
@@ -78,7 +70,6 @@ class Publisher:
             each.stop()
 
     def count(self) -> int:
-        """The number of Quotree's reports in the cluster."""
         return sum(len(each.held()) for each in self.followed)
 
     def notes(self) -> list[str]:

@@ -11,11 +11,8 @@ from cluster.resource import API_SERVICES, CUSTOM_RESOURCE_DEFINITIONS, Resource
 
 @dataclass(frozen=True)
 class Webhooks:
-    """A webhook configuration of Quotree. `names`: names of webhooks; None means all of its webhooks."""
-
     kind: WebhookKind
     name: str
-    names: tuple[str, ...] | None = None
 
     @property
     def resource(self) -> Resource:
@@ -26,13 +23,11 @@ class Webhooks:
         return self.resource.item(self.name)
 
     def trusting(self, ca_bundle: bytes, version: str) -> Action:
-        return SetCaBundle(self.kind, self.name, ca_bundle, self.names, version)
+        return SetCaBundle(self.kind, self.name, ca_bundle, resource_version=version)
 
     def published(self, manifest: Mapping[str, Any]) -> frozenset[str]:
         """The caBundles of the object, in base64. A webhook without one adds an empty text."""
-        hooks = manifest.get("webhooks") or ()
-        chosen = (hook for hook in hooks if self.names is None or hook["name"] in self.names)
-        return frozenset(hook["clientConfig"].get("caBundle", "") for hook in chosen)
+        return frozenset(hook["clientConfig"].get("caBundle", "") for hook in manifest.get("webhooks") or ())
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"
@@ -77,7 +72,6 @@ class AggregatedApi:
         return SetApiServiceBundle(self.name, ca_bundle, version)
 
     def published(self, manifest: Mapping[str, Any]) -> frozenset[str]:
-        """The caBundle of the APIService; see Webhooks."""
         return frozenset([manifest["spec"].get("caBundle") or ""])
 
     def __str__(self) -> str:

@@ -41,7 +41,6 @@ class Renewal:
         self._thread = threading.Thread(target=self._run, name="certificate renewal", daemon=True)
 
     def start(self) -> None:
-        """Start the thread."""
         self._thread.start()
 
     def wake(self) -> None:

@@ -63,7 +63,6 @@ class ReloadingContext:
         return self.not_after
 
     def served(self) -> CertificateFacts:
-        """The certificate of the next connection."""
         self.current()
         return self._facts
 

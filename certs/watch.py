@@ -1,16 +1,12 @@
 """Watches the Secret and the objects that trust it, so that a change by another client is corrected at once."""
 
-import logging
 from collections.abc import Callable
 from typing import Any
 
-from certs.callers import Caller
 from certs.secret import SecretSettings
 from cluster.client import ClusterClient
-from cluster.reflector import Reflector
-from cluster.resource import SECRETS, Manifest
-
-log = logging.getLogger(__name__)
+from cluster.reflector import of_one
+from cluster.resource import SECRETS, Manifest, Resource
 
 
 class CertificateWatch:
@@ -20,9 +16,13 @@ class CertificateWatch:
     """
 
     def __init__(self, cluster: ClusterClient, settings: SecretSettings, changed: Callable[[], None]) -> None:
+        watched: list[tuple[Resource, str, Callable[[Manifest], object], str | None]] = [
+            (SECRETS, settings.secret, _content, settings.namespace),
+            *((each.resource, each.name, each.published, None) for each in settings.callers),
+        ]
         self._reflectors = [
-            _Last(changed).following(cluster, settings.secret, _content, settings.namespace),
-            *(_Last(changed).following(cluster, each.name, each.published, caller=each) for each in settings.callers),
+            of_one(cluster, resource, name, _last(changed), keep=keep, namespace=namespace)
+            for resource, name, keep, namespace in watched
         ]
 
     def start(self) -> None:
@@ -36,35 +36,17 @@ class CertificateWatch:
             each.stop(timeout=1)
 
 
-class _Last:
-    """The last observed state of one object; None if the object does not exist."""
+def _last(changed: Callable[[], None]) -> Callable[[object], None]:
+    """Compares each observed state of one object with the last, and calls `changed` if it differs."""
+    last: object = None
 
-    def __init__(self, changed: Callable[[], None]) -> None:
-        self._changed = changed
-        self._seen: object = None
-
-    def following(
-        self,
-        cluster: ClusterClient,
-        name: str,
-        keep: Callable[[Manifest], object],
-        namespace: str | None = None,
-        caller: Caller | None = None,
-    ) -> Reflector[object]:
-        return Reflector(
-            cluster,
-            caller.resource if caller else SECRETS,
-            lambda change, seen, _: self._compare(None if change == "DELETED" else seen),
-            on_replace=lambda every, _: self._compare(next(iter(every), None)),
-            keep=keep,
-            namespace=namespace,
-            field_selector=f"metadata.name={name}",
-        )
-
-    def _compare(self, seen: object) -> None:
-        before, self._seen = self._seen, seen
+    def compare(seen: object) -> None:
+        nonlocal last
+        before, last = last, seen
         if seen != before:
-            self._changed()
+            changed()
+
+    return compare
 
 
 def _content(secret: Manifest) -> tuple[Any, Any]:

@@ -92,11 +92,9 @@ _CLASSES: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": 
 
 
 def register() -> None:
-    """Register the classes above with click."""
     for shell in _CLASSES.values():
         add_completion_class(shell)
 
 
 def script(shell: str, command: click.Command) -> str:
-    """The completion script for this shell."""
     return ShellComplete.source(_CLASSES[shell](command, {}, "quotree", VARIABLE)).rstrip("\n")

@@ -63,7 +63,6 @@ class CommandGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary(name)) for name in self.list_commands(ctx)])
 
@@ -105,7 +104,6 @@ def summary(command: str) -> str:
 
 @cache
 def _modules() -> dict[str, str]:
-    """The module of each command."""
     return {
         module.name.rstrip("_").replace("_", "-"): module.name for module in pkgutil.iter_modules(commands.__path__)
     }

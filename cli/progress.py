@@ -110,7 +110,6 @@ def _ticking(items: Iterable[T]) -> Iterator[T]:
 
 
 def erase() -> None:
-    """Erase the line, before something else is printed."""
     if _current is not None:
         _current.erase()
 

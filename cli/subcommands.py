@@ -9,7 +9,6 @@ class SubCommands(click.Group):
     """A group that answers an unknown command with a similar one, or with the list of its commands."""
 
     def known_words(self, ctx: click.Context) -> list[str]:
-        """The names of the commands, including their other names."""
         return self.list_commands(ctx)
 
     def resolve_command(

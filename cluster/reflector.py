@@ -245,3 +245,26 @@ class Reflector(Generic[T]):
 def whole(manifest: Manifest) -> Manifest:
     """A `keep` function that keeps the whole object, except managedFields, which are always dropped."""
     return manifest
+
+
+def of_one(
+    cluster: ClusterClient,
+    resource: Resource,
+    name: str,
+    take: Callable[[T | None], None],
+    *,
+    keep: Callable[[Manifest], T],
+    namespace: str | None = None,
+    pacing: Pacing | None = None,
+) -> Reflector[T]:
+    """A reflector of one object. `take` gets its state after every list and change; None if it does not exist."""
+    return Reflector(
+        cluster,
+        resource,
+        lambda change, item, _: take(None if change == "DELETED" else item),
+        on_replace=lambda items, _: take(next(iter(items), None)),
+        keep=keep,
+        namespace=namespace,
+        field_selector=f"metadata.name={name}",
+        pacing=pacing,
+    )

@@ -16,7 +16,6 @@ class DashboardSettings:
 
     authenticator: Authenticator
     cookie: str
-    """The name of the session cookie."""
     host: str = "127.0.0.1"
     port: int = 8082
     health_host: str = "127.0.0.1"

@@ -23,7 +23,6 @@ from generators import (
     rights,
     rule_kinds,
     rule_pages,
-    schemas,
     surfaces,
 )
 from generators.blocks import filled
@@ -38,7 +37,6 @@ GENERATORS: list[Callable[[], Mapping[str, str]]] = [
     rights.generate,
     rule_kinds.generate,
     rule_pages.generate,
-    schemas.generate,
     surfaces.generate,
 ]
 BLOCKS: list[Callable[[], Mapping[str, Mapping[str, str]]]] = [
@@ -64,7 +62,6 @@ def generated() -> dict[str, str]:
 
 
 def _blocks() -> dict[str, dict[str, str]]:
-    """The blocks of all generators, by path and name."""
     found: dict[str, dict[str, str]] = {}
     for generator in BLOCKS:
         for path, blocks in generator().items():

@@ -20,7 +20,6 @@ def generate() -> dict[str, dict[str, str]]:
 
 
 def key_table(keys: Iterable[ConfigurationKey]) -> str:
-    """The table of keys, sorted by path."""
     ordered = sorted(keys, key=lambda key: key.path.lower())
     return table(_HEAD, ((f"`{key.path}`", key.use, key.why) for key in ordered))
 

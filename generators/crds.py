@@ -53,7 +53,6 @@ def _marked(crd: Schema) -> Schema:
 
 
 def definition(declaration: Schema) -> Schema:
-    """The CRD of one declared kind."""
     names, group = declaration["names"], declaration["group"]
     versions = [version for version in declaration["versions"] if version.get("inCRD")]
     return {

@@ -13,7 +13,6 @@ ROOT = Path(__file__).parents[1]
 
 
 def documents(path: str | Path) -> list[Any]:
-    """The YAML documents of a file in the repository."""
     return list(yaml.load_all((ROOT / path).read_text(encoding="utf-8"), yaml.CSafeLoader))
 
 

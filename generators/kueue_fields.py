@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from generators.files import table
 from generators.kueue_field_notes import NOTES, OTHER_ADDITIONS, FieldNote
-from policies.configuration.kueue.gate_table import FeatureGate, Here
+from policies.configuration.kueue.gate_table import Here
 from policies.configuration.kueue.gates import LATEST, TABLES, KueueVersion
 from policies.dialects.kueue_kinds import GROUP
 from policies.schema import declarations
@@ -77,12 +77,8 @@ def _support(note: FieldNote) -> str:
         return f"not: {note.absent}"
     if not note.gate:
         return f"same. {note.why}".rstrip() if note.why else "same"
-    gate = _gate(note.gate)
+    gate = TABLES[LATEST].gates[note.gate]
     link = f"[{gate.name}](feature-gates.md)"
     if gate.here is Here.OFF:
         return f"not: {gate.why[:1].lower()}{gate.why[1:].rstrip('.')} ({link})"
     return f"same, with the gate {link}"
-
-
-def _gate(name: str) -> FeatureGate:
-    return TABLES[LATEST].gates[name]

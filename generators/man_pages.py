@@ -50,7 +50,6 @@ def _lines(help: Help, pages: list[Help]) -> Iterator[str]:
 
 
 def _others(help: Help, pages: list[Help]) -> list[str]:
-    """The pages of the parent command and of the subcommands."""
     near = [each for each in pages if each.words == help.words[:-1] or each.words[:-1] == help.words]
     return sorted(name(each) for each in near if each.words != help.words)
 

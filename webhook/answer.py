@@ -55,9 +55,7 @@ def _nothing_found(profile: Profile) -> list[bytes]:
 
 def unavailable(review: Review, why: str) -> bytes:
     """The response that denies because the change could not be judged. The same request may pass later."""
-    status = {"code": HTTPStatus.SERVICE_UNAVAILABLE.value, "reason": "ServiceUnavailable", "message": plain(why)}
-    notes = {**_followed(review.uid), "verdict": "unavailable"}
-    return _body({"uid": review.uid, "allowed": False, "auditAnnotations": notes, "status": status})
+    return _denied(review, HTTPStatus.SERVICE_UNAVAILABLE, "ServiceUnavailable", why, verdict="unavailable")
 
 
 def exists(review: Review, why: str) -> bytes:
@@ -67,9 +65,7 @@ def exists(review: Review, why: str) -> bytes:
     """
     managers = listing(metadata(review.manifest).get("managedFields"))
     applied = any(mapping(each).get("operation") == "Apply" for each in managers)
-    reason = "Conflict" if applied else "AlreadyExists"
-    status = {"code": HTTPStatus.CONFLICT.value, "reason": reason, "message": plain(why)}
-    return _body({"uid": review.uid, "allowed": False, "auditAnnotations": _followed(review.uid), "status": status})
+    return _denied(review, HTTPStatus.CONFLICT, "Conflict" if applied else "AlreadyExists", why)
 
 
 def mutated(review: Review, operations: list[dict[str, Any]]) -> bytes:
@@ -85,10 +81,13 @@ def mutated(review: Review, operations: list[dict[str, Any]]) -> bytes:
 
 
 def denied(review: Review, code: HTTPStatus, why: str) -> bytes:
-    """The response to an object that is refused before any rule judges it."""
-    message = plain(f"{review.kind.kind} {review.name}: {why}")
-    status = {"code": code.value, "reason": _REASONS[code], "message": message}
-    return _body({"uid": review.uid, "allowed": False, "auditAnnotations": _followed(review.uid), "status": status})
+    return _denied(review, code, _REASONS[code], f"{review.kind.kind} {review.name}: {why}")
+
+
+def _denied(review: Review, code: HTTPStatus, reason: str, why: str, **notes: str) -> bytes:
+    status = {"code": code.value, "reason": reason, "message": plain(why)}
+    annotations = {**_followed(review.uid), **notes}
+    return _body({"uid": review.uid, "allowed": False, "auditAnnotations": annotations, "status": status})
 
 
 def outcome(verdict: Verdict) -> str:

@@ -17,7 +17,7 @@ from policies.dialects.kueue_kinds import CONVERSION_PATH
 from policies.rules import registry
 from webhook import conversion, review_handler
 from webhook.front.reading import GONE
-from webhook.ledger.ledger import ChangeOrder
+from webhook.ledger.keeping import MaintainedLedger
 from webhook.metrics import WebhookMetrics
 from webhook.review import BadReview
 from webhook.review_handler import JSON, Reply, ReviewHandler
@@ -38,7 +38,7 @@ def create_app(
     *,
     metrics: WebhookMetrics | None = None,
     draining: threading.Event | None = None,
-    order: ChangeOrder | None = None,
+    order: MaintainedLedger | None = None,
     judge: ReviewHandler | None = None,
 ) -> Flask:
     """The app.
@@ -61,28 +61,26 @@ def create_app(
     app.add_url_rule("/healthz", "healthz", views.healthz)
     app.add_url_rule("/readyz", "readyz", views.readyz)
     app.after_request(views.end)
-    app.register_error_handler(BadReview, _bad_request)
+    app.register_error_handler(BadReview, lambda error: _text(str(error), 400))
     app.register_error_handler(RequestEntityTooLarge, _too_long)
     app.register_error_handler(HTTPException, _http_error)
-    app.register_error_handler(Exception, _fault)
+    app.register_error_handler(Exception, lambda error: _answer(review_handler.fault(request.path, error)))
     return app
 
 
-def unready(cache: ManifestCache, draining: threading.Event, order: ChangeOrder | None = None) -> list[str]:
+def unready(cache: ManifestCache, draining: threading.Event, order: MaintainedLedger | None = None) -> list[str]:
     """Why no requests should be sent to this process; empty if it is ready."""
     return ["draining"] if draining.is_set() else cache.ready() or (order.ready() if order else [])
 
 
 class _Views:
-    """The views, with their shared state."""
-
     def __init__(
         self,
         settings: WebhookSettings,
         cache: Callable[[], ManifestCache],
         metrics: WebhookMetrics,
         draining: threading.Event,
-        order: ChangeOrder | None,
+        order: MaintainedLedger | None,
         judge: ReviewHandler,
     ) -> None:
         self._conversion_limit = settings.conversion_limit
@@ -112,7 +110,6 @@ class _Views:
         return Response(done.body(), content_type=JSON)
 
     def healthz(self) -> Answer:
-        """Show that the process responds."""
         return _text("ok", 200)
 
     def readyz(self) -> Answer:
@@ -145,10 +142,6 @@ def _text(text: str, status: int) -> Answer:
     return _answer(review_handler.text(text, HTTPStatus(status)))
 
 
-def _bad_request(error: BadReview) -> Answer:
-    return _text(str(error), 400)
-
-
 def _too_long(_: RequestEntityTooLarge) -> Answer:
     body, status, headers = _text(f"the body has {request.max_content_length} bytes or more, which is too long", 413)
     return body, status, {**headers, "Connection": "close"}  # do not read the rest of the body
@@ -156,7 +149,3 @@ def _too_long(_: RequestEntityTooLarge) -> Answer:
 
 def _http_error(error: HTTPException) -> Answer:
     return _text(error.description or error.name, error.code or 500)
-
-
-def _fault(error: Exception) -> Answer:
-    return _answer(review_handler.fault(request.path, error))

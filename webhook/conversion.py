@@ -72,7 +72,6 @@ def parse(body: bytes) -> Conversion:
 
 
 def perform(request: Conversion) -> Converted:
-    """Convert all objects, or none of them."""
     converted = []
     for manifest in request.objects:
         try:

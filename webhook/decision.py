@@ -33,8 +33,6 @@ class RuleFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class JudgedRequest:
-    """One request, which can be judged on any forest."""
-
     review: Review
     change: Change
     configuration: Configuration
@@ -87,7 +85,6 @@ def case(review: Review, configuration: Configuration, cache: Snapshot | None = 
 
 
 def judge_review(review: Review, forest: Forest, configuration: Configuration) -> Judgement | None:
-    """The judgement of the request; None if the kind of the object has no quota."""
     asked = case(review, configuration)
     return asked.judged(forest) if asked else None
 

@@ -119,7 +119,6 @@ class WebhookMetrics:
             self._findings.labels(judged.rule.id, judged.severity.value).inc()
 
     def ledger(self, entries: Callable[[], int]) -> None:
-        """Add the number of entries in the ledger."""
         LEDGER_ENTRIES.gauge(self.registry).set_function(entries)
 
     def watch(self, world: Callable[[], ManifestCache], expiry: Callable[[], float | None] | None = None) -> None:

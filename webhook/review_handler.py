@@ -30,8 +30,9 @@ from policies.model.objects import KubeObject, joined
 from policies.model.printing import plain
 from policies.mutation.defaults import patch
 from webhook import answer, bounds, decision
-from webhook.ledger.ledger import ChangeOrder
-from webhook.ledger.sequencer import AlreadyExists, LedgerBusy, LedgerUnavailable
+from webhook.ledger.keeping import MaintainedLedger
+from webhook.ledger.sequencer import AlreadyExists, LedgerBusy
+from webhook.ledger.store import LedgerUnavailable
 from webhook.metrics import WebhookMetrics
 from webhook.owners import Fetch, OwnerMissing, OwnerUnknown, named_workload, owners
 from webhook.review import BadReview, Review, parse
@@ -139,7 +140,7 @@ class ReviewHandler:
         settings: WebhookSettings,
         cache: Callable[[], ManifestCache],
         metrics: WebhookMetrics,
-        order: ChangeOrder | None,
+        order: MaintainedLedger | None,
         spans: SpanRecorder | None = None,
     ) -> None:
         self.traced = spans is not None
@@ -287,22 +288,22 @@ class ReviewHandler:
         if unseen := self._unseen(request, found, forest):
             forest = forest.put_all(unseen)
             found = judge(forest.put_all(above))
-        if not _may_be_stale(found) or not self._patience:
+        if not decision.may_be_stale(found.verdict) or not self._patience:
             return found
         _wait(request)
         if self._waiting.acquire(blocking=False):
             try:
                 deadline = time.monotonic() + self._patience
-                while _may_be_stale(found) and (news := self._news(forest, deadline)):
+                while decision.may_be_stale(found.verdict) and (news := self._news(forest, deadline)):
                     forest = news
                     found = judge(forest.put_all(above))
             finally:
                 self._waiting.release()
         return found
 
-    def _unseen(self, request: KnownRequest, found: Judgement | None, forest: Forest) -> list[KubeObject]:
+    def _unseen(self, request: KnownRequest, found: Judgement, forest: Forest) -> list[KubeObject]:
         """The objects that warnings call missing, but that the API server has. Reads only those."""
-        missed = decision.missed(found.verdict, forest) if found is not None else []
+        missed = decision.missed(found.verdict, forest)
         if not missed:
             return []
         _wait(request)
@@ -386,7 +387,3 @@ def _json(body: bytes) -> Reply:
 def _wait(request: KnownRequest) -> None:
     if not request.waits:
         raise MustWait(request)
-
-
-def _may_be_stale(found: Judgement | None) -> bool:
-    return found is not None and decision.may_be_stale(found.verdict)

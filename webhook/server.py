@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-import sys
 import threading
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,7 @@ from cluster.store import ManifestCache
 from cluster.tracing.span import SpanRecorder
 from webhook.app import create_app, unready
 from webhook.decision import warm_up
-from webhook.ledger.ledger import ChangeOrder
+from webhook.ledger.keeping import MaintainedLedger
 from webhook.logs import log_as_json
 from webhook.metrics import WebhookMetrics
 from webhook.review_handler import ReviewHandler
@@ -33,22 +31,11 @@ log = logging.getLogger(__name__)
 _BOOT_SECONDS = 60  # the master kills a worker that is silent for longer; starting one takes less
 
 
-@dataclass(frozen=True, slots=True)
-class Addresses:
-    """The addresses that the process listens on, with the actual ports."""
-
-    webhook: str
-    metrics: str
-    pid: int
-    """The process that ends on SIGTERM."""
-
-
 def serve(
     settings: WebhookSettings,
     open_cache: Callable[[], ManifestCache],
-    announce: Callable[[Addresses], None] | None = None,
     metrics_guard: Callable[[], Guard] | None = None,
-    open_order: Callable[[], ChangeOrder | None] = lambda: None,
+    open_order: Callable[[], MaintainedLedger | None] = lambda: None,
     open_spans: Callable[[], SpanRecorder] | None = None,
     ended: Callable[[], object] = lambda: None,
 ) -> int:
@@ -59,7 +46,6 @@ def serve(
     `open_spans` nothing is traced.
     `metrics_guard`: returns the check for clients of the metrics. With one, metrics and probes are served over TLS,
     since clients send tokens.
-    `announce`: gets the addresses once they are served.
     `ended`: is called before the cache is closed.
 
     Raises BadCertificate if the certificate cannot be used.
@@ -67,7 +53,7 @@ def serve(
     tls = _tls(settings, settings.client_ca)
     log_as_json()
     log.info("gates and defaults are those of Kueue %s", settings.configuration.kueue.version)
-    return run(_Application(settings, open_cache, tls, announce, metrics_guard, open_order, open_spans, ended))
+    return run(_Application(settings, open_cache, tls, metrics_guard, open_order, open_spans, ended))
 
 
 class _Application(OneWorker):
@@ -78,9 +64,8 @@ class _Application(OneWorker):
         settings: WebhookSettings,
         open_cache: Callable[[], ManifestCache],
         tls: ReloadingContext,
-        announce: Callable[[Addresses], None] | None,
         metrics_guard: Callable[[], Guard] | None,
-        open_order: Callable[[], ChangeOrder | None],
+        open_order: Callable[[], MaintainedLedger | None],
         open_spans: Callable[[], SpanRecorder] | None,
         ended: Callable[[], object],
     ) -> None:
@@ -88,12 +73,11 @@ class _Application(OneWorker):
         self.draining = threading.Event()
         self._open_cache = open_cache
         self._open_order = open_order
-        self._order: ChangeOrder | None = None
+        self._order: MaintainedLedger | None = None
         self._open_spans = open_spans
         self._spans: SpanRecorder | None = None
         self._closing = ended
         self.tls = tls
-        self._announce = announce
         self._metrics_guard = metrics_guard
         self._cache: ManifestCache | None = None
         self.metrics = WebhookMetrics()
@@ -138,19 +122,15 @@ class _Application(OneWorker):
         self._health = health = self._health_server()
         host, port = worker.sockets[0].getsockname()[:2]
         scheme = "https" if self._metrics_guard else "http"
-        addresses = Addresses(
-            webhook=url_of("https", host, port),
-            metrics=url_of(scheme, settings.metrics_host, health.server_port) + "/metrics",
-            pid=worker.ppid,
-        )
-        log.info("serving", extra={"fields": asdict(addresses)})
-        write_address(settings.address_file, asdict(addresses))
-        if self._announce:
-            self._announce(addresses)
-            sys.stdout.flush()  # stdout may be a pipe whose reader waits for the addresses
+        addresses: dict[str, Any] = {
+            "webhook": url_of("https", host, port),
+            "metrics": url_of(scheme, settings.metrics_host, health.server_port) + "/metrics",
+            "pid": worker.ppid,  # the process that ends on SIGTERM
+        }
+        log.info("serving", extra={"fields": addresses})
+        write_address(settings.address_file, addresses)
 
     def _health_server(self) -> HealthServer:
-        """Start the server of probes and metrics."""
         cache, order, settings = self._cache, self._order, self.settings
         assert cache is not None
         ready = partial(unready, cache, self.draining, order)

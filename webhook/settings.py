@@ -10,19 +10,10 @@ from policies.configuration.settings import Configuration
 
 TLS_VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
-_COUNTS = (
-    "threads",
-    "connections",
-    "body_limit",
-    "conversion_limit",
-    "keepalive_seconds",
-    "log_one_allowed_in",
-)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookSettings:
-    """The settings. Creating them with a bad value raises a ValueError that names the setting."""
+    """The settings. The options of `quotree serve webhook` only accept valid values."""
 
     configuration: Configuration = field(default_factory=Configuration)
     """The profile, the actions of rules, and the switches of each project."""
@@ -34,7 +25,6 @@ class WebhookSettings:
     """Port of the webhook and its probes; 0 picks a free one."""
 
     metrics_host: str = "127.0.0.1"
-    """Address of the metrics server."""
 
     metrics_port: int = 8080
     """Port of the metrics server, plain HTTP; 0 picks a free one."""
@@ -79,7 +69,6 @@ class WebhookSettings:
     """The most connections at a time. A further one closes the least important one, usually an idle one."""
 
     handshake_seconds: float = 5.0
-    """The longest duration of a handshake, in seconds."""
 
     request_seconds: float = 15.0
     """The longest time for a request to arrive, and for its response to be read, in seconds."""
@@ -104,21 +93,3 @@ class WebhookSettings:
 
     address_file: Path | None = None
     """File for the addresses as JSON, written once they are served; useful if a port is 0."""
-
-    def __post_init__(self) -> None:
-        if self.tls_minimum not in TLS_VERSIONS:
-            raise ValueError(f"tls_minimum is {self.tls_minimum!r}; it must be {' or '.join(TLS_VERSIONS)}")
-        for name in ("port", "metrics_port"):
-            if not 0 <= getattr(self, name) <= 65535:
-                raise ValueError(f"{name} is {getattr(self, name)}; it must be 0 to 65535")
-        for name in _COUNTS:
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}; it must be 1 or more")
-        if min(self.drain_seconds, self.graceful_seconds, self.patience_seconds) < 0:
-            raise ValueError("drain_seconds, graceful_seconds and patience_seconds must be 0 or more")
-        if min(self.handshake_seconds, self.request_seconds) <= 0:
-            raise ValueError("handshake_seconds and request_seconds must be more than 0")
-        if self.client_names and not self.client_ca:
-            raise ValueError("client_names requires client_ca")
-        if self.bytes_in_flight < max(self.body_limit, self.conversion_limit):
-            raise ValueError("bytes_in_flight must be enough for a body of body_limit or conversion_limit")

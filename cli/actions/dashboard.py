@@ -16,19 +16,15 @@ from cli.input.settings import settings
 from cli.input.simulation import note_problems
 from cli.output import note
 from cli.report.audited import audited
-from cli.serving import own_dashboard
 from cli.serving.connection import UserConnection
 from cli.serving.file_reader import FilesReader
 from cli.serving.own_audit import OwnAudit
-from cli.serving.own_dashboard import run_own
+from cli.serving.own_dashboard import ReadOnce, run_own
 from cluster.client import ClusterClient
 from cluster.errors import ClusterError
-from dashboard.login.authenticators import ByKey
-from dashboard.login.sessions import cookie_name
 from dashboard.reading.backend import UserReader
-from dashboard.reading.remote import Getter
+from dashboard.reading.remote import Getter, RemoteReader
 from dashboard.reading.served import named_servers
-from dashboard.settings import DashboardSettings
 from dashboard.what_if.processes import Processes
 from policies.dialects.declared import DECLARED
 from policies.model.forest import Forest
@@ -42,11 +38,9 @@ def show(against: Against, reconciler: Server | None, port: int, *, browser: boo
         raise Misused("--reconciler answers for a cluster, not for files; leave it out")
     audit = _audit(against)
     reader = _of_files(against, audit) if against.kind == "files" else _of_cluster(against, reconciler, audit)
-    cookie = cookie_name(port, secure=False)
-    settings = DashboardSettings(ByKey("", cookie), cookie, port=port)
     what_if = _what_if(against)
     servers = named_servers([("/v1", reconciler.url, reconciler.server_name)] if reconciler else ())
-    return run_own(settings, lambda: reader, what_if, browser=browser, say=note, servers=servers)
+    return run_own(port, lambda: reader, what_if, browser=browser, say=note, servers=servers)
 
 
 def _what_if(against: Against) -> Callable[[], Processes | None]:
@@ -69,9 +63,9 @@ def _of_cluster(against: Against, server: Server | None, audit: Getter) -> UserR
         cluster = against.login.connect()
         cluster.get("/version")
         if server is not None:
-            return own_dashboard.of_cluster(cluster, ClusterClient(endpoint(server, against.login)), audit)
-        once = own_dashboard.ReadOnce(cluster, lambda: of_cluster(against))
-        return own_dashboard.of_cluster(cluster, once, audit)
+            return RemoteReader(cluster, ClusterClient(endpoint(server, against.login)), audit)
+        once = ReadOnce(cluster, lambda: of_cluster(against))
+        return RemoteReader(cluster, once, audit, once.behind)
     except ClusterError as error:
         raise OutOfReach(f"the dashboard cannot start: {error}") from error
 

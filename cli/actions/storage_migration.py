@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from cli.exits import Exit
 from cli.input.login import ClusterLogin
-from cli.output import emit
+from cli.output import emit, some
 from cluster.storage_migration import KindMoved, move, stored_kinds
 from policies.model.printing import plain
 
@@ -32,7 +32,7 @@ def _moved_lines(moved: KindMoved) -> Iterator[str]:
     kind, new = moved.kind, moved.kind.resource.version
     done = f"stored as {new}" if moved.trimmed else f"may be stored as {' or '.join(kind.old)}"
     gone = f"; {moved.gone} deleted meanwhile" if moved.gone else ""
-    yield f"{kind.definition}: {moved.objects} {'object' if moved.objects == 1 else 'objects'}, {done}{gone}"
+    yield f"{kind.definition}: {some(moved.objects, 'object')}, {done}{gone}"
     yield from (plain(f"  refused: {why}") for why in moved.refused[:_SHOWN])
     if len(moved.refused) > _SHOWN:
         yield f"  and {len(moved.refused) - _SHOWN} more"

@@ -12,14 +12,16 @@ from cli.input import baseline as baselines
 from cli.input.baseline import Baseline
 from cli.input.question import ValidationQuestion, question_options
 from cli.input.selection import InputSelection, selected_in_roots
-from cli.output import emit
+from cli.output import emit, some
 from cli.report.answering import Answered, answer, note_problems
 from cli.report.baselined import stale
 from cli.subcommands import SubCommands
 from policies.judging.proposal import Proposal
 from policies.model.findings import Severity
 
-_FILE = ".quotree-baseline.jsonl"
+_file_option = click.option(
+    "--file", metavar="FILE", default=".quotree-baseline.jsonl", show_default=True, help="The baseline."
+)
 
 
 @click.group(cls=SubCommands)
@@ -35,10 +37,6 @@ def baseline() -> None:
       quotree validate trees/ --baseline .quotree-baseline.jsonl
       quotree baseline prune trees/
     """
-
-
-def _file_option(command: click.decorators.FC) -> click.decorators.FC:
-    return click.option("--file", metavar="FILE", default=_FILE, show_default=True, help="The baseline.")(command)
 
 
 @baseline.command()
@@ -60,7 +58,7 @@ def create(selection: InputSelection, question: ValidationQuestion, file: str, o
     every = [entry.judged for entry in answered.report.every]
     old = [one for one, judged in zip(baselines.of(every), every, strict=True) if judged.severity is not Severity.INFO]
     baselines.write(Baseline(file, tuple(old)))
-    emit(f"{file}: {_findings(len(old))}")
+    emit(f"{file}: {some(len(old), 'finding')}")
     click.get_current_context().exit(_code(answered))
 
 
@@ -83,7 +81,7 @@ def prune(selection: InputSelection, question: ValidationQuestion, file: str) ->
     gone = set(stale(old, answered.report, proposals))
     if gone:
         baselines.write(Baseline(file, tuple(each for each in old.entries if each not in gone)))
-    emit(f"{file}: {_findings(len(old.entries) - len(gone))}, {len(gone)} removed")
+    emit(f"{file}: {some(len(old.entries) - len(gone), 'finding')}, {len(gone)} removed")
     click.get_current_context().exit(_code(answered))
 
 
@@ -98,7 +96,3 @@ def _judged(selection: InputSelection, question: ValidationQuestion) -> tuple[An
 
 def _code(answered: Answered) -> Exit:
     return Exit.UNREADABLE if answered.report.unreadable else Exit.CLEAN
-
-
-def _findings(count: int) -> str:
-    return f"{count} finding" + ("" if count == 1 else "s")

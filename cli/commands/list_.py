@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import click
 
 from cli.exits import EXIT_CODES_OF_ACTIONS
+from cli.input.grouped import stacked
 from cli.input.login import ClusterLogin
 from cli.input.login import login as login_option
 from cli.input.options import namespaces
@@ -35,24 +36,19 @@ def list_() -> None:
     """
 
 
-def _listing(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add -l, --field-selector, -o and the options of a login to a command."""
-    for option in (
-        click.option(
-            "-o",
-            "--output",
-            type=click.Choice(["table", "name", "json", "yaml"]),
-            default="table",
-            show_default=True,
-            help="The output format.",
-        ),
-        click.option("--field-selector", metavar="SELECTOR", help="Only objects with these fields."),
-        click.option("-l", "--selector", metavar="SELECTOR", help="Only objects with these labels."),
-    ):
-        command = option(command)
-    return login_option(command)
-
-
+_listing = stacked(
+    login_option,
+    click.option("-l", "--selector", metavar="SELECTOR", help="Only objects with these labels."),
+    click.option("--field-selector", metavar="SELECTOR", help="Only objects with these fields."),
+    click.option(
+        "-o",
+        "--output",
+        type=click.Choice(["table", "name", "json", "yaml"]),
+        default="table",
+        show_default=True,
+        help="The output format.",
+    ),
+)
 _CLUSTER_QUEUE = click.option(
     "-c", "--clusterqueue", metavar="NAME", default="", help="Only those of this ClusterQueue."
 )
@@ -129,14 +125,15 @@ def workload(
       quotree list workload -A --clusterqueue research
     """
     within = None if everywhere else namespace or login.namespace()
-    local_queues = _local_queues_of(login, clusterqueue, within) if clusterqueue else {}
+    local_queues = _local_queues_of(login, clusterqueue, within) if clusterqueue else set()
 
     def wanted(each: Manifest) -> bool:
         queue = listings.queue_name_of(each, "queueName")
-        holder = listings.cluster_queue_of(each) or local_queues.get((metadata(each).get("namespace"), queue), "")
+        holder = listings.cluster_queue_of(each)
+        waits_for_it = not holder and (metadata(each).get("namespace"), queue) in local_queues
         state = listings.state(each).lower()
         return (
-            clusterqueue in ("", holder)
+            (clusterqueue in ("", holder) or waits_for_it)
             and localqueue in ("", queue)
             and (not states or "all" in states or state in states)
         )
@@ -144,16 +141,14 @@ def workload(
     _show(kueue.WORKLOAD, listings.WORKLOADS, wanted, within, login=login, **asked)
 
 
-def _local_queues_of(login: ClusterLogin, cluster_queue: str, namespace: str | None) -> dict[tuple[Any, str], str]:
-    """The LocalQueues that point to this ClusterQueue, by namespace and name."""
+def _local_queues_of(login: ClusterLogin, cluster_queue: str, namespace: str | None) -> set[tuple[Any, str]]:
+    """The namespaces and names of the LocalQueues that point to this ClusterQueue."""
     with login.connected() as cluster:
-        found = list(cluster.list(cluster.newest(versions(kueue.LOCAL_QUEUE)), namespace=namespace))
-    names = ((metadata(each).get("namespace"), str(metadata(each).get("name")), each) for each in found)
-    return {
-        (within, name): cluster_queue
-        for within, name, each in names
-        if listings.queue_name_of(each, "clusterQueue") == cluster_queue
-    }
+        return {
+            (metadata(each).get("namespace"), str(metadata(each).get("name")))
+            for each in cluster.list(cluster.newest(versions(kueue.LOCAL_QUEUE)), namespace=namespace)
+            if listings.queue_name_of(each, "clusterQueue") == cluster_queue
+        }
 
 
 @list_.command("resourceflavor")
@@ -209,12 +204,4 @@ def _written(found: Sequence[Manifest], plural: str, table: listings.Columns, ou
             f"{plural.removesuffix('s')}.{kueue.GROUP}/{plain(str(metadata(each).get('name')))}" for each in found
         )
     else:
-        yield from _objects(found, output)
-
-
-def _objects(found: Sequence[Manifest], output: str) -> Iterator[str]:
-    whole = {"apiVersion": "v1", "kind": "List", "items": [*found]}
-    if output == "json":
-        yield json_text(whole)
-    else:
-        yield document(whole)
+        yield (json_text if output == "json" else document)({"apiVersion": "v1", "kind": "List", "items": [*found]})

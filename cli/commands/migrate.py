@@ -18,7 +18,6 @@ from policies.migration import MigrationWish
 
 
 def _default_context(options: Mapping[str, Any]) -> str:
-    """The default of --against: `cluster` with --live, otherwise `nothing`."""
     return "cluster" if options["live"] else "nothing"
 
 

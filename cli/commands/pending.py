@@ -21,7 +21,7 @@ from cli.input.visibility import Ask, local_queues, reconciler_of, reporting_bad
 from cli.output import emit, json_text
 from cli.report.explanations import job_text
 from cli.report.simulations.other_projects import PendingWork
-from cli.watching.again import watchable
+from cli.watching import watchable
 from cluster.jobs_without_workload import JobWithoutWorkload
 from policies.model.printing import plain
 from policies.model.suggestion import close
@@ -173,7 +173,6 @@ def _is_in_no_queue(world: World, row: PendingRow, namespace: str | None) -> boo
 def _read_jobs(
     found: snapshot.LoadedSnapshot, against: Against, queue: str, namespace: str | None
 ) -> list[JobWithoutWorkload]:
-    """The jobs without a Workload; a snapshot has none."""
     in_namespace = queue.rpartition("/")[0] or namespace
     if against.kind == "cluster":
         owners = {
@@ -224,7 +223,6 @@ def _local_queue(world: World, name: str, limit: int) -> _Queue:
 
 
 def _from_reconciler(ask: Ask, login: ClusterLogin, queue: str, namespace: str | None, limit: int) -> Iterator[_Queue]:
-    """Ask a reconciler about one queue, or about the LocalQueues of a namespace."""
     if queue and "/" not in queue:
         items = ask(f"/v1/clusterqueues/{quote(queue, safe='')}/pendingworkloads?limit={limit}")["items"]
         yield _Queue("ClusterQueue", queue, items, len(items))

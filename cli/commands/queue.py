@@ -3,57 +3,44 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from cli.exits import EXIT_CODES_OF_ACTIONS, EXIT_CODES_OF_PLANS, Misused
+from cli.input.grouped import Decorator, stacked
 from cli.input.login import ClusterLogin
 from cli.input.login import login as login_option
 from cli.subcommands import SubCommands
 
-F = TypeVar("F", bound=Callable[..., Any])
 
-
-def _operation_options(command: F) -> F:
-    """Add the argument and the options of a command that acts on a queue and its descendants."""
-    return click.argument("name")(_wait_options("-n")(command))
-
-
-def _wait_options(*short: str) -> Callable[[F], F]:
+def _plan_options(*short: str) -> Decorator:
     """Add the options of a command that has a plan and waits for a controller.
 
     `short`: the short forms of --namespace.
     """
-    namespace = click.option(
-        *short,
-        "--namespace",
-        default="default",
-        show_default=True,
-        help="The namespace in which Commands to the controller are created.",
+    return stacked(
+        click.option("--dry-run", is_flag=True, help="Print the plan, and change nothing."),
+        click.option(
+            "--timeout",
+            type=click.FloatRange(0),
+            default=60.0,
+            show_default=True,
+            help="The seconds without progress after which the command gives up.",
+        ),
+        login_option,
+        click.option("--config", metavar="FILE", help="Default: QUOTREE_CONFIG."),
+        click.option(
+            *short,
+            "--namespace",
+            default="default",
+            show_default=True,
+            help="The namespace in which Commands to the controller are created.",
+        ),
     )
-    return lambda command: _plan_options(namespace(command))
 
 
-def _plan_options(command: F) -> F:
-    """Add the options of a command that has a plan."""
-    for option in reversed(
-        (
-            click.option("--dry-run", is_flag=True, help="Print the plan, and change nothing."),
-            click.option(
-                "--timeout",
-                type=click.FloatRange(0),
-                default=60.0,
-                show_default=True,
-                help="The seconds without progress after which the command gives up.",
-            ),
-            login_option,
-            click.option("--config", metavar="FILE", help="Default: QUOTREE_CONFIG."),
-        )
-    ):
-        command = option(command)
-    return command
+_operation_options = stacked(click.argument("name"), _plan_options("-n"))
 
 
 @click.group(cls=SubCommands, epilog=EXIT_CODES_OF_PLANS)
@@ -235,7 +222,7 @@ def operate_queue(name: str, action: str, weight: int, login: ClusterLogin) -> N
 @click.option("-n", "--name", default="", help="The queue.")
 @click.option("--cascade", is_flag=True, help="Delete its descendants first.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask before the plan is carried out.")
-@_wait_options()
+@_plan_options()
 def delete_queue(
     name: str, cascade: bool, yes: bool, dry_run: bool, timeout: float, namespace: str, login: ClusterLogin, **rest: Any
 ) -> None:

@@ -7,6 +7,7 @@ import click
 from cli.exits import EXIT_CODES_OF_ACTIONS
 from cli.input.options import output
 from cli.output import emit, json_text
+from cli.report.formats.table import columns
 from cli.report.rulebook import by_id, dialects_of, kinds_of
 from policies.judging.rule import Rule
 
@@ -26,11 +27,8 @@ def rules(output: str) -> None:
 
 
 def _table(rules: list[Rule]) -> str:
-    rows = [("RULE", "DEFAULT", "KINDS", "WHAT IS WRONG")]
-    rows += [(rule.id, rule.default.value, dialects_of(rule), rule.title) for rule in rules]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    cells = ([*(cell.ljust(width) for cell, width in zip(row[:3], widths, strict=True)), row[3]] for row in rows)
-    return "\n".join("  ".join(row) for row in cells)
+    rows = [(rule.id, rule.default.value, dialects_of(rule), rule.title) for rule in rules]
+    return "\n".join(columns([("RULE", "DEFAULT", "KINDS", "WHAT IS WRONG"), *rows]))
 
 
 def _json(rules: list[Rule]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,15 +13,15 @@ from cli.exits import EXIT_CODES_OF_ACTIONS, Misused
 from cli.input.against import Against, AgainstType
 from cli.input.settings import read_file, read_gates
 from cli.input.settings import settings as read_settings
-from cli.serving.audit_command import audit as audit_command
 from cli.serving.kueue_version import beside_webhook, logged
-from cli.serving.options import CertificateOptions, ProcessOptions, PrometheusOptions
+from cli.serving.options import CertificateOptions, ProcessOptions, PrometheusOptions, SignIn
 from cli.serving.options import address_file as address_file_option
 from cli.serving.options import certificates as certificate_options
 from cli.serving.options import gates as gates_option
 from cli.serving.options import kubeconfig as kubeconfig_option
 from cli.serving.options import process as process_options
 from cli.serving.options import prometheus as prometheus_options
+from cli.serving.options import sign_in as sign_in_options
 from cli.subcommands import SubCommands
 from policies.configuration.settings import Dialect
 from policies.model.errors import PolicyError
@@ -102,14 +103,15 @@ def serve() -> None:
 @click.option("--tls-minimum", type=click.Choice(["1.2", "1.3"]), default="1.3", show_default=True)
 @click.option("--threads", type=click.IntRange(1), default=8, show_default=True, help="Requests judged concurrently.")
 @click.option(
-    "--drain", type=click.FloatRange(0), default=5.0, show_default=True, help="Seconds from SIGTERM to the end."
+    "--drain",
+    "drain_seconds",
+    type=click.FloatRange(0),
+    default=5.0,
+    show_default=True,
+    help="Seconds from SIGTERM to the end.",
 )
 @address_file_option
 def webhook(
-    host: str,
-    port: int,
-    metrics_host: str,
-    metrics_port: int,
     metrics_auth: bool,
     client_ca: Path | None,
     client_names: tuple[str, ...],
@@ -122,10 +124,7 @@ def webhook(
     kubeconfig: str | None,
     config: str | None,
     gates: tuple[str, ...],
-    tls_minimum: str,
-    threads: int,
-    drain: float,
-    address_file: Path | None,
+    **served: Any,
 ) -> None:
     """Answer the API server's admission reviews.
 
@@ -144,20 +143,13 @@ def webhook(
         configuration=read_settings(
             config, [], gates=tuple(map(Dialect, gates)), installed=beside_webhook(against, kubeconfig)
         ),
-        host=host,
-        port=port,
-        metrics_host=metrics_host,
-        metrics_port=metrics_port,
         certificate=folder / "tls.crt",
         key=folder / "tls.key",
-        tls_minimum=tls_minimum,
         client_ca=client_ca,
         client_names=client_names,
         converts_for_all=bool(conversion),
-        threads=threads,
-        drain_seconds=drain,
         patience_seconds=PATIENCE if against.kind == "cluster" else 0,
-        address_file=address_file,
+        **served,
     )
     click.get_current_context().exit(run(settings, against, kubeconfig, certificates, metrics_auth))
 
@@ -190,7 +182,7 @@ def webhook(
     metavar="NAME",
     help="The APIService by which the API server forwards requests to /v1. With --secret its caBundle is kept.",
 )
-@prometheus_options()
+@prometheus_options
 @click.option("--config", metavar="FILE", help="A Configuration of Kueue. Default: Kueue's defaults.")
 @click.option("--settings", metavar="FILE", help="Quotree's own Configuration. Default: QUOTREE_CONFIG.")
 @gates_option
@@ -253,6 +245,55 @@ def reconciler(
 
 
 @serve.command()
+@click.option(
+    "--interval",
+    type=click.FloatRange(1),
+    default=600,
+    show_default=True,
+    metavar="SECONDS",
+    help="Audit this often even if nothing changes. After a change, an audit starts within seconds.",
+)
+@click.option(
+    "--most",
+    type=click.IntRange(1, 1000),
+    default=100,
+    show_default=True,
+    help="The maximum number of results in one report; the rest are counted.",
+)
+@click.option(
+    "--baseline",
+    metavar="FILE",
+    help="Known findings, which are only counted; `quotree audit -o baseline=FILE` writes the file. Read at the start.",
+)
+@click.option(
+    "--lease",
+    metavar="NAMESPACE/NAME",
+    default="quotree-system/quotree-audit",
+    show_default=True,
+    help="The Lease for leader election; only its holder writes reports.",
+)
+@process_options(port=8083)
+@click.option("--config", metavar="FILE", help="Quotree's own Configuration. Default: QUOTREE_CONFIG.")
+def audit(
+    interval: float, most: int, baseline: str | None, lease: str, process: ProcessOptions, config: str | None
+) -> None:
+    """Judge the stored queues and what they name, after changes and on a schedule, and report what is wrong.
+
+    \b
+    Examples:
+      quotree serve audit --kubeconfig admin.conf --api-port 9445
+      quotree serve audit --baseline .quotree-baseline.jsonl
+    """
+    from cli.input.baseline import read as read_baseline  # here, since both take long to load
+    from cli.serving.audit import run
+
+    old = read_baseline(baseline).known if baseline is not None else frozenset()
+    leased = process.settings(lease)
+    configuration = read_settings(config, [], installed=logged(leased.connect))
+    click.get_current_context().exit(run(configuration, leased, interval, most, old))
+
+
+@serve.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 in a pod.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8082, show_default=True, help="0 takes a free one.")
 @click.option("--health-host", default="127.0.0.1", show_default=True, help="Address of the probes.")
@@ -265,35 +306,7 @@ def reconciler(
 @click.option("--audit-ca", metavar="FILE", type=click.Path(path_type=Path), help="The CA of its certificate.")
 @click.option("--api-server", metavar="URL", help="The API server. Default: the pod's own.")
 @click.option("--api-server-ca", metavar="FILE", type=click.Path(path_type=Path), help="The CA of its certificate.")
-@click.option(
-    "--trusted-proxy",
-    "proxies",
-    metavar="NETWORK",
-    multiple=True,
-    help="Take the user from the headers of a proxy at this address. Default: people sign in with a token.",
-)
-@click.option("--user-header", default="X-Forwarded-User", show_default=True, help="The header with the user's name.")
-@click.option(
-    "--groups-header", default="X-Forwarded-Groups", show_default=True, help="The header with the user's groups."
-)
-@click.option(
-    "--token-file",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="With --trusted-proxy: the dashboard's own token. Default: the token of the pod's service account.",
-)
-@click.option(
-    "--session-key",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="The key that encrypts sessions, the same for all replicas. Default: a random key, for this process only.",
-)
-@click.option(
-    "--ended-sessions",
-    metavar="NAMESPACE/NAME",
-    default="",
-    help="The ConfigMap in which all replicas record ended sessions. Default: each replica only knows its own.",
-)
+@sign_in_options
 @click.option(
     "--certs",
     "folder",
@@ -303,6 +316,7 @@ def reconciler(
 @certificate_options()
 @click.option(
     "--refresh",
+    "refresh_seconds",
     type=click.IntRange(0),
     default=5,
     show_default=True,
@@ -317,27 +331,17 @@ def reconciler(
 )
 @address_file_option
 def dashboard(
-    host: str,
-    port: int,
-    health_host: str,
-    health_port: int | None,
     reconciler: str | None,
     reconciler_ca: Path | None,
     audit: str | None,
     audit_ca: Path | None,
     api_server: str | None,
     api_server_ca: Path | None,
-    proxies: tuple[str, ...],
-    user_header: str,
-    groups_header: str,
-    token_file: Path | None,
-    session_key: Path | None,
-    ended_sessions: str,
+    sign_in: SignIn,
     folder: Path | None,
     kept: CertificateOptions,
-    refresh: int,
     what_ifs: int,
-    address_file: Path | None,
+    **served: Any,
 ) -> None:
     """Show quota trees, work that waits, clusters and findings in the browser; users see what their rights allow.
 
@@ -346,19 +350,14 @@ def dashboard(
       quotree serve dashboard --certs ./certs --reconciler https://quotree-reconciler.quotree-system.svc
     """
     from cli.serving.connection import Address
-    from cli.serving.dashboard import ServerAddresses, SignIn, run, settings_of  # here, since servers take long to load
+    from cli.serving.dashboard import ServerAddresses, run  # here, since servers take long to load
     from dashboard.what_if.processes import Processes
 
-    settings = settings_of(host, port, health_host, health_port, folder, refresh, address_file)
     others = ServerAddresses(
         Address(api_server, api_server_ca) if api_server else None,
         Address(reconciler, reconciler_ca) if reconciler else None,
         Address(audit, audit_ca) if audit else None,
     )
-    sign_in = SignIn(proxies, user_header, groups_header, session_key, ended_sessions, token_file)
     certificates = kept.certificates(folder) if folder else None
     what_if = partial(Processes, configuration=read_settings(None, ()), most=what_ifs)
-    click.get_current_context().exit(run(settings, others, sign_in, certificates, what_if))
-
-
-serve.add_command(audit_command, "audit")
+    click.get_current_context().exit(run(others, sign_in, certificates, what_if, **served))

@@ -53,7 +53,6 @@ def _pattern(text: str | None) -> re.Pattern[str]:
 
 
 def _read(suites: tuple[str, ...], config: str | None) -> tuple[list[SuiteCase], list[BadSuite]]:
-    """The cases of all readable suites, and the errors of the others."""
     cases: list[SuiteCase] = []
     unreadable: list[BadSuite] = []
     for file in dict.fromkeys(files(suites)):

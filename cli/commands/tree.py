@@ -38,7 +38,7 @@ from cli.output import emit, json_text, note
 from cli.progress import stage
 from cli.report.drawing import chosen, glyphs, lines, row_text, tree_lines
 from cli.report.simulations.yunikorn import counts_notes, queues_text
-from cli.watching.again import watchable
+from cli.watching import watchable
 from policies.dialects.yunikorn import PARENT_QUEUE
 from policies.model.forest import Forest
 from policies.model.printing import plain

@@ -17,7 +17,7 @@ from cli.progress import progress
 from cli.report.answering import answer, note_problems
 from cli.report.baselined import without_old
 from cli.report.formats import OF_REPORTS, deliver
-from cli.watching.again import watchable
+from cli.watching import watchable
 
 
 @click.command()

@@ -19,7 +19,6 @@ class PartNode:
     `label`: the part that its label names.
     `claim`: the part that holds the ClusterQueue.
     `requested`: the time since which another part requests the ClusterQueue.
-    `flavors`: the flavors of a ClusterQueue.
     """
 
     kind: str
@@ -109,7 +108,6 @@ def _root(node: PartNode, cohorts: Mapping[str, PartNode]) -> tuple[str, PartNod
 
 
 def _cycle(node: PartNode, cohorts: Mapping[str, PartNode]) -> set[str]:
-    """The names of the Cohorts on the cycle that this Cohort leads to."""
     names: set[str] = set()
     while node.name not in names:
         names.add(node.name)

@@ -38,7 +38,6 @@ class DoctorCheck:
 
 
 def check(id: str, title: str) -> Callable[[Callable[[CheckedCluster], Iterable[CheckResult]]], DoctorCheck]:
-    """Turn a function into a check."""
     return lambda run: DoctorCheck(id, title, run)
 
 

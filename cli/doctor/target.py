@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from cluster.client import ClusterClient
@@ -13,7 +13,6 @@ from cluster.errors import ApiError, Forbidden, NotFound
 from cluster.installed_kueue import installed_kueue
 from cluster.resource import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS
 from policies.configuration.file import API_VERSION, KIND, read_configuration
-from policies.configuration.kueue.gates import KueueVersion
 from policies.configuration.settings import Configuration, Dialect
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.model.errors import PolicyError
@@ -28,10 +27,6 @@ _MOST_COPIED = 10_000
 _EMPTY = f"{{apiVersion: {API_VERSION}, kind: {KIND}}}"
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 @dataclass
 class CheckedCluster:
     """The objects of one cluster that several checks need. Each is read once.
@@ -44,7 +39,7 @@ class CheckedCluster:
     names: ReleaseNames = field(default_factory=ReleaseNames)
     webhook: str | None = None
     metrics: str | None = None
-    now: Callable[[], datetime] = _now
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
     _deployments: dict[ObjectRef, Manifest | None] = field(default_factory=dict, repr=False)
 
     def get(self, path: str) -> Manifest | None:
@@ -124,14 +119,11 @@ class CheckedCluster:
             written = text(mapping((found or {}).get("data")).get(key))
         try:
             document = single(written, _MOST_COPIED) if written else None
+            installed = partial(installed_kueue, self.cluster)  # processes look it up when they start
             chosen = [Dialect(each) for each in gates]
-            return read_configuration(document, registry(), chosen, self._kueue) if document else None
+            return read_configuration(document, registry(), chosen, installed) if document else None
         except (BadText, PolicyError, ValueError):
             return None
-
-    def _kueue(self) -> KueueVersion:
-        """The installed version of Kueue, which Quotree's processes look up when they start. Raises ClusterError."""
-        return installed_kueue(self.cluster)
 
     def _present(self, deployment: Callable[[], Manifest | None]) -> bool:
         try:
@@ -141,7 +133,6 @@ class CheckedCluster:
 
 
 def arguments(deployment: Manifest | None) -> list[str]:
-    """The arguments of the containers of a Deployment."""
     containers = listing(pod_spec(deployment or {}).get("containers"))
     return [str(each) for container in containers for each in listing(mapping(container).get("args"))]
 
@@ -161,14 +152,11 @@ def options(deployment: Manifest | None, name: str) -> list[str]:
 def mounted(deployment: Manifest | None, folder: str, source: str) -> Mapping[str, Any]:
     """The source of the volume that is mounted as this folder, such as a `secret` or a `configMap`; empty for none."""
     pod = pod_spec(deployment or {})
-    mounts = (mapping(each) for container in listing(pod.get("containers")) for each in _mounts(container))
+    containers = map(mapping, listing(pod.get("containers")))
+    mounts = (mapping(each) for container in containers for each in listing(container.get("volumeMounts")))
     volume = next((each.get("name") for each in mounts if each.get("mountPath") == folder), None)
     named = (mapping(each) for each in listing(pod.get("volumes")))
     return next((mapping(each.get(source)) for each in named if each.get("name") == volume), {})
-
-
-def _mounts(container: object) -> Sequence[object]:
-    return listing(mapping(container).get("volumeMounts"))
 
 
 def part_of(deployment: Manifest | None) -> str:

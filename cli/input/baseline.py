@@ -54,7 +54,6 @@ class Baseline:
 
     @property
     def known(self) -> frozenset[str]:
-        """The fingerprints of all entries."""
         return frozenset(entry.fingerprint for entry in self.entries)
 
     def places(self) -> dict[OldFinding, SourcePlace]:
@@ -62,7 +61,6 @@ class Baseline:
 
 
 def of(findings: Iterable[Judged]) -> tuple[OldFinding, ...]:
-    """The entries of these findings, in their order."""
     every = tuple(findings)
     return tuple(entry(each, known_by) for each, known_by in zip(every, fingerprints(every), strict=True))
 

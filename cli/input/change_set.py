@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import wraps
-from typing import Any
 
 import click
 
@@ -17,6 +14,7 @@ from cli.exits import Misused
 from cli.input.against import Against
 from cli.input.context import load
 from cli.input.gathering import gather
+from cli.input.grouped import grouped
 from cli.input.options import against as against_option
 from cli.input.roots import as_one
 from cli.input.selection import InputSelection, selected
@@ -34,7 +32,6 @@ class ChangeRequest:
     """The options that describe a change.
 
     `selection`: the inputs after the change.
-    `against`: the context.
     `base`: the inputs before the change: a revision or a folder; None if the user names only a context.
     `prune`: objects of the context that are not in the inputs are deleted.
     """
@@ -45,35 +42,25 @@ class ChangeRequest:
     prune: bool
 
 
-def change_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the argument PATH (the state after the change) and the options for the state before to a command.
+def _request(selection: InputSelection, against: Against, base: str | None, prune: bool) -> ChangeRequest:
+    if base is None and against.kind == "nothing":
+        raise Misused(f"name what the files are compared with: {_proposed(selection)}")
+    return ChangeRequest(selection, against, base, prune)
 
-    The command gets them as `request`.
-    """
 
-    @wraps(command)
-    def with_request(
-        *arguments: Any,
-        selection: InputSelection,
-        against: Against,
-        base: str | None,
-        prune: bool,
-        **others: Any,
-    ) -> Any:
-        if base is None and against.kind == "nothing":
-            raise Misused(f"name what the files are compared with: {_proposed(selection)}")
-        request = ChangeRequest(selection, against, base, prune)
-        return command(*arguments, request=request, **others)
-
-    prune = click.option(
-        "--prune", is_flag=True, help="Delete what the context has and the files lack, as validate does."
-    )
-    base = click.option(
+change_options = grouped(
+    "request",
+    _request,
+    selected,
+    click.option(
         "--base",
         metavar="REVISION|files:DIR",
         help="The same files before the change, in Git or in another folder. What is only there is deleted.",
-    )
-    return selected(base(against_option(prune(with_request))))
+    ),
+    against_option,
+    click.option("--prune", is_flag=True, help="Delete what the context has and the files lack, as validate does."),
+)
+"""PATH (the state after the change), and the options for the state before."""
 
 
 def _proposed(selection: InputSelection) -> str:
@@ -129,7 +116,6 @@ def _differing(before: InputObjects, after: InputObjects) -> InputObjects:
 
 
 def _identity(manifest: Manifest) -> tuple[str, ...]:
-    """The kind, namespace and name of an object without quota."""
     meta = metadata(manifest)
     return tuple(str(part) for part in (manifest.get("kind"), meta.get("namespace"), meta.get("name")))
 

@@ -11,10 +11,8 @@ from analysis.context import Context
 from cli.input import snapshot_file
 from cli.input.against import Against
 from cli.input.gathering import gather
-from cli.input.login import unavailable
 from cli.input.snapshot_file import WORK
 from cli.progress import stage, tick
-from cluster.errors import ClusterError
 from cluster.sources import NODES_ONCE, WatchSource, sources
 from policies import dialects
 from policies.configuration.settings import Configuration, YuniKornSettings
@@ -103,11 +101,8 @@ def node_use(against: Against) -> NodeUse:
     from reconciler.api.snapshot import use_on_nodes  # here, since it takes long to load
 
     stage("reading the Pods of the cluster")
-    try:
-        with against.login.connect() as cluster:
-            return use_on_nodes(cluster)
-    except ClusterError as error:
-        raise unavailable(error, f"cannot read {against}") from error
+    with against.login.connected(f"cannot read {against}") as cluster:
+        return use_on_nodes(cluster)
 
 
 def _read(against: Against, sources: Iterable[WatchSource], keep: Keep) -> Forest:
@@ -118,8 +113,5 @@ def _read(against: Against, sources: Iterable[WatchSource], keep: Keep) -> Fores
         keep(ref, manifest)
 
     stage("reading the cluster")
-    try:
-        with against.login.connect() as cluster:
-            return followed(cluster, sources, noted)
-    except ClusterError as error:
-        raise unavailable(error, f"cannot read {against}") from error
+    with against.login.connected(f"cannot read {against}") as cluster:
+        return followed(cluster, sources, noted)

@@ -95,7 +95,6 @@ def _noted(project: str, found: Iterator[Manifest]) -> tuple[Manifest, ...]:
 
 
 def _surroundings(cluster: ClusterClient) -> list[Manifest]:
-    """The objects that both schedulers read, such as Nodes."""
     return [each for resource in (NODES, PRIORITY_CLASSES, NAMESPACES) for each in _listed(cluster, resource)]
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import wraps
-from typing import Any
 
 import click
 
 from analysis.documents import Unreadable
 from cli.exits import Exit, strongest
+from cli.input.grouped import grouped
 from policies.judging.verdict import Unjudged
 from policies.model.findings import FAILING, Severity
 
@@ -25,7 +24,6 @@ class ExitOptions:
 
     @property
     def failing(self) -> frozenset[Severity]:
-        """The severities that fail the run."""
         return FAILING[self.fail_on]
 
     def code(
@@ -53,23 +51,16 @@ class ExitOptions:
         return strongest(codes())
 
 
-def exits(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of ExitOptions to a command, which gets them as `exits`."""
-
-    @wraps(command)
-    def with_exits(*arguments: Any, fail_on: str, require_evaluated: bool, require_objects: bool, **others: Any) -> Any:
-        return command(*arguments, exits=ExitOptions(fail_on, require_evaluated, require_objects), **others)
-
-    for option in (
-        click.option("--require-objects", is_flag=True, help="Exit 5 if there was nothing to judge."),
-        click.option("--require-evaluated", is_flag=True, help="Exit 4 if a rule could not be evaluated."),
-        click.option(
-            "--fail-on",
-            type=click.Choice(list(FAILING)),
-            default="error",
-            show_default=True,
-            help="Exit 1 at findings of this severity or worse.",
-        ),
-    ):
-        with_exits = option(with_exits)
-    return with_exits
+exits = grouped(
+    "exits",
+    ExitOptions,
+    click.option(
+        "--fail-on",
+        type=click.Choice(list(FAILING)),
+        default="error",
+        show_default=True,
+        help="Exit 1 at findings of this severity or worse.",
+    ),
+    click.option("--require-evaluated", is_flag=True, help="Exit 4 if a rule could not be evaluated."),
+    click.option("--require-objects", is_flag=True, help="Exit 5 if there was nothing to judge."),
+)

@@ -176,14 +176,12 @@ def _classify(found: Folder, file: str, ignored: _Ignored) -> None:
 
 def _without_patches(found: Folder) -> None:
     """Skip patches of kustomizations: a patch has the kind and name of its target, but is not an object."""
-    resources = {_normal(each) for it in found.kustomizations for each in it.resources}
-    patches = {_normal(each) for it in found.kustomizations for each in it.others} - resources
-    found.passed += [PassedOver(file, PassedOverReason.PATCH) for file in found.files if _normal(file) in patches]
-    found.files = [file for file in found.files if _normal(file) not in patches]
-
-
-def _normal(path: str) -> str:
-    return os.path.normpath(path)
+    resources = {os.path.normpath(each) for it in found.kustomizations for each in it.resources}
+    patches = {os.path.normpath(each) for it in found.kustomizations for each in it.others} - resources
+    found.passed += [
+        PassedOver(file, PassedOverReason.PATCH) for file in found.files if os.path.normpath(file) in patches
+    ]
+    found.files = [file for file in found.files if os.path.normpath(file) not in patches]
 
 
 class _Ignored:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cli.exits import AccessDenied, Misused, OutOfReach
 from cli.input.contexts import complete_context
+from cli.input.grouped import grouped, stacked
 from cluster.errors import ClusterError, Forbidden
 from cluster.roles import missing_role
 from policies.configuration.kueue.durations import nanoseconds
@@ -56,13 +56,13 @@ class ClusterLogin:
         return ClusterClient.connect(self.context, self.kubeconfig, timeouts, headers=self.headers)
 
     @contextmanager
-    def connected(self) -> Iterator[ClusterClient]:
-        """Open a client for the block. Raises OutOfReach if the cluster refuses a request or does not answer."""
+    def connected(self, what: str = "") -> Iterator[ClusterClient]:
+        """Open a client for the block. Raises OutOfReach if a request fails. `what`: see `unavailable`."""
         try:
             with self.connect() as cluster:
                 yield cluster
         except ClusterError as error:
-            raise unavailable(error) from error
+            raise unavailable(error, what) from error
 
     def endpoint(self) -> Endpoint:
         """The endpoint of the kubeconfig, or of the pod's service account. Raises ClusterError."""
@@ -119,7 +119,7 @@ context = click.option(
     help="A context of the kubeconfig. Default: the current one.",
     shell_complete=complete_context,
 )
-_OPTIONS = (
+login_options = stacked(
     context,
     click.option("--kubeconfig", metavar="FILE", help="Default: KUBECONFIG, then ~/.kube/config."),
     click.option("--as", "as_user", metavar="USER", help="Act as this user, as kubectl does."),
@@ -134,29 +134,24 @@ _OPTIONS = (
         "--request-timeout", type=_Seconds(), metavar="DURATION", help="The timeout of one request, such as 30s."
     ),
 )
+"""The options of a login, as separate arguments for `read_login`."""
 
 
-def login(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a ClusterLogin to a command, which gets it as `login`."""
-
-    @wraps(command)
-    def with_login(*arguments: Any, **options: Any) -> Any:
-        found = read_login(options)
-        return command(*arguments, login=found, **{key: value for key, value in options.items() if key not in LOGIN})
-
-    return login_options(with_login)
-
-
-def login_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a login to a command, as separate arguments for `read_login`."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+def _login(
+    context: str | None,
+    kubeconfig: str | None,
+    as_user: str | None,
+    as_groups: tuple[str, ...],
+    request_timeout: float | None,
+) -> ClusterLogin:
+    if as_groups and as_user is None:
+        raise Misused("--as-group needs --as USER")
+    return ClusterLogin(context, kubeconfig, as_user, as_groups, request_timeout or None)
 
 
 def read_login(options: Mapping[str, Any]) -> ClusterLogin:
     """The login from click's parameters. Raises Misused."""
-    found = ClusterLogin(*(options[name] for name in LOGIN))
-    if found.groups and found.user is None:
-        raise Misused("--as-group needs --as USER")
-    return replace(found, timeout=found.timeout or None)
+    return _login(*(options[name] for name in LOGIN))
+
+
+login = grouped("login", _login, login_options)

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from cli.exits import Misused
 from cli.input.against import Against, AgainstType, reached
+from cli.input.grouped import Decorator, grouped, stacked
 from cli.input.login import LOGIN, login_options
 from policies.model.findings import Profile
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +39,8 @@ filename_option = click.option(
 )
 
 
-def inputs(command: F) -> F:
-    """Add PATH... and -f to a command, as in kubectl."""
-    return filename_option(click.argument("paths", metavar="[PATH]...", nargs=-1)(command))
+inputs = stacked(filename_option, click.argument("paths", metavar="[PATH]...", nargs=-1))
+"""PATH... and -f, as in kubectl."""
 
 
 def input_paths(paths: Sequence[str], filenames: Sequence[str]) -> list[str]:
@@ -56,7 +54,7 @@ def input_paths(paths: Sequence[str], filenames: Sequence[str]) -> list[str]:
 Default = str | Callable[[Mapping[str, Any]], str]
 
 
-def against_of(default: Default, text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def against_of(default: Default, text: str) -> Decorator:
     """Add --against and the options of a login to a command, which gets an `against` with its login.
 
     `default`: the default value, which may depend on the other parameters. `text`: the help text.
@@ -80,60 +78,37 @@ def against_of(default: Default, text: str) -> Callable[[Callable[..., Any]], Ca
 against = against_of("nothing", "What exists besides the input files; they override it.")
 
 
-def output(command: F) -> F:
-    return click.option(
-        "-o",
-        "--output",
-        type=click.Choice(["text", "json"]),
-        default="text",
-        show_default=True,
-        help="The output format.",
-    )(command)
+output = click.option(
+    "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True, help="The output format."
+)
 
 
-def configured(command: F) -> F:
-    """Add --config and --profile to a command, for `cli.input.settings`."""
-    command = click.option(
-        "--profile", type=click.Choice([it.value for it in Profile]), help="Overrides the profile of the configuration."
-    )(command)
-    return click.option(
+configured = stacked(
+    click.option(
         "--config",
         metavar="FILE",
         help="Quotree's configuration. Default: QUOTREE_CONFIG, then .quotree.yaml or quotree.yaml upward from the"
         " first input.",
-    )(command)
+    ),
+    click.option(
+        "--profile", type=click.Choice([it.value for it in Profile]), help="Overrides the profile of the configuration."
+    ),
+)
+"""--config and --profile, for `cli.input.settings`."""
+engine = grouped(
+    "engine",
+    EngineOptions,
+    configured,
+    click.option("--fair-sharing", is_flag=True, help="Enable fair sharing with Kueue's defaults."),
+    click.option(
+        "--kueue-config",
+        metavar="FILE",
+        help="Kueue's Configuration: fairSharing, resources, waitForPodsReady, featureGates.",
+    ),
+)
 
 
-def engine(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of EngineOptions to a command, which gets them as `engine`."""
-
-    @wraps(command)
-    def with_engine(
-        *arguments: Any,
-        config: str | None,
-        profile: str | None,
-        kueue_config: str | None,
-        fair_sharing: bool,
-        **others: Any,
-    ) -> Any:
-        return command(*arguments, engine=EngineOptions(config, profile, kueue_config, fair_sharing), **others)
-
-    for option in (
-        click.option(
-            "--kueue-config",
-            metavar="FILE",
-            help="Kueue's Configuration: fairSharing, resources, waitForPodsReady, featureGates.",
-        ),
-        click.option("--fair-sharing", is_flag=True, help="Enable fair sharing with Kueue's defaults."),
-    ):
-        with_engine = option(with_engine)
-    return configured(with_engine)
-
-
-def namespace(command: F) -> F:
-    return click.option("-n", "--namespace", metavar="NAMESPACE", help="The namespace. Default: the context's.")(
-        command
-    )
+namespace = click.option("-n", "--namespace", metavar="NAMESPACE", help="The namespace. Default: the context's.")
 
 
 def namespaces(command: Callable[..., Any]) -> Callable[..., Any]:

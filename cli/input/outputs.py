@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
+from cli.input.grouped import Decorator, stacked
 from cli.output import terminal_wants_colour
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +51,10 @@ class OutputType(click.ParamType[Output]):
         return Output(form, "" if file == "-" else file)
 
 
-def outputs(formats: Sequence[str]) -> Callable[[F], F]:
+def outputs(formats: Sequence[str]) -> Decorator:
     """Add -o and --color to a command, which gets `outputs`. At most one of them is for standard output."""
-
-    def decorate(command: F) -> F:
-        command = click.option(
-            "-o",
-            "--output",
-            "outputs",
-            type=OutputType(formats),
-            multiple=True,
-            callback=_checked,
-            help=f"{', '.join(formats)}; with =FILE to a file. Repeatable.  [default: text]",
-        )(command)
-        return click.option(
+    return stacked(
+        click.option(
             "--color",
             type=click.Choice(["auto", "always", "never"]),
             default="auto",
@@ -73,9 +62,17 @@ def outputs(formats: Sequence[str]) -> Callable[[F], F]:
             expose_value=False,
             callback=_colour,
             help="Colour on standard output; auto also obeys NO_COLOR and CLICOLOR_FORCE.",
-        )(command)
-
-    return decorate
+        ),
+        click.option(
+            "-o",
+            "--output",
+            "outputs",
+            type=OutputType(formats),
+            multiple=True,
+            callback=_checked,
+            help=f"{', '.join(formats)}; with =FILE to a file. Repeatable.  [default: text]",
+        ),
+    )
 
 
 def _checked(_: click.Context, parameter: click.Parameter, value: tuple[Output, ...]) -> tuple[Output, ...]:

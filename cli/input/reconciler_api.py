@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -13,6 +11,7 @@ from urllib.parse import urlsplit
 import click
 
 from cli.exits import Misused
+from cli.input.grouped import grouped
 from cli.input.login import ClusterLogin, unavailable
 from cluster.addresses import is_loopback
 from cluster.errors import ClusterError, NotFound
@@ -36,32 +35,21 @@ class Server:
     token_file: str | None = None
 
 
-def options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a Server to a command, which gets it as `reconciler`, or None. Raises Misused."""
+def _server(reconciler: str | None, ca: str | None, server_name: str | None, token_file: str | None) -> Server | None:
+    values = {"--ca": ca, "--server-name": server_name, "--token-file": token_file}
+    if reconciler is None and (misplaced := [option for option, value in values.items() if value is not None]):
+        raise Misused(f"{misplaced[0]} needs --reconciler URL")
+    return Server(reconciler, ca, server_name, token_file) if reconciler is not None else None
 
-    @wraps(command)
-    def with_server(
-        *arguments: Any,
-        reconciler: str | None,
-        ca: str | None,
-        server_name: str | None,
-        token_file: str | None,
-        **others: Any,
-    ) -> Any:
-        options = {"--ca": ca, "--server-name": server_name, "--token-file": token_file}
-        if reconciler is None and (misplaced := [option for option, value in options.items() if value is not None]):
-            raise Misused(f"{misplaced[0]} needs --reconciler URL")
-        server = Server(reconciler, ca, server_name, token_file) if reconciler is not None else None
-        return command(*arguments, reconciler=server, **others)
 
-    for option in (
-        click.option("--token-file", metavar="FILE", help="A token to send instead of the kubeconfig's."),
-        click.option("--server-name", metavar="NAME", help="The name in its certificate, if the URL has another."),
-        click.option("--ca", metavar="FILE", help="The CA of its certificate."),
-        click.option("--reconciler", metavar="URL", help="Ask the reconciler at this URL, which knows more."),
-    ):
-        with_server = option(with_server)
-    return with_server
+options = grouped(
+    "reconciler",
+    _server,
+    click.option("--reconciler", metavar="URL", help="Ask the reconciler at this URL, which knows more."),
+    click.option("--ca", metavar="FILE", help="The CA of its certificate."),
+    click.option("--server-name", metavar="NAME", help="The name in its certificate, if the URL has another."),
+    click.option("--token-file", metavar="FILE", help="A token to send instead of the kubeconfig's."),
+)
 
 
 def get(server: Server, path: str, login: ClusterLogin) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
-from analysis.documents import Document, SourcePlace, Unreadable
+from analysis.documents import Document, Unreadable
 from cli.exits import Misused
 from cli.input.documents import read
 from policies.text import json_values
@@ -40,7 +40,7 @@ def recorded(file: str) -> tuple[Review, str]:
     try:
         review = parse(body)
     except BadReview as bad:
-        raise BadRecording([Unreadable(_place(document, bad), f"{bad}{_cure(document)}")]) from None
+        raise BadRecording([Unreadable(document.place(bad.field), f"{bad}{_cure(document)}")]) from None
     return review, crowded(review.object, len(body))
 
 
@@ -50,10 +50,6 @@ def _body(document: Document) -> bytes:
     if isinstance(json_values.read(text), DocumentRoot):
         return text.encode()
     return json.dumps(document.manifest, default=float).encode()
-
-
-def _place(document: Document, bad: BadReview) -> SourcePlace:
-    return document.place(bad.field)
 
 
 def _cure(document: Document) -> str:

@@ -38,7 +38,6 @@ class FoundRoot:
     """A root.
 
     `path`: its folder or file; empty for the first root.
-    `inputs`: its objects.
     `documents`: all its manifests, file by file.
     `around`: the objects of the first root that it refers to, directly or through other objects.
     `elsewhere`: the kinds of the objects that it refers to and that only other roots, or skipped templates, have.
@@ -124,7 +123,6 @@ def context_of(root: FoundRoot, context: Context, configuration: Configuration) 
 
 
 def _root(path: str, members: Iterable[_Read], unreadable: Sequence[Unreadable]) -> FoundRoot:
-    """The root with these units."""
     objects: dict[Ref, Placed] = {}
     for each in members:
         objects.update(each.inputs.objects)
@@ -162,7 +160,6 @@ def _with_elsewhere(root: FoundRoot, apart: Mapping[str, set[Ref]]) -> FoundRoot
 
 
 def _texts(every: Iterable[Placed]) -> set[str]:
-    """All text values in the manifests."""
     found: set[str] = set()
     left: list[object] = [placed.document.manifest for placed in every]
     while left:

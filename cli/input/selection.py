@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import wraps
-from typing import Any
 
 import click
 
 from cli.exits import Misused
 from cli.input.documents import STDIN
 from cli.input.folders import PathExclusion
+from cli.input.grouped import grouped, stacked
 from cli.input.options import inputs
 
 
@@ -49,82 +47,74 @@ class InputSelection:
         return (*(own if path == "-" else path for path in self.paths), *self.kustomizations, *self.charts, *self.each)
 
 
-def selected(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add PATH..., -f and the options of renderers to a command, which gets them as `selection`."""
-
-    @wraps(command)
-    def with_selection(
-        *arguments: Any,
-        paths: tuple[str, ...],
-        filenames: tuple[str, ...],
-        stdin_filename: str | None,
-        kustomizations: tuple[str, ...],
-        charts: tuple[str, ...],
-        values: tuple[str, ...],
-        exclude: tuple[str, ...],
-        each: tuple[str, ...] = (),
-        within: str | None = None,
-        **others: Any,
-    ) -> Any:
-        if values and not charts:
-            raise Misused("--values: values are for a chart; name it with --helm")
-        if charts:  # as for helm, -f names values; they would otherwise be judged as manifests
-            values, filenames = (*values, *filenames), ()
-        files = tuple(dict.fromkeys([*paths, *filenames]))
-        if not files and not kustomizations and not charts and not each:
-            raise Misused("no input: name files or folders, or -f - for standard input")
-        if "-" in values:
-            raise Misused("--values -: helm reads values from files; write them into one")
-        if stdin_filename and "-" not in files:
-            raise Misused("--stdin-filename: standard input is not read; name it with -")
-        selection = InputSelection(
-            files, kustomizations, charts, values, stdin_filename or STDIN, PathExclusion(exclude), each
-        )
-        if within is not None:
-            selection = replace(selection, paths=(within,), only=files)
-        return command(*arguments, selection=selection, **others)
-
-    for option in (
-        click.option(
-            "--values", metavar="FILE", multiple=True, help="Values for --helm, repeatable; there -f is the same."
-        ),
-        click.option(
-            "--helm",
-            "charts",
-            metavar="CHART",
-            multiple=True,
-            help="Judge the output of `helm template` for this chart.",
-        ),
-        click.option(
-            "--kustomize",
-            "kustomizations",
-            metavar="DIR",
-            multiple=True,
-            help="Judge the output of `kustomize build`, or `kubectl kustomize`, on this folder.",
-        ),
-        click.option(
-            "--exclude",
-            metavar="GLOB",
-            multiple=True,
-            help="Skip these files of folders: a .gitignore pattern, repeatable. A .quotreeignore has such patterns.",
-        ),
-        click.option("--stdin-filename", metavar="FILE", help="The file name that is shown for standard input."),
-    ):
-        with_selection = option(with_selection)
-    return inputs(with_selection)
+def _selection(
+    paths: tuple[str, ...],
+    filenames: tuple[str, ...],
+    stdin_filename: str | None,
+    kustomizations: tuple[str, ...],
+    charts: tuple[str, ...],
+    values: tuple[str, ...],
+    exclude: tuple[str, ...],
+    each: tuple[str, ...] = (),
+    within: str | None = None,
+) -> InputSelection:
+    if values and not charts:
+        raise Misused("--values: values are for a chart; name it with --helm")
+    if charts:  # as for helm, -f names values; they would otherwise be judged as manifests
+        values, filenames = (*values, *filenames), ()
+    files = tuple(dict.fromkeys([*paths, *filenames]))
+    if not files and not kustomizations and not charts and not each:
+        raise Misused("no input: name files or folders, or -f - for standard input")
+    if "-" in values:
+        raise Misused("--values -: helm reads values from files; write them into one")
+    if stdin_filename and "-" not in files:
+        raise Misused("--stdin-filename: standard input is not read; name it with -")
+    selection = InputSelection(
+        files, kustomizations, charts, values, stdin_filename or STDIN, PathExclusion(exclude), each
+    )
+    return selection if within is None else replace(selection, paths=(within,), only=files)
 
 
-def selected_in_roots(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a selection to a command that judges several organisations."""
-    command = click.option(
-        "--within",
+selected = grouped(
+    "selection",
+    _selection,
+    inputs,
+    click.option("--stdin-filename", metavar="FILE", help="The file name that is shown for standard input."),
+    click.option(
+        "--exclude",
+        metavar="GLOB",
+        multiple=True,
+        help="Skip these files of folders: a .gitignore pattern, repeatable. A .quotreeignore has such patterns.",
+    ),
+    click.option(
+        "--kustomize",
+        "kustomizations",
         metavar="DIR",
-        help="Judge all of this folder, and report only what is found in the files PATH...; for hooks.",
-    )(selected(command))
-    return click.option(
+        multiple=True,
+        help="Judge the output of `kustomize build`, or `kubectl kustomize`, on this folder.",
+    ),
+    click.option(
+        "--helm", "charts", metavar="CHART", multiple=True, help="Judge the output of `helm template` for this chart."
+    ),
+    click.option(
+        "--values", metavar="FILE", multiple=True, help="Values for --helm, repeatable; there -f is the same."
+    ),
+)
+
+
+selected_in_roots = stacked(
+    click.option(
         "--each",
         metavar="DIR|FILE",
         multiple=True,
         help="Judge this folder or file as an organisation of its own, repeatable; a pattern in quotes names many:"
         " --each 'clusters/*'. Default: the roots of quotree.yaml, or those that are found.",
-    )(command)
+    ),
+    click.option(
+        "--within",
+        metavar="DIR",
+        help="Judge all of this folder, and report only what is found in the files PATH...; for hooks.",
+    ),
+    selected,
+)
+"""The options of a selection for a command that judges several organisations."""

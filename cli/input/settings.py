@@ -67,7 +67,6 @@ def _file_in_parents(paths: Sequence[str]) -> str | None:
 
 
 def _default_configuration(gates: Collection[Dialect], installed: Installed) -> Configuration:
-    """The default configuration."""
     if not gates:
         return Configuration(kueue=KueueSettings(version=installed()))
     from policies.configuration.file import API_VERSION, KIND, read_configuration  # here, since it takes all rules

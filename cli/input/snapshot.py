@@ -13,13 +13,11 @@ from cli.exits import Exit, Misused
 from cli.input import elsewhere, snapshot_file
 from cli.input.against import Against
 from cli.input.kueue_version import installed_beside
-from cli.input.login import unavailable
 from cli.input.named import NamedWork, workload_of
 from cli.input.options import EngineOptions
 from cli.input.settings import settings
 from cli.input.simulation import engine_settings, note_problems, start
 from cli.progress import stage
-from cluster.errors import ClusterError
 from scheduling.simulation.settings import SimulationSettings
 from scheduling.simulation.submissions import LeftOut
 from scheduling.visibility.as_json import job_of
@@ -33,7 +31,6 @@ class LoadedSnapshot:
     `job`: returns the name of the job of a Workload (`namespace/name`).
     `exit`: the exit code, which says whether everything could be read.
     `others`: the work in the queues of Volcano and YuniKorn; None if it is unknown.
-    `left_out`: the jobs of files that are in no queue.
     """
 
     world: World
@@ -67,11 +64,8 @@ def read(against: Against, settings: SimulationSettings | None = None) -> World:
     if against.kind == "snapshot":
         return of_manifests(snapshot_file.read(against.name).objects, decisions)
     stage("reading the cluster")
-    try:
-        with against.login.connect() as cluster:
-            return snapshot(cluster, decisions)
-    except ClusterError as error:
-        raise unavailable(error, f"cannot read {against}") from error
+    with against.login.connected(f"cannot read {against}") as cluster:
+        return snapshot(cluster, decisions)
 
 
 def _of_cluster(world: World, others: OtherQueues | None) -> LoadedSnapshot:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from cli.exits import Misused
+from cli.input.grouped import stacked
 from cli.input.login import ClusterLogin
 from cli.input.login import login as login_option
 from cli.input.named import named, owners, workload_of
@@ -84,16 +84,17 @@ _WORDS = {
 }
 
 
-def acting(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add NAME, --dry-run and the options of a login to a command."""
-    dry_run = click.option(
+acting = stacked(
+    click.argument("name"),
+    click.option(
         "--dry-run",
         type=click.Choice(["none", "client", "server"]),
         default="none",
         show_default=True,
         help="client: print what would be done. server: let the API server check it without storing it.",
-    )
-    return click.argument("name")(dry_run(login_option(command)))
+    ),
+    login_option,
+)
 
 
 def switch(
@@ -131,7 +132,7 @@ def versions(kind: GroupKind) -> tuple[Resource, ...]:
 
 def _missing(cluster: ClusterClient, resource: Resource, kind: GroupKind, name: str, namespace: str | None) -> str:
     within = f" in namespace {namespace}" if namespace else ""
-    near = close(name, _names(cluster.list(resource, namespace=namespace)))
+    near = close(name, [str(metadata(each).get("name")) for each in cluster.list(resource, namespace=namespace)])
     return f"there is no {kind.kind} {name}{within}" + (f"; did you mean {near}?" if near else "")
 
 
@@ -139,10 +140,6 @@ def _of_job(cluster: ClusterClient, resource: Resource, written: str, namespace:
     """The name of the Workload of a job, written as for `quotree why`. Raises Misused."""
     stored = {str(metadata(each).get("name")): each for each in cluster.list(resource, namespace=namespace)}
     return workload_of({name: owners(each) for name, each in stored.items()}, named(written, namespace, str))
-
-
-def _names(manifests: Iterable[Mapping[str, Any]]) -> list[str]:
-    return [str(metadata(each).get("name")) for each in manifests]
 
 
 def _written(value: object) -> str:

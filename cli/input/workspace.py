@@ -96,7 +96,6 @@ def _declared(selection: InputSelection, config: str | None) -> list[Organisatio
 class _RootsFile:
     """A configuration file that declares roots.
 
-    `folder`: the folder of the file.
     `exclusion`: the files to skip in all roots.
     `trusted`: whether the user has named the file. A file that was found may be part of a pull request.
     """

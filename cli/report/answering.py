@@ -61,7 +61,6 @@ def answer(selection: InputSelection, question: ValidationQuestion) -> Answered:
 def _judged(
     surveyed: Surveyed, question: ValidationQuestion, configuration: Configuration, context: Context
 ) -> Iterator[tuple[Report, Proposal]]:
-    """The report and the proposal for each root."""
     bases = _bases(surveyed, question.revision)
     kept = together(root.inputs for root in surveyed.roots) if question.prune else None
     for root in surveyed.roots:

@@ -17,7 +17,7 @@ from policies.audit.audited import TreeFindings
 from policies.audit.reports import reports
 from policies.audit.roots import TreeRoot
 from policies.judging.sentence import statement
-from policies.model.findings import Cause, Severity
+from policies.model.findings import Severity
 from policies.model.printing import plain
 
 _NAMES = {"kueue": "Kueue", "volcano": "Volcano", "yunikorn": "YuniKorn"}
@@ -56,13 +56,9 @@ def _finding_lines(found: Found) -> Iterator[str]:
     judged = found.judged
     word = paint(judged.severity.value, COLOURS[judged.severity])
     yield f"  {word}[{judged.rule.id}]: {without_fix(judged)}"
-    yield from (f"      {_cause(cause)}" for cause in judged.finding.causes)
+    yield from (plain(f"      {cause.object}: {cause.field}: {cause.message}") for cause in judged.finding.causes)
     if judged.finding.fix:
         yield f"      fix: {plain(judged.finding.fix)}"
-
-
-def _cause(cause: Cause) -> str:
-    return plain(f"{cause.object}: {cause.field}: {cause.message}")
 
 
 def as_json(audited: ShownAudit) -> dict[str, Any]:

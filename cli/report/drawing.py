@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
@@ -47,6 +47,14 @@ def row_text(row: QuotaRow) -> str:
     name = f"{row.flavor}/{row.resource}" if row.flavor else row.resource
     own = _amounts(row.own) or "not set"
     return plain(f"{name}: {own}" + (f"; children: {_amounts(row.below)}" if row.below else ""))
+
+
+def queue_rows(
+    name: str, notes: Sequence[str], amounts: Iterable[tuple[str, Mapping[str, str]]]
+) -> tuple[str, list[str]]:
+    """The line of a queue, and one for each of its resources, for `tree`."""
+    title = name + (f" ({', '.join(notes)})" if notes else "")
+    return plain(title), [plain(f"{resource}: {_amounts(texts)}") for resource, texts in amounts]
 
 
 def _amounts(texts: Mapping[str, str]) -> str:

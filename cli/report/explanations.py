@@ -51,7 +51,7 @@ def _ahead(ahead: Found) -> str:
 
 
 def _names_and_count(named: list[str], others: int, word: str) -> str:
-    return ", ".join(named + ([f"{others} {word}{'' if others == 1 else 's'}"] if others else []))
+    return ", ".join([*named, *([some(others, word)] if others else [])])
 
 
 def _lack_lines(lack: Found) -> Iterator[str]:
@@ -101,7 +101,6 @@ def _places(raises: Iterable[Found]) -> Iterator[str]:
 
 
 def _releasing_text(obstacle: Found) -> str:
-    """The work that has to release quota."""
     if obstacle["limit"] == BORROWING_LIMIT:
         return f"work {'in' if obstacle['kind'] == 'ClusterQueue' else 'below'} {_node(obstacle)}"
     return f"work in {_node(obstacle)}" if obstacle["kind"] == "ClusterQueue" else "other work"
@@ -208,7 +207,6 @@ def job_state_lines(job: Found) -> Iterator[str]:
 
 
 def group_lines(every: Iterable[Found]) -> Iterator[str]:
-    """The lines about PodGroups that wait."""
     for each in every:
         where = f" in {each['queue']} ({each['phase']})" if each["queue"] else ""
         yield plain(f"{each['for']}{where}: {_pods_waiting(each)}")
@@ -244,7 +242,6 @@ def _amounts(amounts: Mapping[str, str]) -> str:
 
 
 def allocation_lines(every: Iterable[Found]) -> Iterator[str]:
-    """The lines about Pods that wait for an allocation."""
     for each in every:
         where = f" in {each['queue']}" if each["queue"] else ""
         message = f": {each['message']}" if each["message"] else ""

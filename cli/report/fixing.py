@@ -31,7 +31,6 @@ class Fixing:
 
     `before`: the text of each file before.
     `texts`: the text of each file after.
-    `done`: the findings that were fixed.
     `left`: the findings whose patch was not used, each with the reason: the patch cannot be written into the text, or
     would cause another finding.
     `foreign`: files with a patchable finding that must not be changed.
@@ -48,7 +47,6 @@ class Fixing:
     by_hand: int = 0
 
     def add(self, other: Fixing) -> None:
-        """Add the result for the files of another root."""
         self.before |= other.before
         self.texts |= other.texts
         self.done += other.done
@@ -246,7 +244,6 @@ class _Files:
         return _Files(documents, self.faults)
 
     def source(self, ref: Ref) -> str:
-        """The file of an object."""
         return self.inputs.objects[ref].document.source
 
     def texts(self) -> dict[str, str]:

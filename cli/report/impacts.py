@@ -12,8 +12,8 @@ from cli.output import first_of, section, some
 from cli.report.formats.page import Page, Table
 from cli.report.reports import API_VERSION, unreadable_json
 from policies.impact.differences import Effect, NodeChange, PairChange
-from policies.impact.quotas import Excess, NodeQuotas, PairQuota, QuotaPair, amount_text
-from policies.model.objects import Ref, parted
+from policies.impact.quotas import Excess, PairQuota, QuotaPair, amount_text
+from policies.model.objects import parted
 from policies.model.printing import plain
 from scheduling.impact.elsewhere import WorkChange
 from scheduling.impact.prediction import AtRisk
@@ -210,10 +210,10 @@ def as_json(impact: Impact) -> dict[str, Any]:
         "kind": "Diff",
         "comparedWith": change.was,
         "applied": len(change.applied.objects) + len(change.applied.rest),
-        "deleted": [_ref(each.ref) for each in change.deleted],
+        "deleted": [each.ref._asdict() for each in change.deleted],
         "stillInUse": [
             {
-                **_ref(each.ref),
+                **each.ref._asdict(),
                 "jobs": [_job(impact, key) for key in each.workloads],
                 "clusterQueues": [*each.queues],
             }
@@ -221,7 +221,7 @@ def as_json(impact: Impact) -> dict[str, Any]:
         ],
         "nodes": [_node(each) for each in impact.nodes],
         "overQuota": [
-            {**_ref(each.ref), **_pair_json(each.pair), **_amounts(each.pair, used=each.used, limit=each.limit)}
+            {**each.ref._asdict(), **each.pair._asdict(), **_amounts(each.pair, used=each.used, limit=each.limit)}
             for each in impact.over
         ],
         "lost": [_loss_json(impact, each) for each in found.lost],
@@ -229,8 +229,8 @@ def as_json(impact: Impact) -> dict[str, Any]:
         "admitted": [_admitted(impact, key) for key in found.admitted],
         "couldBePreempted": [
             {
-                **_ref(each.borrowing.ref),
-                **_pair_json(each.borrowing.pair),
+                **each.borrowing.ref._asdict(),
+                **each.borrowing.pair._asdict(),
                 **_amounts(each.borrowing.pair, used=each.borrowing.used, nominal=each.borrowing.limit),
                 "jobs": [_job(impact, key) for key in each.workloads],
             }
@@ -246,38 +246,25 @@ def as_json(impact: Impact) -> dict[str, Any]:
     }
 
 
-def _ref(ref: Ref) -> dict[str, str]:
-    return {"group": ref.group, "kind": ref.kind, "namespace": ref.namespace, "name": ref.name}
-
-
 def _node(node: NodeChange) -> dict[str, Any]:
+    states = {"before": node.before, "after": node.after}
     return {
-        **_ref(node.ref),
+        **node.ref._asdict(),
         "effect": str(node.effect),
-        "parent": {"before": _parent(node.before), "after": _parent(node.after)},
-        "quota": [_quotas(each) for each in node.pairs],
+        "parent": {word: each.parent if each else None for word, each in states.items()},  # empty for a root
+        "quota": [
+            {
+                **each.pair._asdict(),
+                "before": _amounts(each.pair, **each.before._asdict()),
+                "after": _amounts(each.pair, **each.after._asdict()),
+            }
+            for each in node.pairs
+        ],
     }
-
-
-def _parent(node: NodeQuotas | None) -> str | None:
-    """The parent of a node; empty for a root, null if the node does not exist."""
-    return node.parent if node is not None else None
-
-
-def _quotas(each: PairChange) -> dict[str, Any]:
-    return {**_pair_json(each.pair), "before": _quota(each.pair, each.before), "after": _quota(each.pair, each.after)}
-
-
-def _quota(pair: QuotaPair, quota: PairQuota) -> dict[str, str | None]:
-    return _amounts(pair, **quota._asdict())
 
 
 def _amounts(pair: QuotaPair, **amounts: int | None) -> dict[str, str | None]:
     return {word: None if amount is None else amount_text(pair.resource, amount) for word, amount in amounts.items()}
-
-
-def _pair_json(pair: QuotaPair) -> dict[str, str]:
-    return {"flavor": pair.flavor, "resource": pair.resource}
 
 
 def _loss_json(impact: Impact, each: Evicted | Preempted) -> dict[str, Any]:

@@ -19,7 +19,6 @@ STATES = (PENDING, QUOTA_RESERVED, ADMITTED, FINISHED)
 
 
 def status(manifest: Manifest, kind: str) -> bool:
-    """Whether this condition of the object is True."""
     return condition(mapping(manifest.get("status")), kind).get("status") == "True"
 
 
@@ -108,5 +107,4 @@ COHORTS: Columns = (_NAME, ("PARENT", _named("parentName", "parent")), _AGE)
 
 
 def table(columns: Columns, found: Iterable[Manifest], now: datetime) -> list[Row]:
-    """The head row, and a row for each object."""
     return [[name for name, _ in columns], *([cell(each, now) for _, cell in columns] for each in found)]

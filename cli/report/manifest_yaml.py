@@ -17,5 +17,4 @@ _Readable.add_representer(str, _text)
 
 
 def manifest_yaml(documents: list[dict[str, object]]) -> str:
-    """The documents in their order, with texts of several lines as block scalars."""
     return yaml.dump_all(documents, Dumper=_Readable, sort_keys=False, width=120)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from cli.input.migration import Migrated, Origin
-from cli.output import first_of, json_text
+from cli.output import first_of, json_text, some
 from cli.report.formats.yaml import document
 from cli.report.reports import API_VERSION, unreadable_json
 from policies.migration import NotKept
@@ -25,7 +25,7 @@ def migration_text(found: Migrated) -> str:
 
 def _comments(found: Migrated) -> Iterator[str]:
     kinds = Counter(each["kind"] for each in found.migration.objects)
-    counted = ", ".join(f"{number} {kind}{'' if number == 1 else 's'}" for kind, number in kinds.items())
+    counted = ", ".join(some(number, kind) for kind, number in kinds.items())
     yield f"from {_CALLED[found.origin]}: {counted or 'nothing'}"
     if found.migration.names:
         yield "names that Kueue cannot have:"

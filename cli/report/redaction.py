@@ -31,7 +31,6 @@ from policies.dialects.kueue_kinds import (
 from policies.dialects.kueue_workload import REPLACES
 from policies.dialects.priority_class import PRIORITY_CLASS
 from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, texts
-from policies.dialects.selectors import NAME_OF_NAMESPACE
 from policies.dialects.volcano_gates import GROUP_NAMES
 from policies.dialects.yunikorn import USER_INFO
 from policies.dialects.yunikorn_config.configmap import PATTERNS, SETTINGS, read_config_map
@@ -63,16 +62,6 @@ _JOB = ("queue", "minAvailable", "schedulerName", "priorityClassName")
 _TASK = ("name", "replicas", "minAvailable")
 _POD_GROUP = ("queue", "minMember", "minTaskMember", "minResources", "priorityClassName")
 _POD = ("schedulerName", "nodeName", "priority", "priorityClassName", "preemptionPolicy", "schedulingGates")
-
-
-def selector_keys(queues: Iterable[Manifest]) -> frozenset[str]:
-    """The keys of Namespace labels that the namespaceSelectors of ClusterQueues use."""
-    keys = {NAME_OF_NAMESPACE}
-    for queue in queues:
-        selector = mapping(mapping(queue.get("spec")).get("namespaceSelector"))
-        keys |= texts(selector.get("matchLabels")).keys()
-        keys |= {str(mapping(each).get("key")) for each in listing(selector.get("matchExpressions"))}
-    return frozenset(keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +106,7 @@ class Redaction:
         kept = {key: meta[key] for key in _METADATA if meta.get(key)}
         if kind in WORK:
             kept["name"] = self._name(str(meta.get("name") or ""))
-        whole = kind in (core.NAMESPACE, core.NODE)  # `without_labels` later removes labels that nothing selects by
+        whole = kind in (core.NAMESPACE, core.NODE)  # `snapshot_json` later removes labels that nothing selects by
         labels, annotations = texts(meta.get("labels")), texts(meta.get("annotations"))
         pairs = {"labels": labels if whole else core.ours(labels), "annotations": _annotations(annotations)}
         kept |= {key: {name: self._id(name, value) for name, value in of.items()} for key, of in pairs.items() if of}
@@ -137,16 +126,6 @@ class Redaction:
         if not self.hash_names or not name:
             return name
         return f"n{hmac.new(self._key, name.encode(), sha256).hexdigest()[:20]}"
-
-
-def without_labels(namespace: Mapping[str, Any], keys: frozenset[str]) -> dict[str, Any]:
-    """The redacted Namespace with only these labels and those of the three projects."""
-    meta = namespace["metadata"]
-    labels = texts(meta.get("labels"))
-    own = core.ours(labels)
-    kept = {key: value for key, value in labels.items() if key in keys or key in own}
-    rest = {key: value for key, value in meta.items() if key != "labels"}
-    return {**namespace, "metadata": {**rest, **({"labels": kept} if kept else {})}}
 
 
 def _annotations(annotations: Mapping[str, str]) -> dict[str, str]:
@@ -259,5 +238,4 @@ _PARTS: Mapping[GroupKind, Callable[[Manifest], dict[str, Any]]] = {
 
 
 def kinds() -> frozenset[GroupKind]:
-    """The kinds that a snapshot contains."""
     return frozenset(_PARTS)

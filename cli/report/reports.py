@@ -63,7 +63,11 @@ def looked_lines(report: Report) -> Iterator[str]:
 
 
 def _head(subject: Subject) -> str:
-    held = "" if subject.kind == "nothing" else f"{_age(subject)}, {some(subject.context_queues, 'queue')} there"
+    held = (
+        ""
+        if subject.kind == "nothing"
+        else f"{_as_of(subject.as_of, subject)}, {some(subject.context_queues, 'queue')} there"
+    )
     inputs = f"{some(subject.objects, 'object')}, {some(subject.queues, 'queue')}"
     if subject.base is None:
         return f"judged against {subject.against}{held}: {inputs}"
@@ -73,12 +77,9 @@ def _head(subject: Subject) -> str:
     return f"judged against {start}{around}: {inputs}; {changes}"
 
 
-def _age(subject: Subject) -> str:
-    """The age of the context; empty for files, which are read at the same time as the inputs."""
-    return _as_of(subject.as_of, subject) if subject.as_of else ""
-
-
-def _as_of(moment: datetime, subject: Subject) -> str:
+def _as_of(moment: datetime | None, subject: Subject) -> str:
+    if moment is None:  # files are read at the same time as the inputs
+        return ""
     minutes = (subject.judged_at - moment) // timedelta(minutes=1) if subject.judged_at else 0
     units = [(minutes // 1440, "day"), (minutes // 60, "hour"), (minutes, "minute")]
     old = next((f", {some(count, unit)} old" for count, unit in units if count > 0), "")
@@ -241,7 +242,6 @@ def _finding_json(entry: ReportEntry, fingerprint: str) -> dict[str, Any]:
 
 
 def _problem_json(entry: ReportEntry) -> dict[str, Any]:
-    """The finding and its place as JSON."""
     return {
         "rule": entry.judged.rule.id,
         "severity": entry.judged.severity.value,

@@ -8,14 +8,12 @@ from typing import Any
 
 from cli.input.against import Against
 from cli.output import paint
+from cli.report.reports import COLOURS
 from policies.judging.sentence import sentence
-from policies.model.findings import Severity
 from policies.model.objects import joined
 from policies.model.printing import plain
 from webhook.replay import Replay
 from webhook.review import Review
-
-_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "blue"}
 
 
 def words(review: Review, against: Against, replayed: Replay) -> str:
@@ -34,7 +32,7 @@ def _head(review: Review, against: Against) -> str:
 
 def _findings(replayed: Replay) -> Iterator[str]:
     for judged in replayed.verdict.findings:
-        yield f"{paint(judged.severity.value, _COLOURS[judged.severity])}[{judged.rule.id}]: {sentence(judged)}"
+        yield f"{paint(judged.severity.value, COLOURS[judged.severity])}[{judged.rule.id}]: {sentence(judged)}"
     for missed in replayed.verdict.not_evaluated:
         yield plain(f"not evaluated[{missed.rule.id}]: {missed.reason}")
 

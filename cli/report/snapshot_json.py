@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
 from cli.input.snapshot_file import API_VERSION, KIND, SnapshotFile
-from cli.report.redaction import selector_keys, without_labels
 from cli.version import VERSION
 from policies.dialects import core, kueue
-from policies.dialects.reading import Manifest, group_kind
+from policies.dialects.reading import Manifest, group_kind, listing, mapping, texts
+from policies.dialects.selectors import NAME_OF_NAMESPACE
 
 
 def snapshot_json(snapshot: SnapshotFile) -> str:
     """The snapshot as JSON. Namespaces keep only the labels that ClusterQueues select by, and those of the projects."""
-    queues = [each for each in snapshot.objects if group_kind(each) == kueue.CLUSTER_QUEUE]
-    keys = selector_keys(queues)
-    lines = [_line(_trimmed(each, keys)) for each in snapshot.objects]
+    keys = _selector_keys(each for each in snapshot.objects if group_kind(each) == kueue.CLUSTER_QUEUE)
+    trimmed = (_trimmed(each, keys) if group_kind(each) == core.NAMESPACE else each for each in snapshot.objects)
+    lines = [json.dumps(each, separators=(",", ":"), default=_plain) for each in trimmed]
     head = {
         "apiVersion": API_VERSION,
         "kind": KIND,
@@ -33,12 +33,24 @@ def snapshot_json(snapshot: SnapshotFile) -> str:
     return f'{start}, "objects": [\n{inside}\n]}}' if lines else f'{start}, "objects": []}}'
 
 
-def _trimmed(manifest: Manifest, keys: frozenset[str]) -> Mapping[str, Any]:
-    return without_labels(manifest, keys) if group_kind(manifest) == core.NAMESPACE else manifest
+def _selector_keys(queues: Iterable[Manifest]) -> frozenset[str]:
+    """The keys of Namespace labels that the namespaceSelectors of ClusterQueues use."""
+    keys = {NAME_OF_NAMESPACE}
+    for queue in queues:
+        selector = mapping(mapping(queue.get("spec")).get("namespaceSelector"))
+        keys |= texts(selector.get("matchLabels")).keys()
+        keys |= {str(mapping(each).get("key")) for each in listing(selector.get("matchExpressions"))}
+    return frozenset(keys)
 
 
-def _line(manifest: Mapping[str, Any]) -> str:
-    return json.dumps(manifest, separators=(",", ":"), default=_plain)
+def _trimmed(namespace: Manifest, keys: frozenset[str]) -> Mapping[str, Any]:
+    """The redacted Namespace with only these labels and those of the three projects."""
+    meta = namespace["metadata"]
+    labels = texts(meta.get("labels"))
+    own = core.ours(labels)
+    kept = {key: value for key, value in labels.items() if key in keys or key in own}
+    rest = {key: value for key, value in meta.items() if key != "labels"}
+    return {**namespace, "metadata": {**rest, **({"labels": kept} if kept else {})}}
 
 
 def _plain(value: object) -> object:

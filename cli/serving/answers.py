@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from urllib.parse import urlencode
 
 from cli.exits import AccessDenied, OutOfReach
 from cluster.api.refusal import HttpRefusal
+from cluster.api.server import Answers
 from cluster.errors import Forbidden, Unreachable, from_status
 from cluster.reviews import Access, Caller
 from dashboard.reading.backend import Manifest
@@ -25,11 +27,10 @@ class FileReviews:
         return True
 
 
-@contextmanager
-def refusals_as_client_errors() -> Iterator[None]:
-    """Turn an HttpRefusal into the error that a client of /v1 would raise."""
+def answered(api: Answers, path: str, params: Mapping[str, str] | None) -> Manifest:
+    """The answer of /v1. A refusal becomes the error that a client of /v1 would raise."""
     try:
-        yield
+        return api.answer(f"{path}?{urlencode(params or {})}", "Bearer own")
     except HttpRefusal as refusal:
         raise from_status(refusal.body()) from refusal
 

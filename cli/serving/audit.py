@@ -80,8 +80,6 @@ def _show(metrics: AuditMetrics, store: Store, auditor: Auditor, publisher: Publ
 
 
 class _Running:
-    """An audit with its probes, metrics and /v1."""
-
     def __init__(
         self,
         cluster: ClusterClient,

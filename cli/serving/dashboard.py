@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from ipaddress import ip_network
 from pathlib import Path
+from typing import Any
 
 from cli.exits import Exit, Misused, OutOfReach
 from cli.serving.certificates import Certificates, Keeper, KeptCertificates
 from cli.serving.connection import Address, UserConnection
+from cli.serving.options import SignIn
 from cluster.addresses import is_loopback
 from cluster.client import ClusterClient
 from cluster.endpoint import Endpoint, from_service_account
@@ -27,26 +29,6 @@ from webhook.logs import log_as_json
 
 
 @dataclass(frozen=True, slots=True)
-class SignIn:
-    """How users sign in: by token, or through a proxy.
-
-    `proxies`: the networks of the proxy; empty for sign-in by token.
-    `user_header`, `groups_header`: the headers in which the proxy names the user.
-    `session_key`: a file with the key for session cookies.
-    `ended`: NAMESPACE/NAME of the ConfigMap in which all replicas record ended sessions; if empty, each replica only
-    knows its own.
-    `token_file`: the dashboard's token, with which it impersonates the users that the proxy names.
-    """
-
-    proxies: Sequence[str] = ()
-    user_header: str = "X-Forwarded-User"
-    groups_header: str = "X-Forwarded-Groups"
-    session_key: Path | None = None
-    ended: str = ""
-    token_file: Path | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ServerAddresses:
     """The servers that the dashboard calls. `api`: None means the API server of the pod."""
 
@@ -55,49 +37,35 @@ class ServerAddresses:
     audit: Address | None
 
 
-def settings_of(
-    host: str,
-    port: int,
-    health_host: str,
-    health_port: int | None,
-    folder: Path | None,
-    refresh: int,
-    address_file: Path | None,
-) -> DashboardSettings:
-    """The settings without the sign-in, which `run` adds."""
-    cookie = cookie_name(port, secure=folder is not None)
-    return DashboardSettings(
-        ByToken(Sessions(), cookie),
-        cookie,
-        host=host,
-        port=port,
-        health_host=health_host,
-        health_port=health_port,
-        certificate=folder / "tls.crt" if folder else None,
-        key=folder / "tls.key" if folder else None,
-        refresh_seconds=refresh,
-        address_file=address_file,
-    )
-
-
 def run(
-    settings: DashboardSettings,
     others: ServerAddresses,
     sign_in: SignIn,
     certificates: Certificates | None,
     what_if: Callable[[Callable[[UserLogin], UserConnection]], Processes],
+    *,
+    host: str,
+    port: int,
+    **served: Any,
 ) -> Exit:
     """Serve until SIGTERM or SIGINT. Raises Misused, or OutOfReach if it cannot start.
 
     `what_if`: creates the processes that compute the effect of changes. Its argument connects to the API server as a
-    user.
+    user. `served`: further fields of DashboardSettings.
     """
-    if certificates is None and not is_loopback(settings.host.strip("[]")):
-        raise Misused(f"--host {settings.host}: tokens must not cross a network in the clear; use --certs")
-    authenticator, sessions = _authenticator(sign_in, settings.cookie)
-    key = sign_in.session_key
-    settings = replace(
-        settings, authenticator=authenticator, sessions=sessions, link_key=key.read_bytes if key else None
+    if certificates is None and not is_loopback(host.strip("[]")):
+        raise Misused(f"--host {host}: tokens must not cross a network in the clear; use --certs")
+    cookie = cookie_name(port, secure=certificates is not None)
+    authenticator, sessions = _authenticator(sign_in, cookie)
+    settings = DashboardSettings(
+        authenticator,
+        cookie,
+        host,
+        port,
+        certificate=certificates.folder / "tls.crt" if certificates else None,
+        key=certificates.folder / "tls.key" if certificates else None,
+        sessions=sessions,
+        link_key=sign_in.session_key.read_bytes if sign_in.session_key else None,
+        **served,
     )
     own = _own_token(sign_in) if sign_in.proxies else None
     servers = _ReloadedServers(others, own)
@@ -129,7 +97,7 @@ def _authenticator(sign_in: SignIn, cookie: str) -> tuple[Authenticator, Session
             raise Misused(f"--trusted-proxy: {error}") from error
         return ByProxy(networks, sign_in.user_header, sign_in.groups_header), None
     key = sign_in.session_key
-    sessions = Sessions(key.read_bytes if key else None, _ended(sign_in.ended))
+    sessions = Sessions(key.read_bytes if key else None, _ended(sign_in.ended_sessions))
     return ByToken(sessions, cookie), sessions
 
 

@@ -7,11 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any, TypeVar, cast
-from urllib.parse import urlencode
 
 from analysis.inputs import InputObjects
 from analysis.simulation import Simulations
-from cli.serving.answers import FileReviews, only, refusals_as_client_errors
+from cli.serving.answers import FileReviews, answered, only
 from cluster.errors import NotFound
 from cluster.resource import NAMESPACES, Resource
 from dashboard.pages.namespace import LOCAL_QUEUES, workload_state
@@ -48,8 +47,7 @@ class FilesReader:
     def ask(self, path: str, params: Mapping[str, str] = NO_PARAMS) -> Manifest:
         if (found := only(self._trees, path)) is not None:
             return found
-        with refusals_as_client_errors():
-            answer = self._api.answer(f"{path}?{urlencode(params)}", "Bearer own")
+        answer = answered(self._api, path, params)
         for each in answer["items"] if path.endswith("/pendingworkloads") else ():
             each["metadata"]["creationTimestamp"] = self._shifted(each["metadata"]["creationTimestamp"])
         if "nodes" in answer:  # the API caches the nodes of a tree, so they must not be changed

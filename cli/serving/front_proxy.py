@@ -12,7 +12,7 @@ from typing import Any
 from cluster.api.front_proxy import NAME, NAMESPACE, FrontProxy
 from cluster.client import ClusterClient
 from cluster.errors import ClusterError
-from cluster.reflector import Reflector
+from cluster.reflector import of_one, whole
 from cluster.resource import CONFIG_MAPS
 from cluster.reviews import Caller
 
@@ -29,15 +29,7 @@ class FollowedProxy:
         self.authority = authority
         self._cluster = cluster
         self._known: FrontProxy | None = None
-        self._reflector: Reflector[Mapping[str, Any]] = Reflector(
-            cluster,
-            CONFIG_MAPS,
-            lambda change, config_map, _: self._take(config_map) if change != "DELETED" else None,
-            on_replace=self._take_all,
-            keep=dict,
-            namespace=NAMESPACE,
-            field_selector=f"metadata.name={NAME}",
-        )
+        self._reflector = of_one(cluster, CONFIG_MAPS, NAME, self._take, keep=whole, namespace=NAMESPACE)
 
     def start(self) -> bool:
         """Start the watch. Returns False if the API server has no front proxy; then forwarded requests are refused."""
@@ -56,13 +48,9 @@ class FollowedProxy:
     def caller(self, certificate: Mapping[str, Any] | None, headers: Message) -> Caller | None:
         return self._known.caller(certificate, headers) if self._known is not None else None
 
-    def _take_all(self, every: tuple[Mapping[str, Any], ...], _: str) -> None:
-        for each in every:
-            self._take(each)
-
-    def _take(self, config_map: Mapping[str, Any]) -> None:
+    def _take(self, config_map: Mapping[str, Any] | None) -> None:
         try:
-            found = FrontProxy.of(config_map)
+            found = FrontProxy.of(config_map) if config_map is not None else None
         except ValueError as error:
             log.warning("ConfigMap %s/%s: %s; the previous settings remain", NAMESPACE, NAME, error)
             return

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
-from functools import wraps
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from cli.exits import Misused
+from cli.input.grouped import Decorator, grouped
 from cli.input.login import context
 from policies.configuration.settings import Dialect
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:  # these take long to load
     from cli.serving.process import ProcessSettings
     from cli.serving.prometheus import PrometheusSettings
 
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 _LOOPBACK = "127.0.0.1"
 _PORT = click.IntRange(0, 65535)
 _FOLDER, _FILE = click.Path(file_okay=False, path_type=Path), click.Path(dir_okay=False, path_type=Path)
@@ -46,7 +45,6 @@ class CertificateOptions:
 class ProcessOptions(CertificateOptions):
     """The options of a server with probes and /v1. The certificates are for /v1.
 
-    `folder`: the folder of the certificates; None if there are none.
     `host`, `port`: the address of the probes.
     `address_file`: the file to write the actual addresses to.
     `api_host`, `api_port`: the address of /v1. If `api_port` is None, /v1 is not served.
@@ -109,15 +107,30 @@ class PrometheusOptions:
         return PrometheusSettings(self.prometheus, self.prometheus_ca, self.prometheus_token, match)
 
 
+@dataclass(frozen=True, slots=True)
+class SignIn:
+    """How users of the dashboard sign in: by token, or through a proxy.
+
+    `proxies`: the networks of the proxy; empty for sign-in by token.
+    `user_header`, `groups_header`: the headers in which the proxy names the user.
+    `session_key`: a file with the key for session cookies.
+    `ended_sessions`: NAMESPACE/NAME of the ConfigMap in which all replicas record ended sessions; if empty, each
+    replica only knows its own.
+    `token_file`: the dashboard's token, with which it impersonates the users that the proxy names.
+    """
+
+    proxies: tuple[str, ...]
+    user_header: str
+    groups_header: str
+    session_key: Path | None
+    ended_sessions: str
+    token_file: Path | None
+
+
 kubeconfig = click.option(
     "--kubeconfig", metavar="FILE", help="Default: KUBECONFIG, ~/.kube/config, or in a pod its service account."
 )
-
-
-def address_file(command: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option("--address-file", type=_FILE, help="Write the actual addresses to this file.")(command)
-
-
+address_file = click.option("--address-file", type=_FILE, help="Write the actual addresses to this file.")
 gates = click.option(
     "--gates",
     type=click.Choice([Dialect.VOLCANO.value, Dialect.YUNIKORN.value]),
@@ -132,13 +145,15 @@ def certificates(caller: str = "clients call") -> Decorator:
 
     `caller`: who calls the Service, for the help text.
     """
-    return _grouped("kept", CertificateOptions, _certificates(caller))
+    return grouped("kept", CertificateOptions, *_certificates(caller))
 
 
 def process(port: int) -> Decorator:
     """Add the options of ProcessOptions to a command, which gets them as `process`. `port`: the default of --port."""
     where = "Folder of tls.crt and tls.key for /v1. Default: plain HTTP, on loopback only."
-    options: tuple[Decorator, ...] = (
+    return grouped(
+        "process",
+        ProcessOptions,
         click.option(
             "--host", default=_LOOPBACK, show_default=True, help="Address of probes and metrics; 0.0.0.0 in a pod."
         ),
@@ -157,27 +172,60 @@ def process(port: int) -> Decorator:
         ),
         *_certificates("clients call"),
     )
-    return _grouped("process", ProcessOptions, options)
 
 
-def prometheus() -> Decorator:
-    """Add the options of PrometheusOptions to a command, which gets them as `prometheus`."""
-    options: tuple[Decorator, ...] = (
-        click.option(
-            "--prometheus",
-            metavar="URL",
-            help="The Prometheus that scrapes this reconciler. Histories of queues then last longer than the process.",
-        ),
-        click.option("--prometheus-ca", type=_FILE, help="The CA of its certificate. Default: those of the system."),
-        click.option("--prometheus-token", type=_FILE, help="File with a bearer token for it, read for each request."),
-        click.option(
-            "--prometheus-match",
-            metavar="LABEL=VALUE",
-            multiple=True,
-            help="A label that samples must have, for a Prometheus with the metrics of several clusters.",
-        ),
-    )
-    return _grouped("prometheus", PrometheusOptions, options)
+prometheus = grouped(
+    "prometheus",
+    PrometheusOptions,
+    click.option(
+        "--prometheus",
+        metavar="URL",
+        help="The Prometheus that scrapes this reconciler. Histories of queues then last longer than the process.",
+    ),
+    click.option("--prometheus-ca", type=_FILE, help="The CA of its certificate. Default: those of the system."),
+    click.option("--prometheus-token", type=_FILE, help="File with a bearer token for it, read for each request."),
+    click.option(
+        "--prometheus-match",
+        metavar="LABEL=VALUE",
+        multiple=True,
+        help="A label that samples must have, for a Prometheus with the metrics of several clusters.",
+    ),
+)
+sign_in = grouped(
+    "sign_in",
+    SignIn,
+    click.option(
+        "--trusted-proxy",
+        "proxies",
+        metavar="NETWORK",
+        multiple=True,
+        help="Take the user from the headers of a proxy at this address. Default: people sign in with a token.",
+    ),
+    click.option(
+        "--user-header", default="X-Forwarded-User", show_default=True, help="The header with the user's name."
+    ),
+    click.option(
+        "--groups-header", default="X-Forwarded-Groups", show_default=True, help="The header with the user's groups."
+    ),
+    click.option(
+        "--token-file",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="With --trusted-proxy: the dashboard's own token. Default: the token of the pod's service account.",
+    ),
+    click.option(
+        "--session-key",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="The key that encrypts sessions, the same for all replicas. Default: a random key, for this process only.",
+    ),
+    click.option(
+        "--ended-sessions",
+        metavar="NAMESPACE/NAME",
+        default="",
+        help="The ConfigMap in which all replicas record ended sessions. Default: each replica only knows its own.",
+    ),
+)
 
 
 def _certificates(caller: str) -> tuple[Decorator, ...]:
@@ -193,22 +241,3 @@ def _certificates(caller: str) -> tuple[Decorator, ...]:
         ),
         click.option("--service", metavar="NAME", help=f"With --secret: the Service that {caller}."),
     )
-
-
-def _grouped(
-    name: str, kind: type[CertificateOptions | PrometheusOptions], options: tuple[Decorator, ...]
-) -> Decorator:
-    """A decorator that adds these options to a command, which gets their values as one object of this class."""
-
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(command)
-        def with_group(*arguments: Any, **values: Any) -> Any:
-            chosen = {field.name: values.pop(field.name) for field in fields(kind)}
-            return command(*arguments, **{name: kind(**chosen)}, **values)
-
-        decorated: Callable[..., Any] = with_group
-        for option in reversed(options):
-            decorated = option(decorated)
-        return decorated
-
-    return decorate

@@ -6,11 +6,10 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from urllib.parse import urlencode
 
 from audit.api import AuditApi
 from audit.auditor import PAUSE_FACTOR, SHORTEST_PAUSE
-from cli.serving.answers import FileReviews, refusals_as_client_errors, unavailable_as_client_errors
+from cli.serving.answers import FileReviews, answered, unavailable_as_client_errors
 from cluster.errors import ClusterError, Unreachable
 from dashboard.reading.backend import Manifest
 from policies.audit.audited import Audit
@@ -52,8 +51,7 @@ class OwnAudit:
             raise Unreachable("the audit", "the first one has not ended yet", "this page shows them when it has ended")
         if self._error is not None:
             raise self._error
-        with refusals_as_client_errors():
-            return self._api.answer(f"{path}?{urlencode(params or {})}", "Bearer own")
+        return answered(self._api, path, params)
 
     def _begin(self) -> None:
         with self._lock:

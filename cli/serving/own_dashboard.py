@@ -7,17 +7,15 @@ import threading
 import time
 import webbrowser
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
-from urllib.parse import urlencode
 
 from cli.exits import Exit, OutOfReach
-from cli.serving.answers import OTHERS, FileReviews, only, refusals_as_client_errors, unavailable_as_client_errors
+from cli.serving.answers import OTHERS, FileReviews, answered, only, unavailable_as_client_errors
 from cluster.client import ClusterClient
 from cluster.errors import ClusterError
 from dashboard.login.authenticators import ByKey
+from dashboard.login.sessions import cookie_name
 from dashboard.reading.backend import Manifest, UserLogin, UserReader
-from dashboard.reading.remote import Getter, RemoteReader
 from dashboard.reading.served import NamedServer
 from dashboard.server import serve
 from dashboard.settings import DashboardSettings
@@ -36,7 +34,7 @@ OtherTrees = Callable[[], Manifest]
 
 
 def run_own(
-    settings: DashboardSettings,
+    port: int,
     open_reader: Callable[[], UserReader],
     what_if: Callable[[], Processes | None],
     *,
@@ -49,7 +47,8 @@ def run_own(
     `open_reader`, `what_if`: called in the process that serves. `servers`: see `Backend`. `say`: prints the address.
     """
     key = secrets.token_urlsafe(24)
-    settings = replace(settings, authenticator=ByKey(key, settings.cookie))
+    cookie = cookie_name(port, secure=False)
+    settings = DashboardSettings(ByKey(key, cookie), cookie, port=port)
 
     def announce(url: str) -> None:
         address = f"{url}/start?key={key}"
@@ -76,11 +75,6 @@ class _OwnBackend:
         return self._reader
 
 
-def of_cluster(cluster: ClusterClient, v1: Getter, audit: Getter) -> UserReader:
-    """Read the cluster with the rights of a kubeconfig."""
-    return RemoteReader(cluster, v1, audit, v1.behind if isinstance(v1, ReadOnce) else lambda: 0.0)
-
-
 class ReadOnce:
     """Answers /v1 without a reconciler: reads the cluster, and uses that state for some seconds."""
 
@@ -96,8 +90,7 @@ class ReadOnce:
             if path in OTHERS:
                 with unavailable_as_client_errors("the cluster"):
                     return only(self._others.current(), path) or {}
-            with refusals_as_client_errors():
-                return self._api.answer(f"{path}?{urlencode(params or {})}", "Bearer own")
+            return answered(self._api, path, params)
 
     def behind(self) -> float:
         return self._core.age()

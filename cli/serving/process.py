@@ -27,7 +27,6 @@ class ProcessSettings:
     """The settings of a process.
 
     `host`, `port`: the address of its probes.
-    `lease`: `namespace/name`.
     `api`: the address of /v1; None if /v1 is not served.
     `metrics_auth`: whether the API server authorizes callers of /metrics. The port then uses TLS, with the certificate
     of /v1.
@@ -81,6 +80,5 @@ class ProcessSettings:
         return server
 
     def announce(self, server: HealthServer, api: str | None) -> None:
-        """Announce the addresses of the probes and of /v1 (`api`)."""
         scheme = "https" if self.metrics_auth else "http"
         announce(scheme, self.host, server.server_port, self.address_file, **({"api": api} if api else {}))

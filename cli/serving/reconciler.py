@@ -146,8 +146,6 @@ def write_timeouts(times: LeaseTimes, left: float) -> Timeouts:
 
 
 class _Running:
-    """A reconciler with its probes and metrics."""
-
     def __init__(
         self,
         reconciler: Reconciler,

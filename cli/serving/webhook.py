@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
-from typing import Protocol
 
 from cli.exits import Exit, Misused, OutOfReach
 from cli.input.against import Against
@@ -22,7 +21,7 @@ from cluster.wire import Timeouts
 from policies.model.forest import Forest
 from webhook.ledger.contents import LEDGER_KINDS
 from webhook.ledger.keeping import MaintainedLedger
-from webhook.ledger.ledger import ChangeOrder, Ledger
+from webhook.ledger.ledger import Ledger
 from webhook.ledger.store import ConfigMapStore
 from webhook.server import serve
 from webhook.settings import WebhookSettings
@@ -47,7 +46,7 @@ def run(
     renewal = ExitStack()
 
     def open_cache() -> ManifestCache:
-        cache = world.cache()
+        cache = open_world()
         if keeper:
             kept = KeptCertificates(keeper)
             kept.start()
@@ -57,14 +56,18 @@ def run(
     try:
         open_spans = tracing("quotree-webhook")
         keeper = certificates.keeper(connect)
-        world: _World = _Cluster(settings, connect) if against.kind == "cluster" else _Files(_forest(against))
+        if against.kind == "cluster":
+            world = _Cluster(settings, connect)
+            open_world, open_order = world.cache, world.order
+        else:  # files never change, so no ledger is needed
+            open_world, open_order = partial(FixedCache, _forest(against)), lambda: None
         if keeper:
             keeper()
         guard = (lambda: metrics_guard(Reviews(connect(timeouts=REVIEW_TIMEOUTS)))) if metrics_auth else None
         code = serve(
             settings,
             open_cache,
-            open_order=world.order,
+            open_order=open_order,
             metrics_guard=guard,
             open_spans=open_spans,
             ended=renewal.close,
@@ -76,21 +79,11 @@ def run(
     return Exit.UNJUDGED if code else Exit.CLEAN
 
 
-class _World(Protocol):
-    """The state that requests are judged against.
-
-    Both methods are called in the worker process, since threads do not survive a fork.
-    """
-
-    def cache(self) -> ManifestCache:
-        """The cache of the other objects of the cluster."""
-
-    def order(self) -> ChangeOrder | None:
-        """The ledger; None if requests are judged on the cache only. Called after `cache`."""
-
-
 class _Cluster:
-    """A live cluster, with the ledger unless the configuration turns that off. Raises ClusterError."""
+    """A live cluster, with the ledger unless the configuration turns that off. Raises ClusterError.
+
+    Its methods are called in the worker process, since threads do not survive a fork; `order` after `cache`.
+    """
 
     def __init__(self, settings: WebhookSettings, connect: Callable[..., ClusterClient]) -> None:
         self._settings = settings
@@ -104,7 +97,7 @@ class _Cluster:
         self._store.start(self._cluster, self._connect(timeouts=_TIMEOUTS))
         return self._store
 
-    def order(self) -> ChangeOrder | None:
+    def order(self) -> MaintainedLedger | None:
         if not self._settings.configuration.ledger:
             return None
         store = ConfigMapStore(self._connect(timeouts=_TIMEOUTS, attempts=1))
@@ -114,19 +107,6 @@ class _Cluster:
         )
         ledger.start()
         return ledger
-
-
-class _Files:
-    """Files. They never change, so no ledger is needed."""
-
-    def __init__(self, forest: Forest) -> None:
-        self._forest = forest
-
-    def cache(self) -> ManifestCache:
-        return FixedCache(self._forest)
-
-    def order(self) -> ChangeOrder | None:
-        return None
 
 
 def _forest(against: Against) -> Forest:

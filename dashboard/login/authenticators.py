@@ -20,8 +20,6 @@ _RESERVED = "system:"
 
 
 class Authenticator(Protocol):
-    """Authenticates the user of a request."""
-
     @property
     def asks(self) -> bool:
         """Whether a page asks callers without a login for a token."""

@@ -9,7 +9,7 @@ from hashlib import sha256
 from cluster.actions import Patch
 from cluster.apply import perform
 from cluster.client import ClusterClient
-from cluster.reflector import ChangeKind, Pacing, Reflector
+from cluster.reflector import Pacing, of_one, whole
 from cluster.resource import CONFIG_MAPS, Manifest
 
 MOST_ENDED = 2000
@@ -34,23 +34,14 @@ class EndedSessions:
         self._lock = threading.Lock()
         self._until: dict[str, float] = {}
         self._uid = ""
-        self._reflector: Reflector[Manifest] = Reflector(
-            cluster,
-            CONFIG_MAPS,
-            self._changed,
-            on_replace=self._listed,
-            keep=lambda manifest: manifest,
-            namespace=namespace,
-            field_selector=f"metadata.name={name}",
-            pacing=_WATCH,
+        self._reflector = of_one(
+            cluster, CONFIG_MAPS, name, self._observe, keep=whole, namespace=namespace, pacing=_WATCH
         )
 
     def start(self) -> None:
-        """Begin to watch the list."""
         self._reflector.start()
 
     def close(self) -> None:
-        """Stop watching the list."""
         self._reflector.stop()
         self._cluster.close()
 
@@ -62,7 +53,6 @@ class EndedSessions:
         return f"ConfigMap {self._namespace}/{self._name} " + (f"cannot be read: {error}" if error else "was not found")
 
     def has(self, session: str) -> bool:
-        """Whether the session has ended."""
         return _key(session) in self._until
 
     def add(self, session: str, until: float) -> None:
@@ -81,12 +71,8 @@ class EndedSessions:
         patch = Patch(CONFIG_MAPS, self._namespace, self._name, {"data": data}, "", _MANAGER, uid=uid)
         self._take(perform(self._cluster, patch))
 
-    def _listed(self, items: tuple[Manifest, ...], _: str) -> None:
-        for each in items:
-            self._take(each)
-
-    def _changed(self, kind: ChangeKind, manifest: Manifest, _: str) -> None:
-        if kind != "DELETED":
+    def _observe(self, manifest: Manifest | None) -> None:
+        if manifest is not None:
             self._take(manifest)
 
     def _take(self, manifest: Manifest) -> None:

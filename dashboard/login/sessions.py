@@ -91,7 +91,6 @@ class Sessions:
             self._shared.add(session, time.time() + LASTS)
 
     def _opened(self, sealed: str) -> tuple[str, str | None]:
-        """The id of the session, and its token."""
         try:
             content = self._fernet().decrypt(sealed.encode("ascii", "replace"), ttl=LASTS).decode()
         except (InvalidToken, ValueError, OSError):

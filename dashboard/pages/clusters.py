@@ -17,7 +17,6 @@ _EXPIRED = "with expired credentials"
 
 
 def worker_url(name: str) -> str:
-    """The URL of a worker's card on the page."""
     return f"/clusters#worker-{path_part(name)}"
 
 

@@ -100,7 +100,6 @@ def node_url(node: TreeNode) -> str:
 
 
 def linked(node: TreeNode) -> Markup:
-    """The name of the node as a link to its page."""
     return Markup('<a href="{}">{}</a>').format(node_url(node), node.name)
 
 
@@ -124,7 +123,6 @@ def workload_url(namespace: str, name: str) -> str:
 
 
 def findings_url(root: str) -> str:
-    """The findings of the tree with this root."""
     return "/findings?" + urlencode({"root": root})
 
 

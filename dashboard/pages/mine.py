@@ -42,9 +42,7 @@ class MyWorkload(NamedTuple):
     """A row of the list of Workloads.
 
     `cluster_queue`: the ClusterQueue of its admission, otherwise of its LocalQueue.
-    `since`: when the state began.
     `requests`: the quota that it uses or waits for.
-    `pods`: the number of Pods in its pod sets.
     `message`: why it waits.
     """
 
@@ -88,7 +86,6 @@ def known_of(cookie: str) -> list[str]:
 
 
 def with_known(cookie: str, name: str) -> str:
-    """The cookie after this namespace was opened."""
     others = [each for each in known_of(cookie) if each != name]
     return ".".join([name, *others][:MOST_KNOWN]) if _LABEL.fullmatch(name) else cookie
 
@@ -133,7 +130,6 @@ class StateChoice(NamedTuple):
 
 
 def _choices(rows: list[MyWorkload], chosen: str, q: str) -> list[StateChoice]:
-    """The links for all states together, for the usual states, and for other states that have Workloads."""
     counts = Counter(row.state for row in rows)
     shown = [state for state in _ORDER if counts[state] or state in (*_USUAL, chosen)]
     return [StateChoice(each, counts[each] if each else len(rows), workloads_url(q, each)) for each in ("", *shown)]
@@ -151,15 +147,15 @@ def namespaces_page(
     text = query.get("q", "").strip().lower()[:200]
     found = part(lambda: _objects(reader, may, LOCAL_QUEUES, known))
     every = _namespaces(found.value.items if found.value else (), _names(reader))
-    rows = [row for row in every if text in row.name or any(_is_named(each, text) for each in row.queues)]
+    rows = [
+        row
+        for row in every
+        if text in row.name or any(text in it.name or text in it.cluster_queue for it in row.queues)
+    ]
     shown = _shown(rows, query)
     tree = seen_tree(reader, may) if shown["rows"] else None
     shown["rows"] = [row._replace(held=held_by(row.queues, tree)) for row in shown["rows"]]
     return {**shown, "found": found, "all": len(every), "tiles": _tiles(every), "example": example()}
-
-
-def _is_named(queue: LocalQueueRow, text: str) -> bool:
-    return text in queue.name or text in queue.cluster_queue
 
 
 def _tiles(rows: list[MyNamespace]) -> list[Tile]:
@@ -198,7 +194,6 @@ def _with_causes(reader: CachedReader, rows: list[MyWorkload]) -> list[MyWorkloa
 
 
 def _cluster_queues(queues: Part[OwnObjects]) -> dict[tuple[str, str], str]:
-    """The ClusterQueue of each LocalQueue."""
     named = map(local_queue, queues.value.items if queues.value else ())
     return {(each.namespace, each.name): each.cluster_queue for each in named}
 

@@ -161,15 +161,11 @@ def _totals(seen: dict[str, ContendedTree], wrong: int) -> list[Tile]:
     ]
 
 
-def _failed(found: Part[Any]) -> bool:
-    return found.error is not None and not (found.absent or found.denied)
-
-
 def _unread(trees: Mapping[str, Part[Any]], findings: Part[Any], above: Sequence[str]) -> Iterator[Notice]:
     """A notice for each cause why trees or findings could not be read. `above`: causes at the top of the page."""
     causes: dict[str, list[str]] = {}
     for dialect, each in [*trees.items(), ("", findings)]:
-        if _failed(each):
+        if each.error is not None and not (each.absent or each.denied):
             causes.setdefault(each.why, []).append(dialect)
     for why, dialects in causes.items():
         of = ", ".join(filter(None, dialects))
@@ -334,7 +330,6 @@ def _of_queue(found: QueueHead) -> Notice:
 
 
 def _head(reader: CachedReader, queue: TreeNode) -> QueueHead:
-    """A queue with its first pending workload and the reason why that waits, if the user may see them."""
     path = f"/v1/clusterqueues/{path_part(queue.name)}/pendingworkloads"
     items = part(lambda: list(reader.ask(path, {"limit": "1"})["items"])).value
     found = QueueHead(queue, dict(items[0]) if items else {}, {})

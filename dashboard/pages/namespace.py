@@ -74,11 +74,8 @@ _LIMIT = {"limit": str(MOST)}
 
 def _is_missing(reader: CachedReader, namespace: str) -> bool:
     """Whether the namespace does not exist. False if the user may not read namespaces, so that nothing is revealed."""
-    return part(lambda: reader.kept(("namespace", namespace), lambda: _stored(reader, namespace))).absent
-
-
-def _stored(reader: CachedReader, namespace: str) -> Manifest:
-    return reader.reader.stored(NAMESPACES, None, namespace)
+    read = partial(reader.reader.stored, NAMESPACES, None, namespace)
+    return part(lambda: reader.kept(("namespace", namespace), read)).absent
 
 
 def _tiles(queues: Sequence[LocalQueueRow], workloads: Sequence[Mapping[str, Any]] | None) -> list[Tile]:

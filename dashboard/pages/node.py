@@ -69,8 +69,6 @@ class Child(NamedTuple):
 
 
 class Neighbour(NamedTuple):
-    """A sibling that borrows, or that has unused quota to lend."""
-
     node: TreeNode
     pair: FlavorPair
     borrowed: str
@@ -149,7 +147,6 @@ def _child(tree: DialectTree, node: TreeNode, pair: FlavorPair | None) -> Child:
 
 
 def _worst(tree: DialectTree, node: TreeNode) -> str:
-    """The worst state of the node over its flavors and resources."""
     found = {state_of(tree, node, node.amounts(pair)) for pair in node.pairs} | {state_of(tree, node, NO_USAGE)}
     return max(found, key=STATES.index)
 

@@ -9,9 +9,7 @@ from analysis.what_if.outlines import OutlinedNode, Outlines
 from dashboard.trees.icicle import width_of
 
 _LINE = 20.0
-"""The height of a line."""
 _INDENT = 18.0
-"""The indentation of each level of the tree."""
 _BAR = 110.0
 """The width of a bar, with the space after it."""
 _GAP = 40.0

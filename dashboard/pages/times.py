@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from markupsafe import Markup
 
 _DAY, _HOUR = 24 * 60, 60
-"""An hour and a day in minutes."""
 Clock = Callable[[], datetime]
 
 

@@ -80,7 +80,6 @@ def _above(tree: ContendedTree, view: TreePageView) -> Iterator[tuple[str, str]]
 
 
 def drawn(reader: CachedReader, dialect: str, query: MultiDict[str, str]) -> dict[str, Any]:
-    """The variables for an SVG file with the drawing."""
     tree = read_tree(reader, dialect, key_of(query["node"]) if query.get("node") else None)
     view = view_of(tree, dialect, query)
     return {"view": view, "picture": picture(tree, view, WIDE)}

@@ -13,7 +13,6 @@ from dashboard.trees.contention import ContendedTree
 from dashboard.trees.tree import FlavorPair, NodeKey, TreeNode
 
 SORTS = ("name", "quota", "used", "share", "borrowed", "lent", "pending")
-"""The columns by which the table is sorted."""
 _MOST_TOGGLED = 200
 """The maximum number of folded or unfolded nodes in one URL."""
 
@@ -43,7 +42,6 @@ class TreePageView:
     toggled: tuple[str, ...] = ()
 
     def names(self, node: TreeNode) -> bool:
-        """Whether the name of the node contains the text."""
         return self.text.lower() in node.name.lower()
 
     def url(self, path: str = "", **changed: object) -> str:

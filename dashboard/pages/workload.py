@@ -65,8 +65,6 @@ def page(reader: CachedReader, namespace: str, name: str) -> dict[str, Any]:
 
 
 class WorkloadRemedy(NamedTuple):
-    """A question, and the URL of the what-if that answers it."""
-
     question: str
     url: str
 

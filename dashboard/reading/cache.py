@@ -146,7 +146,6 @@ class CachedReader:
         self.problems.clear()
 
     def ask(self, path: str, params: Mapping[str, str] | None = None) -> Manifest:
-        """See `UserReader.ask`."""
         given = dict(params or {})
         what = ("v1", path, *sorted(given.items()))
         return self._recorded(what, lambda: self.reader.ask(path, given), self.reader.behind)
@@ -157,7 +156,6 @@ class CachedReader:
         return self._recorded(what, lambda: self._cache.made(what, self.reader.ask(path), make), self.reader.behind)
 
     def listed(self, resource: Resource, namespace: str | None, most: int, of: str = "") -> list[Manifest]:
-        """See `UserReader.listed`."""
         return self.kept((resource, namespace, most, of), lambda: self.reader.listed(resource, namespace, most, of))
 
     def kept(self, what: tuple[object, ...], read: Callable[[], T]) -> T:

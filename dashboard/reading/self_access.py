@@ -67,7 +67,6 @@ class SelfAccess:
 
     @cached_property
     def dialects(self) -> Sequence[str]:
-        """The projects whose trees the user may see."""
         return [dialect for dialect, answer in _TREES.items() if self._may_read(answer)]
 
     @property
@@ -77,16 +76,13 @@ class SelfAccess:
 
     @property
     def everywhere(self) -> bool:
-        """Whether the user may see the Workloads of all namespaces."""
         return self._rights is None or bool(self._rights["allNamespaces"])
 
     @property
     def now(self) -> bool:
-        """Whether the user may see anything on the first page."""
         return self.trees or self.clusters
 
     def opens(self, kind: str) -> bool:
-        """Whether the user may open the page of an object of this kind."""
         answer = _PAGES.get(kind)
         return answer is None or self._may_read(answer)
 
@@ -105,5 +101,4 @@ class SelfAccess:
 
     @property
     def all_tried(self) -> bool:
-        """Whether `namespaces` is complete."""
         return self._rights is not None and bool(self._rights["allTried"])

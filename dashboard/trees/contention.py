@@ -46,8 +46,6 @@ class Borrower:
 
 
 class TreeTotals(NamedTuple):
-    """The numbers of queues, and of pending and admitted workloads in them."""
-
     queues: int
     pending: int
     admitted: int
@@ -92,13 +90,11 @@ class ContendedTree(DialectTree):
 
     @cached_property
     def totals(self) -> TreeTotals:
-        """The sums over all queues that take work."""
         queues = [node for node in self.nodes.values() if self._has_work(node)]
         return TreeTotals(len(queues), sum(node.waiting for node in queues), sum(node.admitted for node in queues))
 
     @cached_property
     def sizes(self) -> Mapping[NodeKey, int]:
-        """The number of descendants of each node."""
         found = dict.fromkeys(self.nodes, 0)
         for _, node in reversed(list(self.walk(None))):  # children first
             if (parent := self.parent(node)) is not None:

@@ -89,7 +89,6 @@ class Block:
 
     @property
     def bar(self) -> float:
-        """The height of the usage bar at the bottom."""
         return 7.0 if self.tile else 12.0
 
     @property
@@ -440,7 +439,6 @@ def _common_beginning(names: Sequence[str]) -> int:
 
 
 def _common(first: str, second: str) -> int:
-    """The length of the common beginning of two names."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
 
 

@@ -24,7 +24,6 @@ _QUOTA = {
 }
 """The fields of a quota, by dialect. The first field that is set counts as the quota of the node."""
 USED = ("used", "allocated")
-"""The fields of the usage in the dialects."""
 BORROWING = ("Kueue", "Volcano")
 """Dialects whose queues may use more than their quota. The `max` of YuniKorn is a limit."""
 _LIMIT = {"Volcano": "capability", "YuniKorn": "max"}
@@ -48,8 +47,6 @@ class FlavorPair(NamedTuple):
 
 
 class NodeKey(NamedTuple):
-    """The key of a node in its dialect."""
-
     kind: str
     name: str
 
@@ -72,7 +69,6 @@ class PairUsage:
 
     @property
     def spare(self) -> int:
-        """The unused part of the quota."""
         return max(0, (self.quota or 0) - self.used)
 
     @property
@@ -98,8 +94,6 @@ def natural(name: str) -> list[tuple[int, str]]:
 
 
 class TreeNode:
-    """A node in the JSON of /v1."""
-
     def __init__(self, entry: Mapping[str, Any]) -> None:
         self.entry = entry
         self.dialect = str(entry["dialect"])
@@ -220,7 +214,6 @@ class DialectTree:
         return self._borrowed[at]
 
     def path(self, node: TreeNode) -> list[TreeNode]:
-        """The path from the root to the node."""
         found = [node]
         while (parent := self.parent(found[-1])) is not None:
             found.append(parent)
@@ -276,7 +269,6 @@ it has a fault."""
 
 
 def state_of(tree: DialectTree, node: TreeNode, amounts: PairUsage) -> str:
-    """The worst state that applies to the node."""
     if node.faulty or node.key in tree.on_cycles:
         return "inactive"
     if node.stopped:
@@ -291,7 +283,6 @@ def state_of(tree: DialectTree, node: TreeNode, amounts: PairUsage) -> str:
 
 
 def total(nodes: Iterable[TreeNode], pair: FlavorPair) -> PairUsage:
-    """The sum of the amounts of several siblings."""
     each = [node.amounts(pair) for node in nodes]
     quotas = [amounts.quota for amounts in each if amounts.quota is not None]
     return PairUsage(

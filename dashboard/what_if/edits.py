@@ -38,8 +38,6 @@ class BadEdit(ValueError):
 
 
 class EditedNode(NamedTuple):
-    """A node of a tree."""
-
     kind: str
     name: str
 

@@ -39,7 +39,6 @@ _KEPT_FIELDS: Mapping[str, tuple[str, ...]] = {
 }
 """The fields whose input is kept for the next edit."""
 _REMOVED = ("amount", "parent")
-"""The fields that accept REMOVE."""
 _ANY = FlavorPair("any", "any")
 _NODE = ("kind", "name")
 _ABOUT_SAME_NODE = ("move", "stop")
@@ -50,8 +49,6 @@ _ABOUT_SAME_NODE = ("move", "stop")
 class Form:
     """The state of the form.
 
-    `edits`: the edits so far.
-    `pasted`: the pasted YAML.
     `typed`: the content of the fields.
     `problems`: sentences about invalid input.
     """

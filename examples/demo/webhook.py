@@ -48,7 +48,6 @@ class Webhook(DemoProcess):
         return self.folder / "certs" / "ca.crt"
 
     def post(self, path: str, body: bytes) -> dict[str, Any]:
-        """The response of the AdmissionReview."""
         parts = urlsplit(self.url)
         trust = ssl.create_default_context(cafile=str(self.authority))
         connection = HTTPSConnection(parts.hostname or "", parts.port, context=trust, timeout=_PATIENCE)

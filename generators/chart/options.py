@@ -11,7 +11,6 @@ import yaml
 
 from generators.chart import source
 from generators.chart.template import When
-from generators.schemas.parts import COUNT, TEXT, YES, list_of, map_of
 
 OWN_LABEL = "app.kubernetes.io/component"
 """The label by which Deployments and Services select their Pods."""
@@ -24,11 +23,15 @@ PROCESSES = {
     "dashboard": ("components/dashboard", ""),
 }
 """The folder of each process in the manifests, and its ConfigMap, or an empty text."""
-FREE = {"type": "object"}
-ITEMS = list_of(FREE)
+TEXT: dict[str, Any] = {"type": "string"}
+COUNT: dict[str, Any] = {"type": "integer", "minimum": 0}
+YES: dict[str, Any] = {"type": "boolean"}
+FREE: dict[str, Any] = {"type": "object"}
+TEXTS: dict[str, Any] = {"type": "array", "items": TEXT}
+ITEMS: dict[str, Any] = {"type": "array", "items": FREE}
 PART = "^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$"
 COUNT_OR_SHARE = {"anyOf": [COUNT, {**TEXT, "pattern": "^[0-9]+%$"}]}
-MAP_OF_TEXTS = map_of(TEXT)
+MAP_OF_TEXTS = {"type": "object", "additionalProperties": TEXT}
 LABELS = {**MAP_OF_TEXTS, "propertyNames": {"not": {"const": OWN_LABEL}}}
 SWITCHES = {
     "audit": "The audit, which judges the stored queues and what they name. It obeys webhook.configuration.",
@@ -129,12 +132,7 @@ def _process(name: str, found: Mapping[str, list[source.Object]]) -> Iterator[Op
         ("tolerations", [], ITEMS, "The tolerations of the Pod."),
         ("podLabels", {}, LABELS, f"More labels of the Pod; {OWN_LABEL} is not yours to set."),
         ("podAnnotations", {}, MAP_OF_TEXTS, "Annotations of the Pod."),
-        (
-            "extraArgs",
-            [],
-            list_of(TEXT),
-            "More arguments, behind those of the manifests: of two equal ones the last counts.",
-        ),
+        ("extraArgs", [], TEXTS, "More arguments, behind those of the manifests: of two equal ones the last counts."),
         ("extraEnv", [], ITEMS, "Environment variables, as in a container."),
         ("extraVolumes", [], ITEMS, "More volumes, as in a Pod."),
         ("extraVolumeMounts", [], ITEMS, "More mounts, as in a container."),
@@ -166,21 +164,20 @@ def _many(found: Mapping[str, list[source.Object]]) -> Iterator[Option]:
     yield Option(f"{at}.cpu", cpu, count, "Processor time of a replica on average, in percent of its request.")
     about = "Names of parts, one reconciler for each: what the label quotree.dev/part at the root of a tree says."
     name = {**TEXT, "pattern": PART, "not": {"const": "default"}}
-    yield Option("reconciler.parts", [source.PART], {**list_of(name), "uniqueItems": True}, about)
+    yield Option("reconciler.parts", [source.PART], {**ITEMS, "items": name, "uniqueItems": True}, about)
 
 
 def _webhooks(found: Mapping[str, list[source.Object]]) -> Iterator[Option]:
     """The options of each webhook. Selectors and conditions are added to the shipped ones, so they can only narrow."""
     selector = _object({"matchExpressions": ITEMS})
+    condition = _object({"name": TEXT, "expression": TEXT}) | {"required": ["name", "expression"]}
     one = _object(
         {
             "failurePolicy": {"enum": ["Fail", "Ignore"]},
             "timeoutSeconds": {"type": "integer", "minimum": 1, "maximum": 30},
             "namespaceSelector": selector,
             "objectSelector": selector,
-            "matchConditions": list_of(
-                _object({"name": TEXT, "expression": TEXT}) | {"required": ["name", "expression"]}
-            ),
+            "matchConditions": {"type": "array", "items": condition},
         }
     )
     for kind, side in WEBHOOKS.items():
@@ -238,7 +235,6 @@ def _surroundings(found: Mapping[str, list[source.Object]]) -> Iterator[Option]:
 
 
 def only(objects: list[source.Object], kind: str) -> source.Object:
-    """The first object of the kind."""
     return next(obj for obj in objects if obj["kind"] == kind)
 
 

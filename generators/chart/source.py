@@ -102,12 +102,8 @@ def _is(obj: Object, target: dict[str, str]) -> bool:
 
     Labels of the target are ignored, since all our webhook configurations have the label that a patch selects by.
     """
-    named = {"kind": obj["kind"], "name": _name(obj)}
+    named = {"kind": obj["kind"], "name": obj["metadata"]["name"]}
     return all(re.fullmatch(target.get(key, ".*"), value) for key, value in named.items())
-
-
-def _name(obj: Object) -> str:
-    return str(obj["metadata"]["name"])
 
 
 def _dropped(obj: Object, unless: str, found: dict[str, list[Object]]) -> None:

@@ -48,7 +48,7 @@ def withdrawn() -> list[str]:
 
 def blocks() -> dict[str, dict[str, str]]:
     """The table of parts in docs/stability.md."""
-    rows = ((part.name, part.level, part.about, _switch(part)) for part in PARTS)
+    rows = ((part.name, part.level, part.about, part.on or ", ".join(_switches(part))) for part in PARTS)
     return {"docs/stability.md": {"parts": table("| part | level | what it is | on |", rows)}}
 
 
@@ -80,10 +80,6 @@ def _missing(name: str) -> dict[str, Level]:
 
 def _text(entries: dict[str, Level]) -> str:
     return _HEAD + "".join(f"{entries[entry]:<7}{entry}\n" for entry in sorted(entries))
-
-
-def _switch(part: ProductPart) -> str:
-    return part.on or ", ".join(_switches(part))
 
 
 def _switches(part: ProductPart) -> Iterator[str]:

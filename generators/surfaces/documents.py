@@ -30,7 +30,6 @@ def custom_resources() -> Iterator[str]:
 
 
 def chart() -> Iterator[str]:
-    """The values of the Helm chart."""
     yield from _fields(chart_schema(), chart_schema(), "chart ")
 
 

@@ -50,7 +50,6 @@ def marks() -> Iterator[str]:
 
 
 def variables() -> Iterator[str]:
-    """The environment variables of Quotree."""
     return (name for file in _modules("QUOTREE_") for name in _VARIABLE.findall(file))
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cluster.metrics import Family, Stability, Type
-from generators.metric_tables import metric_table, of_the_reconciler, version_table
-from generators.metric_versions import ADDED_0_20
+from generators.metric_tables import ADDED_0_20, metric_table, of_the_reconciler, version_table
 
 
 def test_a_metric_is_a_row_with_its_labels_and_values() -> None:

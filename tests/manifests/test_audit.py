@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import yaml
 
-from cli.serving.audit_command import audit as command
+from cli.commands.serve import audit as command
 from cluster.served import FOLLOWED
 from policies.audit.reports import APIS
 from tests.manifests.component import MANIFESTS, allowed, objects, only

@@ -40,7 +40,8 @@ from tests.webhook.reviews import (
 )
 from webhook.app import create_app
 from webhook.ledger.entry import LedgerEntry
-from webhook.ledger.sequencer import AlreadyExists, LedgerBusy, LedgerUnavailable
+from webhook.ledger.sequencer import AlreadyExists, LedgerBusy
+from webhook.ledger.store import LedgerUnavailable
 from webhook.metrics import WebhookMetrics
 from webhook.review_handler import MUTATING, VALIDATING, ReviewHandler
 from webhook.settings import WebhookSettings

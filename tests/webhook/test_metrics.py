@@ -142,7 +142,7 @@ def test_every_metric_that_is_declared_gets_a_value(tmp_path: Path) -> None:
     ensure(tmp_path, ["localhost"], datetime.now(UTC))
     settings = WebhookSettings(certificate=tmp_path / "tls.crt", key=tmp_path / "tls.key")
     tls = ReloadingContext(settings.certificate, settings.key)
-    served = _Application(settings, lambda: FixedCache(forest("eng")), tls, None, None, Ordering, None, lambda: None)
+    served = _Application(settings, lambda: FixedCache(forest("eng")), tls, None, Ordering, None, lambda: None)
     app = served.wsgi()
 
     answer(app.test_client(), VOLCANO, review(queue("b", "nowhere")))

@@ -16,8 +16,6 @@ _PIECE = 64 * 1024
 
 
 class ConnectionState(Enum):
-    """The states of a connection."""
-
     HANDSHAKE = auto()
     IDLE = auto()
     """No byte of the next request has arrived."""
@@ -88,7 +86,6 @@ class ClientConnection:
 
     @property
     def certificate(self) -> dict[str, Any] | None:
-        """The client's certificate; None without one."""
         assert isinstance(self._sock, ssl.SSLSocket)
         return self._sock.getpeercert()
 

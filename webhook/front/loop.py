@@ -136,7 +136,6 @@ class Front:
 
     @property
     def busy(self) -> bool:
-        """Whether any connection is open."""
         return bool(self._connections)
 
     def close(self) -> None:
@@ -250,7 +249,6 @@ class Front:
         return self._limit(path)
 
     def _rest(self, connection: ClientConnection) -> None:
-        """Wait for the next request."""
         now = time.monotonic()
         connection.state = ConnectionState.IDLE
         connection.since, connection.deadline = now, now + self._settings.keepalive_seconds

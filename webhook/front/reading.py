@@ -76,7 +76,6 @@ class WholeRequest(NamedTuple):
         return self.target.partition("?")[0]
 
     def header(self, name: str) -> str:
-        """The value of the first header with this name (in lower case); empty if it is missing."""
         return next((value for each, value in self.headers if each == name), "")
 
     def environ(self, peer: str, server: tuple[str, int]) -> dict[str, Any]:
@@ -235,7 +234,6 @@ class RequestReader:
 
 
 def _head_of(read: Any) -> Head:
-    """The head from the fields of the parser."""
     headers = tuple((name.decode("ascii"), value.decode("latin-1")) for name, value in read.headers)
     names = [name for name, _ in headers]
     return Head(

@@ -16,11 +16,8 @@ def least(connections: Iterable[ClientConnection]) -> ClientConnection | None:
     Least important are connections that are ending, then those that never sent a whole request, then idle ones, then
     those that are sending a request. Of equally important ones, it is the one that is in its state for longest.
     """
-    return min((each for each in connections if _rank(each) is not None), key=_order, default=None)
-
-
-def _order(connection: ClientConnection) -> tuple[int, float]:
-    return _rank(connection) or 0, connection.since
+    endable = (each for each in connections if _rank(each) is not None)
+    return min(endable, key=lambda each: (_rank(each) or 0, each.since), default=None)
 
 
 def _rank(connection: ClientConnection) -> int | None:

@@ -14,8 +14,7 @@ from policies.model.change import Change
 from policies.model.forest import Forest
 from webhook.ledger.entry import LedgerEntry, UnreadableEntry
 from webhook.ledger.ledger import Ledger
-from webhook.ledger.sequencer import LedgerUnavailable
-from webhook.ledger.store import ConfigMapStore
+from webhook.ledger.store import ConfigMapStore, LedgerUnavailable
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +45,7 @@ class MaintainedLedger:
         return self._ledger.decide(change, judge, entry)
 
     def abandon(self, request: str) -> None:
-        """See `ChangeOrder.abandon`. The thread removes the entry at once."""
+        """Void the entry of a request whose client has gone, and have the thread remove it at once."""
         self._ledger.abandon(request)
         self._tidy.set()
 

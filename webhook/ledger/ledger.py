@@ -7,11 +7,10 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from cluster.errors import ClusterError
-from cluster.sightings import Sighting, Snapshot
-from cluster.store import FoundManifest
+from cluster.sightings import Sighting
+from cluster.store import ManifestCache
 from cluster.tracing.ids import trace_id
 from policies.judge import Judgement
 from policies.judging.verdict import Verdict
@@ -24,12 +23,11 @@ from webhook.ledger.entry import LedgerEntry
 from webhook.ledger.sequencer import (
     MANY_FORESTS,
     AlreadyExists,
-    LedgerStore,
-    LedgerUnavailable,
     RequestedChange,
     SequencedState,
     Sequencer,
 )
+from webhook.ledger.store import ConfigMapStore, LedgerUnavailable
 
 log = logging.getLogger(__name__)
 
@@ -48,41 +46,6 @@ SILENT_SECONDS = 120.0
 (`cluster.reflector.Pacing`), shorter than a watermark is kept (`LINGERING_SECONDS`)."""
 
 
-class LedgerCache(Protocol):
-    """The part of `cluster.store.ManifestCache` that the ledger needs."""
-
-    def snapshot(self) -> Snapshot:
-        """The present snapshot."""
-
-    def look(self, ref: Ref) -> FoundManifest | None:
-        """The object as it is stored now. Raises ClusterError."""
-
-    def age(self) -> float | None:
-        """Seconds since the API server's last answer."""
-
-
-class ChangeOrder(Protocol):
-    """Orders concurrent changes, and judges each before it is allowed."""
-
-    def decide(self, change: Change, judge: Callable[[Forest], Judgement], entry: LedgerEntry | None) -> Judgement:
-        """Return a judgement that holds whether other open changes are stored or not. `entry` is None for a dry run.
-
-        Raises LedgerUnavailable if no such judgement is possible, AlreadyExists if the name of a new object is taken.
-        """
-
-    def ready(self) -> list[str]:
-        """Why the ledger is not ready, one sentence each; empty if it is ready."""
-
-    def abandon(self, request: str) -> None:
-        """Void the entry of a request whose client has gone. `request` is the uid of its AdmissionReview."""
-
-    def entries(self) -> int:
-        """The number of changes in the ledger, as far as this replica knows."""
-
-    def close(self) -> None:
-        """End its threads."""
-
-
 class Ledger:
     """The ledger of one replica. If several threads wait for a turn, one of them serves all of them in one turn.
 
@@ -92,8 +55,8 @@ class Ledger:
 
     def __init__(
         self,
-        store: LedgerStore,
-        cache: LedgerCache,
+        store: ConfigMapStore,
+        cache: ManifestCache,
         *,
         patience: float = 0.0,
         waiting: int = 4,
@@ -112,7 +75,11 @@ class Ledger:
         self._waiting: list[RequestedChange] = []
 
     def decide(self, change: Change, judge: Callable[[Forest], Judgement], entry: LedgerEntry | None) -> Judgement:
-        """See `ChangeOrder.decide`. Waits DECIDING_SECONDS at most; `patience` for objects that the cache may lack."""
+        """Return a judgement that holds whether other open changes are stored or not. `entry` is None for a dry run.
+
+        Waits DECIDING_SECONDS at most; `patience` for objects that the cache may lack. Raises LedgerUnavailable if no
+        such judgement is possible, AlreadyExists if the name of a new object is taken.
+        """
         if (self._cache.age() or 0.0) > SILENT_SECONDS:
             raise LedgerUnavailable("this replica has not heard from the API server for minutes; try again")
         started = self._clock()
@@ -172,7 +139,7 @@ class Ledger:
             self._sequencer.tidy(looked)
 
     def abandon(self, request: str) -> None:
-        """See `ChangeOrder.abandon`. The next write removes the entry."""
+        """Void the entry of a request whose client has gone. The next write removes it."""
         with self._turn:
             self._sequencer.abandon(request)
 

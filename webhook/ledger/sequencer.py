@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
 
 from cluster.errors import ApiError, ClusterError, Conflict, Unreachable
 from cluster.sightings import Sightings, Snapshot, scope
@@ -20,6 +19,7 @@ from policies.model.objects import Ref
 from webhook.ledger.contents import LedgerContents, open_entries, possible_forests, related_entries, settlement
 from webhook.ledger.direct_reads import DirectRead, DirectReads
 from webhook.ledger.entry import LedgerEntry, UnreadableEntry
+from webhook.ledger.store import ConfigMapStore, LedgerUnavailable
 from webhook.ledger.waste import (
     APART_SECONDS,
     REPEATED_SECONDS,
@@ -48,15 +48,6 @@ were allowed: others are open for milliseconds only."""
 LONGEST_ENTRY, BYTES_OF_NAMESPACE, BYTES_OF_AUTHOR = 64 * 1024, 64 * 1024, 300 * 1024
 """The most bytes of one entry, of all open entries of a namespace, and of all open entries of an author. YuniKorn's own
 ConfigMaps are exempt."""
-
-
-class LedgerUnavailable(Exception):
-    """The ledger cannot order this change. The message says why, and what to do.
-
-    `result`: the label of the metric that counts it.
-    """
-
-    result = "unavailable"
 
 
 class LedgerBusy(LedgerUnavailable):
@@ -121,29 +112,6 @@ class RequestedChange:
         self.state, self.judgement, self.others, self.failure = SequencedState.UNDECIDED, None, others, failure
 
 
-class LedgerStore(Protocol):
-    """Stores the ledger. Its methods raise ClusterError or UnreadableEntry."""
-
-    def newest(self) -> LedgerContents | None:
-        """The newest contents that this replica knows; None before the first read, or if the ConfigMap is missing."""
-
-    def read(self) -> LedgerContents:
-        """The ledger as it is stored now."""
-
-    def write(
-        self,
-        contents: LedgerContents,
-        added: Iterable[LedgerEntry],
-        dropped: Iterable[str],
-        watermarks: dict[str, str | None],
-    ) -> LedgerContents:
-        """Write the ledger if its version is still that of `contents`, and return the new contents.
-
-        `dropped`: the requests whose entries are removed.
-        `watermarks`: the changed ones; None removes a watermark.
-        """
-
-
 @dataclass(slots=True)
 class _Ages:
     """When each entry and watermark was first seen, in seconds of the clock."""
@@ -170,7 +138,7 @@ class Sequencer:
 
     def __init__(
         self,
-        store: LedgerStore,
+        store: ConfigMapStore,
         snapshot: Callable[[], Snapshot],
         clock: Callable[[], float],
         pause: Callable[[float], object],
@@ -293,9 +261,9 @@ class Sequencer:
                 self._pause_or_raise(asked, error)
             contents = None
 
-    def _fail(self, each: RequestedChange, why: str, kind: type[LedgerUnavailable] = LedgerUnavailable) -> None:
+    def _fail(self, each: RequestedChange, why: str) -> None:
         """Fail the change. Its entry no longer counts on this replica, and the next write removes it."""
-        each.state, each.failure = SequencedState.FAILED, kind(why)
+        each.state, each.failure = SequencedState.FAILED, LedgerUnavailable(why)
         if each.entry is not None:
             self._void[each.entry.request] = self._clock()
 
@@ -493,10 +461,6 @@ def _decide_safely(each: RequestedChange, forest: Forest, entries: list[LedgerEn
         each.state, each.failure = SequencedState.FAILED, error
 
 
-def _warnings(judgement: Judgement) -> int:
-    return len(judgement.verdict.of(Severity.WARNING))
-
-
 def decide(each: RequestedChange, forest: Forest, entries: list[LedgerEntry]) -> None:
     """Judge one change in every forest that the entries can lead to. It is allowed only if all of them allow it.
 
@@ -518,7 +482,7 @@ def decide(each: RequestedChange, forest: Forest, entries: list[LedgerEntry]) ->
     for outcome in possible:
         judgement = each.judge(outcome)
         if judgement.verdict.allowed:
-            allowed = min(filter(None, (allowed, judgement)), key=_warnings)
+            allowed = min(filter(None, (allowed, judgement)), key=lambda each: len(each.verdict.of(Severity.WARNING)))
         else:
             refused = refused or judgement
         if allowed and refused:

@@ -11,12 +11,11 @@ from cluster.actions import Patch
 from cluster.apply import perform
 from cluster.client import ClusterClient
 from cluster.errors import ApiError
-from cluster.reflector import ChangeKind, Pacing, Reflector
+from cluster.reflector import Pacing, of_one, whole
 from cluster.resource import CONFIG_MAPS, Manifest
 from cluster.versions import is_newer
 from webhook.ledger.contents import LedgerContents
 from webhook.ledger.entry import LedgerEntry, UnreadableEntry, entry
-from webhook.ledger.sequencer import LedgerUnavailable
 
 log = logging.getLogger(__name__)
 
@@ -31,22 +30,28 @@ LARGEST = 900 * 1024
 _WATCH = Pacing(first=0.2, longest=3.0)
 
 
+class LedgerUnavailable(Exception):
+    """The ledger cannot order this change. The message says why, and what to do.
+
+    `result`: the label of the metric that counts it.
+    """
+
+    result = "unavailable"
+
+
 class ConfigMapStore:
-    """The LedgerStore in a ConfigMap. It keeps the newest contents that a watch, a read or a write has returned."""
+    """Stores the ledger in a ConfigMap, and keeps the newest contents that a watch, a read or a write has returned.
+
+    `read` and `write` raise ClusterError or UnreadableEntry, and LedgerUnavailable if the ConfigMap is missing or full,
+    or may not be used.
+    """
 
     def __init__(self, cluster: ClusterClient) -> None:
         self._cluster = cluster
         self._newest: LedgerContents | None = None
         self._lock = threading.Lock()
-        self._reflector: Reflector[Manifest] = Reflector(
-            cluster,
-            CONFIG_MAPS,
-            self._changed,
-            on_replace=lambda items, _: self._listed(items),
-            keep=lambda manifest: manifest,
-            namespace=NAMESPACE,
-            field_selector=f"metadata.name={NAME}",
-            pacing=_WATCH,
+        self._reflector = of_one(
+            cluster, CONFIG_MAPS, NAME, self._observe, keep=whole, namespace=NAMESPACE, pacing=_WATCH
         )
 
     def start(self) -> None:
@@ -57,10 +62,10 @@ class ConfigMapStore:
         self._cluster.close()
 
     def newest(self) -> LedgerContents | None:
+        """The newest contents that this replica knows; None before the first read, or if the ConfigMap is missing."""
         return self._newest
 
     def read(self) -> LedgerContents:
-        """See `LedgerStore.read`. Raises LedgerUnavailable, too, if the ConfigMap is missing or may not be read."""
         try:
             return self._take(self._cluster.get(CONFIG_MAPS.item(NAME, NAMESPACE)))
         except ApiError as error:
@@ -73,7 +78,11 @@ class ConfigMapStore:
         dropped: Iterable[str],
         watermarks: dict[str, str | None],
     ) -> LedgerContents:
-        """See `LedgerStore.write`. Raises LedgerUnavailable, too, if the ConfigMap is full or may not be written."""
+        """Write the ledger if its version is still that of `contents`, and return the new contents.
+
+        `dropped`: the requests whose entries are removed.
+        `watermarks`: the changed ones; None removes a watermark.
+        """
         data: dict[str, str | None] = dict.fromkeys(dropped)
         data |= {each.request: each.text for each in added}
         if watermarks:
@@ -98,28 +107,14 @@ class ConfigMapStore:
                 self._newest = found
         return found
 
-    def _changed(self, kind: ChangeKind, manifest: Manifest, _: str) -> None:
-        if kind == "DELETED":
-            self._forget()
-        else:
-            self._observe(manifest)
-
-    def _listed(self, items: tuple[Manifest, ...]) -> None:
-        if items:
-            self._observe(items[0])
-        else:
-            self._forget()
-
-    def _observe(self, manifest: Manifest) -> None:
+    def _observe(self, manifest: Manifest | None) -> None:
         try:
-            self._take(manifest)
+            if manifest is not None:
+                self._take(manifest)
+                return
         except UnreadableEntry as error:
             log.warning("ledger: %s", error)
-            self._forget()
-
-    def _forget(self) -> None:
-        """Forget the contents, so that the next request reads the ConfigMap and gets the reason as an error."""
-        with self._lock:
+        with self._lock:  # the next request reads the ConfigMap and gets the reason as an error
             self._newest = None
 
 

@@ -14,11 +14,7 @@ from cli.doctor.served import Served, client_configurations, from_secret, from_s
 from cli.doctor.target import CheckedCluster, mounted, option
 from cluster.apply import converts_with_us
 from cluster.errors import ApiError, Forbidden
-from cluster.resource import (
-    MUTATING_WEBHOOKS,
-    SECRETS,
-    VALIDATING_WEBHOOKS,
-)
+from cluster.resource import MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS
 from policies.dialects.reading import Manifest, mapping, metadata, text
 from policies.takeover.objects import ObjectRef
 
@@ -34,11 +30,16 @@ _TRUST = (
 
 @check("webhook-configurations", "Both webhook configurations exist, so that the API server calls the webhook.")
 def webhook_configurations(target: CheckedCluster) -> Iterator[CheckResult]:
+    for ref, found in _configurations(target):
+        yield check_configuration(str(ref), found, target.has_webhook)
+
+
+def _configurations(target: CheckedCluster) -> Iterator[tuple[ObjectRef, Manifest | None]]:
     for resource, ref in (
         (VALIDATING_WEBHOOKS, target.names.validating),
         (MUTATING_WEBHOOKS, target.names.mutating),
     ):
-        yield check_configuration(str(ref), target.get(resource.item(ref.name)), target.has_webhook)
+        yield ref, target.get(resource.item(ref.name))
 
 
 def check_configuration(subject: str, found: Manifest | None, installed: bool) -> CheckResult:
@@ -150,12 +151,7 @@ def _time_left(left: timedelta) -> str:
 
 def _callers(target: CheckedCluster) -> Iterator[tuple[str, Manifest]]:
     """The objects that make the API server call the webhook, each with its name."""
-    for resource, ref in (
-        (VALIDATING_WEBHOOKS, target.names.validating),
-        (MUTATING_WEBHOOKS, target.names.mutating),
-    ):
-        if (found := target.get(resource.item(ref.name))) is not None:
-            yield str(ref), found
+    yield from ((str(ref), found) for ref, found in _configurations(target) if found is not None)
     for definition in target.definitions:
         if converts_with_us(definition):
             yield f"CustomResourceDefinition {metadata(definition).get('name')}", definition

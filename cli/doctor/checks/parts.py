@@ -11,7 +11,7 @@ from cli.doctor.checks.leases import holder_of, is_active, lease_of_process, obs
 from cli.doctor.part_trees import PartNode, PartTree, read_node, topology_flavor_name, trees
 from cli.doctor.result import CheckResult, HealthState, check, failure, ok, skipped, warning
 from cli.doctor.target import CheckedCluster, part_of
-from cli.output import first_of
+from cli.output import first_of, some
 from cluster.errors import NotFound
 from cluster.resource import LEASES
 from policies.dialects.reading import metadata
@@ -89,7 +89,7 @@ def _of_part(part: str, every: Sequence[PartTree], running: RunningParts) -> Che
         if not held and not roots and part != DEFAULT:
             fix = f"kubectl label cohort ROOT {LABEL}={part}, or remove its Deployment"
             return warning(subject, f"runs ({holder}), and no root names it, so it decides for nothing", fix)
-        return ok(subject, f"runs ({holder}), and holds {len(held)} ClusterQueue{'s' * (len(held) != 1)}")
+        return ok(subject, f"runs ({holder}), and holds {some(len(held), 'ClusterQueue')}")
     if held:
         fix = (
             "see reconciler-lease"

@@ -81,7 +81,6 @@ def check_rights(
 
 @cache
 def roles() -> tuple[Role, ...]:
-    """All shipped roles, each with its rights."""
     text = (resources.files("cli.doctor") / "rights.json").read_text(encoding="utf-8")
     return tuple(
         Role(

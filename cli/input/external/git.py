@@ -71,7 +71,8 @@ class Git:
 
     def ancestor(self, name: str) -> Revision:
         """The last common ancestor of this revision and HEAD. Raises OutOfReach, also if the name is ambiguous."""
-        commit = self._line(f"{name} is not a revision here", *_verified(name), cure=lambda: self._known(name))
+        verify = ("rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}")
+        commit = self._line(f"{name} is not a revision here", *verify, cure=lambda: self._known(name))
         self._refuse_ambiguous(name)
         problem = f"{name} and HEAD have no common ancestor here"
         ancestor = self._line(problem, "merge-base", commit, "HEAD", cure=lambda: _SHALLOW if self._shallow() else "")
@@ -145,7 +146,3 @@ class Git:
         kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_") or key.startswith(_KEPT)}
         environment = {**kept, **_OFFLINE, "GIT_CEILING_DIRECTORIES": str(self.root.parent)}
         return programs.run([self.program, *_OPTIONS, *arguments], self.root, stdin=stdin, environment=environment)
-
-
-def _verified(name: str) -> tuple[str, ...]:
-    return "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}"

@@ -17,11 +17,11 @@ from typing import Any
 
 from analysis.documents import SourcePlace, Unreadable
 from cli.input.documents import read
+from cli.input.kustomizations import FILES as KUSTOMIZATION_FILES
 from cli.links import GIT, enclosing, leads_out
 from policies.text import yaml_values
 from policies.text.positions import BadText
 
-_NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _PLUGINS = ("generators", "transformers", "validators")
 _FOLDERS = ("resources", "bases", "components", *_PLUGINS)
 _PATHS = (*_FOLDERS, "crds", "configurations", "patchesstrategicmerge", "path", "paths", "files", "env", "envs")
@@ -81,7 +81,7 @@ def fetched(folder: str) -> Iterator[Unreadable]:
             continue
         seen.add((real, part.plugins))
         if real.is_dir():
-            files = [part.path / name for name in _NAMES]
+            files = [part.path / name for name in KUSTOMIZATION_FILES]
             waiting += [replace(part, path=file) for file in files if file.is_file()]
             continue
         documents, unreadable = read([str(part.path)])

@@ -130,7 +130,6 @@ def _temporary() -> Iterator[Path]:
 
 
 def _quoted(path: str) -> str:
-    """The path as a quoted YAML scalar."""
     return "'" + path.replace("'", "''") + "'"
 
 

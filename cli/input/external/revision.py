@@ -56,7 +56,20 @@ class Base:
 
     def named(self, inputs: InputObjects) -> InputObjects:
         """The inputs, with places in the revision instead of the folder."""
-        return _named(inputs, self)
+        objects = {ref: self._placed(placed) for ref, placed in inputs.objects.items()}
+        unreadable = tuple(
+            replace(
+                each, place=replace(each.place, file=self.place(each.place.file)), message=self.spelled(each.message)
+            )
+            for each in inputs.unreadable
+        )
+        repeated = tuple(
+            replace(each, first=self._placed(each.first), second=self._placed(each.second)) for each in inputs.repeated
+        )
+        return replace(inputs, objects=objects, unreadable=unreadable, repeated=repeated)
+
+    def _placed(self, placed: Placed) -> Placed:
+        return replace(placed, document=replace(placed.document, source=self.place(placed.document.source)))
 
     def spelled(self, text: str) -> str:
         """The text, with places in the revision instead of paths in the folder."""
@@ -182,19 +195,3 @@ def _link(place: Path, target: bytes) -> None:
 
 def _files(selection: InputSelection) -> Iterator[str]:
     return (selection.stdin_name if path == "-" else path for path in selection.paths)
-
-
-def _named(inputs: InputObjects, base: Base) -> InputObjects:
-    objects = {ref: _moved(placed, base) for ref, placed in inputs.objects.items()}
-    unreadable = tuple(
-        replace(each, place=replace(each.place, file=base.place(each.place.file)), message=base.spelled(each.message))
-        for each in inputs.unreadable
-    )
-    repeated = tuple(
-        replace(each, first=_moved(each.first, base), second=_moved(each.second, base)) for each in inputs.repeated
-    )
-    return replace(inputs, objects=objects, unreadable=unreadable, repeated=repeated)
-
-
-def _moved(placed: Placed, base: Base) -> Placed:
-    return replace(placed, document=replace(placed.document, source=base.place(placed.document.source)))

@@ -38,15 +38,12 @@ def _of(module: str, **others: Steps) -> Mapping[str, Steps]:
 
 _MARKDOWN = "cli.report.formats.markdown:render_page"
 OF_IMPACTS = _of("cli.report.impacts", markdown=("cli.report.impacts:as_short_page", _MARKDOWN))
-"""The formats of the impact of a change."""
 
 OF_ROLLOUTS = _of("cli.report.rollouts")
-"""The formats of a safe order."""
 
 OF_AUDITS = _of(
     "cli.report.audits", openreports=("cli.report.audits:as_reports",), baseline=("cli.report.audits:as_baseline",)
 )
-"""The formats of an audit."""
 
 OF_REPORTS: Mapping[str, Steps] = {
     "text": ("cli.report.reports:as_text",),
@@ -72,7 +69,6 @@ OF_SUITES: Mapping[str, Steps] = {
     "junit": ("cli.report.formats.checks:of_suites", _JUNIT),
     "tap": ("cli.report.formats.checks:of_suites", _TAP),
 }
-"""The formats of the outcomes of suites."""
 
 
 def deliver(outputs: Sequence[Output], formats: Mapping[str, Steps], result: object) -> None:

@@ -11,22 +11,22 @@ from dataclasses import dataclass
 
 from analysis.documents import SourcePlace
 from analysis.report import Report
+from cli.input.documents import STDIN
 from cli.report.formats.checks import of_suites
-from cli.report.formats.limits import GITHUB_ANNOTATIONS
-from cli.report.formats.wording import STDIN, annotated, relative
+from cli.report.formats.wording import annotated, relative
 from cli.report.reports import closing_line, head_line, not_evaluated_lines
 from cli.report.suite_outcomes import SuiteOutcome
 from cli.report.suites import closing_line as suites_closing_line
 from policies.model.findings import Severity
 from policies.model.printing import plain
 
+GITHUB_ANNOTATIONS = 10
+"""Annotations of one level in a step; GitHub silently drops more."""
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """An annotation. `level`: error, warning or notice. `text`: may have several lines."""
-
     level: str
     title: str
     text: str

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from analysis.report import Report
 from cli.report.formats.checks import of_suites
-from cli.report.formats.limits import GITHUB_SUMMARY
 from cli.report.formats.page import Page, Table
 from cli.report.formats.wording import paragraph
 from cli.report.reports import closing_line, head_line, not_evaluated_lines, where
@@ -26,6 +25,8 @@ _SPECIAL = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 """Characters that GitHub reads as markup. Others are not escaped, so that the source stays readable."""
+GITHUB_SUMMARY = 1024 * 1024
+"""The size of a step's job summary in bytes; GitHub refuses a larger one."""
 _ROOM = GITHUB_SUMMARY - 64 * 1024
 """The size of all tables in bytes; the rest of the job summary is for the text around them."""
 

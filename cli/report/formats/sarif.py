@@ -10,7 +10,6 @@ from urllib.parse import quote
 from analysis.documents import SourcePlace
 from analysis.report import LocatedCause, Report, ReportEntry
 from cli.output import json_text
-from cli.report.formats.limits import SARIF_RELATED_LOCATIONS, SARIF_RESULTS
 from cli.report.formats.wording import annotated, relative
 from cli.report.reports import head_line, rendered
 from cli.version import VERSION
@@ -20,6 +19,10 @@ from policies.model.objects import joined
 from policies.model.printing import plain
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_RESULTS = 25_000
+"""Results of one run; GitHub refuses a file with more. It shows 5 000 of them."""
+_RELATED_LOCATIONS = 100
+"""Related locations of one result that GitHub shows. It refuses more than 1 000."""
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 
 
@@ -27,7 +30,7 @@ def render(report: Report) -> str:
     rules = {judged.rule.id: judged.rule for judged in (entry.judged for entry in report.entries)}
     rules |= {missed.rule.id: missed.rule for missed in report.not_evaluated}
     numbers = {rule: number for number, rule in enumerate(rules)}
-    found = zip(report.entries[:SARIF_RESULTS], report.fingerprints, strict=False)
+    found = zip(report.entries[:_RESULTS], report.fingerprints, strict=False)
     run = {
         "tool": {"driver": {"name": "quotree", "version": VERSION, "rules": list(map(_rule, rules.values()))}},
         "columnKind": "unicodeCodePoints",
@@ -58,7 +61,7 @@ def _invocation(report: Report) -> dict[str, Any]:
         }
         for item in report.unreadable
     ]
-    if (more := len(report.entries) - SARIF_RESULTS) > 0:
+    if (more := len(report.entries) - _RESULTS) > 0:
         problems.append({"level": "warning", "message": _message(f"{more} more findings are left out")})
     missed = [
         {
@@ -78,7 +81,7 @@ def _invocation(report: Report) -> dict[str, Any]:
 def _result(entry: ReportEntry, numbers: dict[str, int], fingerprint: str, folder: str) -> dict[str, Any]:
     judged, object = entry.judged, entry.object
     name = plain(joined(object.namespace, object.name))
-    related = [cause for cause in entry.causes if cause.place][:SARIF_RELATED_LOCATIONS]
+    related = [cause for cause in entry.causes if cause.place][:_RELATED_LOCATIONS]
     return {
         "ruleId": judged.rule.id,
         "ruleIndex": numbers[judged.rule.id],

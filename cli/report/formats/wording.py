@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 
 from analysis.report import ReportEntry
+from cli.input.documents import STDIN
 from cli.report.reports import cause_line, consequence_lines, rendered, without_fix
 from policies.model.printing import plain
-
-STDIN = "<stdin>"
 
 
 def details(entry: ReportEntry) -> list[str]:

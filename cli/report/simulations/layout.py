@@ -22,8 +22,6 @@ def outcome_text(
 
     `where`: ` in ` and the scheduler; empty for Kueue.
     `counts`: the numbers of objects that were read, each with its noun.
-    `assumed`: assumptions of the simulation.
-    `happened`, `waits`, `in_use`: the lines of these sections.
     `left_out`: the jobs that are in no queue.
     `how`: the end of the first line.
     """

@@ -8,10 +8,9 @@ from typing import Any
 from analysis.trees.usage import phase_notes
 from analysis.why import running_groups, waiting_groups
 from cli.output import some
-from cli.report.drawing import tree
+from cli.report.drawing import queue_rows, tree
 from cli.report.explanations import group_lines
 from cli.report.simulations.layout import outcome_text
-from policies.model.printing import plain
 from scheduling.objects.times import SECOND, elapsed
 from scheduling.queue_tree.simulated import PlayedEvent
 from scheduling.volcano.play.simulation import (
@@ -89,18 +88,15 @@ def _trees(simulation: VolcanoSimulation) -> Iterator[str]:
 
 
 def _rows(simulation: VolcanoSimulation, node: Node, phases: Mapping[str, Mapping[str, int]]) -> tuple[str, list[str]]:
-    """The name of a queue and a line for each resource."""
     own = node.settings
     notes = [] if own.is_open else [own.state]
     notes += phase_notes(phases.get(node.name, {}))
     columns = {
         word: texts for word, texts in amounts(simulation.engine.world.queues, node).items() if word != "capability"
     }
-    lines = []
-    for name in sorted({name for texts in columns.values() for name in texts}):
-        values = (f"{word} {texts[name]}" for word, texts in columns.items() if name in texts)
-        lines.append(plain(f"{name}: {', '.join(values)}"))
-    return plain(node.name + (f" ({', '.join(notes)})" if notes else "")), lines
+    names = sorted({name for texts in columns.values() for name in texts})
+    by_resource = ((name, {word: texts[name] for word, texts in columns.items() if name in texts}) for name in names)
+    return queue_rows(node.name, notes, by_resource)
 
 
 def as_json(simulation: VolcanoSimulation) -> dict[str, Any]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from analysis.why import running_allocations, yunikorn_amounts
-from cli.report.drawing import tree
+from cli.report.drawing import queue_rows, tree
 from cli.report.explanations import allocation_lines, pod_name
 from cli.report.simulations.layout import outcome_text
-from policies.dialects.yunikorn_config.resources import YuniKornAmounts
-from policies.model.printing import plain
 from scheduling.objects.times import SECOND, elapsed
 from scheduling.queue_tree.simulated import PlayedEvent
 from scheduling.yunikorn.as_json import waiting_json as waiting_allocation
@@ -71,12 +69,8 @@ def queues_text(
 
 
 def _rows(queue: YuniKornQueue, counts: Applications) -> tuple[str, list[str]]:
-    """The name of a queue and a line for each resource."""
     notes = [*([] if queue.settings.managed else ["dynamic"]), *counts_notes(counts, queue.settings.max_applications)]
-    lines = [
-        plain(f"{name}: {', '.join(f'{word} {text}' for word, text in texts.items())}") for name, texts in rows(queue)
-    ]
-    return plain(queue.path + (f" ({', '.join(notes)})" if notes else "")), lines
+    return queue_rows(queue.path, notes, rows(queue))
 
 
 def counts_notes(counts: Applications, most: int = 0) -> Iterator[str]:
@@ -120,13 +114,8 @@ def _queue(queue: YuniKornQueue, counts: Applications) -> dict[str, Any]:
         "path": queue.path,
         "leaf": queue.is_leaf,
         "managed": own.managed,
-        **{word: _amounts(each) for word, each in amounts(queue).items()},
+        **{word: None if each is None else yunikorn_amounts(each) for word, each in amounts(queue).items()},
         "applications": counts.running,
         "waitingApplications": counts.waiting,
         "maxApplications": own.max_applications,
     }
-
-
-def _amounts(amounts: YuniKornAmounts | None) -> Mapping[str, str] | None:
-    """The amounts as texts; None if there are no amounts."""
-    return None if amounts is None else yunikorn_amounts(amounts)

@@ -8,10 +8,11 @@ import pytest
 from flask.testing import FlaskClient
 
 from cli.exits import AccessDenied, OutOfReach
-from cli.serving.own_dashboard import ReadOnce, of_cluster
+from cli.serving.own_dashboard import ReadOnce
 from cluster.client import ClusterClient
 from cluster.errors import Forbidden, NotFound, Unreachable
 from dashboard.reading.backend import UserLogin, UserReader
+from dashboard.reading.remote import RemoteReader
 from tests.dashboard import people
 
 _NO_CLUSTER = cast("ClusterClient", None)
@@ -32,7 +33,7 @@ class Backend:
     what_if = None
 
     def __init__(self, error: Exception) -> None:
-        self._reader = of_cluster(_NO_CLUSTER, reading(error), reading(error))
+        self._reader = RemoteReader(_NO_CLUSTER, reading(error), reading(error))
 
     def reader(self, _: UserLogin) -> UserReader:
         return self._reader

@@ -35,10 +35,9 @@ from webhook.ledger.sequencer import (
     REQUEST_SECONDS,
     AlreadyExists,
     LedgerBusy,
-    LedgerUnavailable,
     crowded,
 )
-from webhook.ledger.store import LARGEST
+from webhook.ledger.store import LARGEST, LedgerUnavailable
 from webhook.ledger.waste import APART_SECONDS, MOST_AUTHORS, WASTED_SECONDS, author_key, beyond
 
 Manifest = dict[str, Any]

@@ -13,8 +13,7 @@ from tests.cluster.fake import FakeApi, Reply, status
 from webhook.ledger.contents import LedgerContents
 from webhook.ledger.entry import LedgerEntry, UnreadableEntry, written
 from webhook.ledger.keeping import MaintainedLedger
-from webhook.ledger.sequencer import LedgerUnavailable
-from webhook.ledger.store import LARGEST, ConfigMapStore, read_contents
+from webhook.ledger.store import LARGEST, ConfigMapStore, LedgerUnavailable, read_contents
 
 Manifest = dict[str, Any]
 QUEUE = queue("a")

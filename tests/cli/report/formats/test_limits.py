@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from cli.report.formats import github, markdown, sarif
-from cli.report.formats.limits import GITHUB_ANNOTATIONS, GITHUB_SUMMARY
+from cli.report.formats.github import GITHUB_ANNOTATIONS
+from cli.report.formats.markdown import GITHUB_SUMMARY
 from policies.model.findings import Severity
 from tests.cli.report.formats.reports import entry, many
 
@@ -40,7 +41,7 @@ def test_each_level_has_its_own_limit() -> None:
 
 
 def test_sarif_leaves_out_what_github_would_refuse_and_says_how_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sarif, "SARIF_RESULTS", 100)  # GitHub's 25 000 take seconds to write
+    monkeypatch.setattr(sarif, "_RESULTS", 100)  # GitHub's 25 000 take seconds to write
 
     (run,) = json.loads(sarif.render(many(102)))["runs"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cli.watching import again
+from cli import watching
 
 
 class Clock:
@@ -31,8 +31,8 @@ class Clock:
 
 def rests(monkeypatch: pytest.MonkeyPatch, looks: list[int], each: float, least: float = 0.0) -> list[float]:
     clock = Clock(looks, each)
-    monkeypatch.setattr(again, "time", clock)
-    again._wait(0, clock.look, least)
+    monkeypatch.setattr(watching, "time", clock)
+    watching._wait(0, clock.look, least)
     assert next(clock._looks, None) is None
     return clock.rests
 

@@ -1,4 +1,4 @@
-"""The published schemas are schemas, and refuse what they do not know."""
+"""The published schemas are schemas, refuse what they do not know, and agree about what they share."""
 
 from __future__ import annotations
 
@@ -16,6 +16,14 @@ def test_each_is_a_schema(name: str) -> None:
     schema = json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8"))
 
     assert [*Draft202012Validator(Draft202012Validator.META_SCHEMA).iter_errors(schema)] == []
+
+
+def test_shared_definitions_are_the_same() -> None:
+    parts: dict[str, object] = {}
+    for name in ("explanation", "simulation", "tree"):
+        schema = json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8"))
+        for part, definition in schema["$defs"].items():
+            assert parts.setdefault(part, definition) == definition, f"{name}: {part}"
 
 
 @pytest.mark.parametrize(

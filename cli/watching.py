@@ -1,13 +1,15 @@
-"""The option --watch, and the loop that runs a command again after changes."""
+"""The option --watch: the command runs again whenever its inputs in files or a cluster change."""
 
 from __future__ import annotations
 
 import io
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import redirect_stdout
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import replace
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
@@ -15,13 +17,14 @@ from typing import Any, TextIO
 
 import click
 
-from cli.exits import Misused
+from cli.exits import Misused, OutOfReach
 from cli.input.against import Against, reached
 from cli.input.documents import expand
 from cli.input.login import LOGIN
 from cli.input.settings import configuration_file
 from cli.output import discard, note
-from cli.watching.followed import ChangeCounter, following
+from cluster.errors import ClusterError
+from cluster.sources import WatchSource
 
 _LISTS = ("paths", "filenames", "kustomizations", "charts", "values", "each")
 _FILES = ("config", "kueue_config", "baseline", "within")
@@ -32,6 +35,9 @@ _SHARE = 20
 """The pause after a check of many files is this many times the duration of the check."""
 _SETTLED = 5.0
 """Seconds that the loop waits until changes pause. Then the command runs anyway."""
+_LISTED = 10.0
+"""Seconds to wait for the first lists. Objects that arrive later count as changes."""
+_LIST_POLL_SECONDS = 0.05
 Look = Mapping[str, tuple[int, ...] | None]
 
 
@@ -78,7 +84,6 @@ def _wait(before: object, look: Callable[[], object], least: float) -> None:
 
 
 def _check_and_pause(look: Callable[[], object]) -> object:
-    """Check once, then pause."""
     began = time.monotonic()
     found = look()
     time.sleep(max(_POLL_SECONDS, (time.monotonic() - began) * _SHARE))
@@ -102,7 +107,6 @@ def _states(options: Mapping[str, Any]) -> Iterator[tuple[str, tuple[int, ...] |
 
 
 def _named(options: Mapping[str, Any]) -> Iterator[str]:
-    """The files, folders and patterns to watch."""
     paths = [path for key in _LISTS for path in options.get(key) or ()]
     yield from paths
     yield from (file for key in _FILES if (file := options.get(key)))
@@ -165,3 +169,54 @@ class _Captured(io.StringIO):
 
     def isatty(self) -> bool:
         return self._stream.isatty()
+
+
+class ChangeCounter:
+    def __init__(self) -> None:
+        self.count = 0
+        self._lock = threading.Lock()
+
+    def add(self) -> None:
+        with self._lock:
+            self.count += 1
+
+
+@contextmanager
+def following(against: Against) -> Iterator[ChangeCounter]:
+    """Count the changes in a cluster until the `with` block ends. Without a cluster, the count stays 0.
+
+    Raises OutOfReach.
+    """
+    changes = ChangeCounter()
+    if against.kind != "cluster":
+        yield changes
+        return
+    from analysis.cluster import read_kinds  # here, since these take long to load
+    from cluster.store import Store
+
+    try:
+        cluster = against.login.connect()
+    except ClusterError as error:
+        raise OutOfReach(f"cannot read {against}: {error}") from error
+    store = Store(following=[_counted(source, changes) for source in read_kinds()])
+    with cluster:
+        store.start(cluster)
+        try:
+            until = time.monotonic() + _LISTED
+            while store.ready() and time.monotonic() < until:
+                time.sleep(_LIST_POLL_SECONDS)
+            yield changes
+        finally:
+            store.close()
+
+
+def _counted(source: WatchSource, changes: ChangeCounter) -> WatchSource:
+    """The source, changed so that it counts each object that arrives and keeps only its name."""
+
+    def count(manifest: Mapping[str, Any]) -> dict[str, Any]:
+        changes.add()
+        meta = manifest.get("metadata") or {}
+        named = {key: meta[key] for key in ("name", "namespace") if key in meta}
+        return {"apiVersion": manifest.get("apiVersion"), "kind": manifest.get("kind"), "metadata": named}
+
+    return replace(source, trim=count)

@@ -44,11 +44,8 @@ DEFAULTS: Manifest = {"apiVersion": f"{GROUP}/v1beta2", "kind": KIND}
 class ReconcilerConfiguration:
     """The settings of the reconciler.
 
-    `settings`: how the process decides.
-    `times`: the times of the Lease.
     `metrics_off`: the keys that switch metrics off.
     `idle`: the keys of the files that have no effect in Quotree.
-    `custom_labels`: the labels that are added to metrics.
     `local_queues`: a label selector for the LocalQueues that have metrics; None for all.
     """
 
@@ -73,10 +70,8 @@ def read_configured(
     """Read the Configuration. Raises BadConfiguration with the path of the key.
 
     `described`: the kinds of jobs that Quotree's own settings describe.
-    `multikueue`: Quotree's own settings for MultiKueue.
     `namespace`: the namespace of this process.
     `gates`: the values of feature gates that the Configuration does not set.
-    `own`: Quotree's own Configuration.
     `observes`: whether this process writes nothing.
     """
     check_identity(manifest)

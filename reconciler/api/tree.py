@@ -30,9 +30,7 @@ _NOTHING = InUse(0, 0)
 class _NodeFacts:
     """Everything that the JSON of a node depends on.
 
-    `state`: the node itself.
     `in_use`, `counts`: the usage and the number of workloads in its subtree.
-    `children`: the names of the children of a Cohort.
     `nominal`: the nominal quota in the subtree of a Cohort.
     """
 

@@ -51,11 +51,9 @@ class PlacementController(Controller):
     `pods`: whether Pods can run on workers, too.
 
     Private state, by `namespace/name` of the workload:
-    `_all`: all stored workloads.
     `_here`: the workloads with a check of MultiKueue, each with the key of its job.
     `_waiting`: those of them that have quota, but no worker yet.
     `_left`: workloads that are gone here, and may have copies on workers.
-    `_stale`: the workloads to look at in the next turn.
     """
 
     def __init__(

@@ -12,10 +12,7 @@ from scheduling.world.world import World
 
 
 class QueueEvents:
-    """Makes the Events. It remembers why each queue stopped, because not every Cohort has a status for that.
-
-    `records`: the stored queues.
-    """
+    """Makes the Events. It remembers why each queue stopped, because not every Cohort has a status for that."""
 
     def __init__(self, records: Records) -> None:
         self._records = records

@@ -25,7 +25,6 @@ class Ending(NamedTuple):
     """The end of a job.
 
     `reason`: Succeeded or Failed.
-    `message`: the job's own message.
     """
 
     reason: str

@@ -50,7 +50,6 @@ def export(
 ) -> None:
     """Register the metrics.
 
-    `may_write`: returns whether this process may write.
     `kueue`: whether to export Kueue's metrics, because no other process does so for this cluster.
     `labels`: the custom labels of the registry.
     """

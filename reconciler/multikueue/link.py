@@ -39,7 +39,6 @@ class Link:
     `retry_at`: when the next attempt is due, in nanoseconds.
     `jitter`: waits are longer by up to this fraction, so that workers that were lost together are not retried together.
     `longest`: the longest wait in nanoseconds, without the jitter.
-    `chance`: the source of random numbers.
     """
 
     content: str = ""

@@ -34,9 +34,7 @@ class PlacementSnapshot:
     """Builds the inputs of placement decisions.
 
     `kinds`: the kinds of jobs that can run on workers.
-    `jobs`: the local jobs by key.
     `remote`: the views of jobs and Pods on workers, by kind.
-    `caches`: the caches of the workers.
     `pods`: the local Pods that are queued by themselves. The Pods of one Workload share a key of the kind UNIT.
     """
 

@@ -47,7 +47,6 @@ class WorkerCache:
     """The cache of a worker.
 
     `views`: the views of jobs and Pods, by kind.
-    `connection`: the state of the connection.
     `jobs`: the jobs and Pods, by the Workload that they belong to.
     """
 

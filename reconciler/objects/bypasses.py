@@ -12,7 +12,6 @@ from reconciler.objects.observed import Key
 class Undone:
     """The undone changes of one kind of object that bypassed the webhook in one way.
 
-    `count`: their number.
     `nanoseconds`: the total time until they were undone.
     """
 

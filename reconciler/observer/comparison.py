@@ -76,7 +76,6 @@ Report = Callable[[ComparisonResult, DecisionDifference | None], None]
 class _Expected:
     """A decision that the other controller is expected to make.
 
-    `decision`: our decision.
     `root`: the name of the tree's root.
     `since`: when it was first expected.
     `withdrawn`: when it stopped being expected; None if it is still expected.
@@ -98,7 +97,6 @@ class _Suspected(NamedTuple):
 class Comparison:
     """An observer of the core.
 
-    `report`: called with the result of each comparison.
     `known`: returns whether all objects have been listed. Before that nothing is compared.
     `patience`: how long the other controller may take, in nanoseconds.
 

@@ -31,8 +31,6 @@ class Demand:
     """A number of equal pods for which new nodes are requested.
 
     `pod_sets`: their pod sets. The PodTemplate is named after the first one.
-    `count`: the number of pods.
-    `template`: their pod template.
     """
 
     pod_sets: tuple[str, ...]
@@ -152,7 +150,6 @@ _ALIKE: Mapping[str, Callable[[Manifest], object]] = {
     "IdenticalWorkloadSchedulingRequirements": _scheduled_alike,
 }
 """Functions that return what must be equal in two pod templates to merge their demands, by podSetMergePolicy."""
-
 
 # --- the objects
 

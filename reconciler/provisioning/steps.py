@@ -56,7 +56,6 @@ class ProvisioningCase:
     `owned`: the keys of the workload's requests.
     `own_templates`: the keys of its PodTemplates.
     `doomed`: the uids of objects that this process has deleted. A late watch may still show them.
-    `flavors`: the ResourceFlavors by name.
     `cleanup`: whether an eviction deletes requests; otherwise only the end of the workload does.
     """
 

@@ -46,8 +46,6 @@ class LetIn(NamedTuple):
 
     `what`: the kind of the object.
     `name`: `namespace/name`.
-    `queue`: the name of the queue.
-    `verdict`: whether the object would wait here.
     """
 
     what: str
@@ -73,8 +71,6 @@ class Judge(ABC, Generic[K]):
     """The queues of one project, as the comparison needs them.
 
     A Pod is judged as if it waited at our gate until it is bound.
-
-    `pods`: the view of the project's Pods.
     """
 
     pods: WatchedKind[PodAtGate]
@@ -120,7 +116,6 @@ class _Suspected(NamedTuple):
     `since`: when the decision was observed.
     `name`: the Pod or the object that was let in.
     `subject`: how a report names it.
-    `theirs`: the decision, as a report describes it.
     """
 
     since: int
@@ -142,7 +137,6 @@ class PodComparison:
     `_reported`: those of them that were reported.
     `_full`: the queues of which a Pod was reported that waits for Nodes.
     `_reasons`: the schedulers' reasons for waiting, by Pod.
-    `_looked`: the time of the last check.
     """
 
     def __init__(self, judge: Judge[Any], report: Report, known: Callable[[], bool]) -> None:

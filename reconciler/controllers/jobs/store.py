@@ -26,7 +26,6 @@ class JobStore:
     `by_uid`: the same jobs by uid.
     `stale`, `stale_workloads`: the jobs and Workloads to look at in this turn.
     `renewed`: the jobs to look at in this turn or a later one.
-    `unresolved`: the jobs in the state Unresolved.
     """
 
     def __init__(self, kinds: Mapping[GroupKind, JobKind]) -> None:

@@ -47,11 +47,7 @@ def node_failures(state: ClusterState, gates: FailureGates) -> NodeFailuresContr
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """The places of a Workload.
-
-    `stored`: the topology assignments as they are stored.
-    `hosts`: the host names in them.
-    """
+    """The places of a Workload."""
 
     stored: tuple[Mapping[str, object] | None, ...]
     hosts: frozenset[str]
@@ -60,7 +56,6 @@ class _Places:
 class NodeFailuresController(Controller):
     """Handles failed nodes. Keys are host names.
 
-    `flavors`: the flavors by name.
     `listed`: returns whether all Nodes are known.
     """
 

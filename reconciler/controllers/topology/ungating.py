@@ -46,8 +46,6 @@ class UngatingController(Controller):
         deleted until the node works again. None: nodes are not watched.
 
     Private state, by key:
-    `_pods`: the Pods.
-    `_workloads`: the stored slices.
     `_over`: when Pods outside their places were first found.
 
     `_sent`: the node selectors of writes without a response, by Pod.

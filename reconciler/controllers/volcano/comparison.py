@@ -25,8 +25,6 @@ PATIENCE = 2 * SECOND
 class _Doubt(NamedTuple):
     """A difference to check again.
 
-    `due`: when to check it.
-    `before`: the queue before the change.
     `theirs`: the state that Volcano's controller wrote.
     `actions`: the possible causes of the change.
     """

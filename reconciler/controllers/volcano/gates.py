@@ -27,7 +27,6 @@ _SETTINGS = VolcanoSettings()
 class VolcanoGatesController(GatesController[VolcanoGatekeeper]):
     """Lets Pods pass.
 
-    `records`: the stored objects.
     `others`: the other projects with gates. A Pod whose label names one of them is not managed here.
     `settings`: what is checked, and how Pods are reclaimed for queues that have less than they deserve.
     """

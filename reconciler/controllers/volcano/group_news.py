@@ -11,10 +11,7 @@ _VERSION = f"{GATED_GROUP.resource.group}/{GATED_GROUP.resource.version}"
 
 
 class GroupNews:
-    """Records an Event when the reason for waiting changes, and when a group's first Pods pass. Amounts do not count.
-
-    `records`: the stored PodGroups.
-    """
+    """Records an Event when a group's reason for waiting changes (without amounts), and when its Pods first pass."""
 
     def __init__(self, records: Records) -> None:
         self._records = records

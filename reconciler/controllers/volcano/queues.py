@@ -68,7 +68,6 @@ class VolcanoQueuesController(Controller):
     `configuration`: the settings that moves are checked against.
 
     Private state, by the name of the queue:
-    `_due`: the queues to look at in the next turn.
     `_holds_state`: the queues whose `status.state` belongs to a patch of an earlier version of this reconciler.
     `_counts_due`: when the counts may be written again, in nanoseconds.
     """

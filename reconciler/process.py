@@ -251,9 +251,8 @@ class Reconciler:
         )
         self._writer = Writer(cluster, inbox.put, self._permit.held, writes, state.records.at)
         traced = _write_spans(state, spans) if spans is not None else None
-        self.loop = Loop(
-            self.core, self._writer, self._permit, self._follow_one, self.multikueue, watching, traced, inbox
-        )
+        workers = self.multikueue.execute if self.multikueue is not None else None
+        self.loop = Loop(self.core, self._writer, self._permit, self._follow_one, workers, watching, traced, inbox)
         self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
 
     def start(self) -> None:

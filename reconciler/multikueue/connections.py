@@ -10,7 +10,6 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from cluster.actions import Action
 from cluster.errors import Unreachable
@@ -32,17 +31,6 @@ FAILED = "ClientConnectionFailed"
 JITTER = 0.1
 
 
-class ConnectionSession(Protocol):
-    """The methods of a WorkerSession that the connections use."""
-
-    heard_at: float
-
-    def start(self) -> None: ...
-    def write(self, key: Key, action: Action) -> None: ...
-    def worry(self) -> None: ...
-    def close(self) -> None: ...
-
-
 @dataclass
 class ConnectedWorker:
     """A worker and its connection.
@@ -59,7 +47,7 @@ class ConnectedWorker:
     name: str
     link: Link
     login: WorkerLogin | RefusedKubeconfig | None = None
-    session: ConnectionSession | None = None
+    session: WorkerSession | None = None
     state: ConnectionState = "connecting"
     reason: str = ""
     message: str = ""
@@ -100,7 +88,7 @@ class Connections:
         may_write: Callable[[], bool],
         pulse: Pulse | None = None,
         clock: Callable[[], int] = time.time_ns,
-        open_session: Callable[..., ConnectionSession] = WorkerSession,
+        open_session: Callable[..., WorkerSession] = WorkerSession,
     ) -> None:
         self.workers: dict[str, ConnectedWorker] = {}
         self._post = post
@@ -181,7 +169,7 @@ class Connections:
 
     # --- reports of sessions
 
-    def _take_event(self, name: str, session: ConnectionSession, event: SessionEvent) -> None:
+    def _take_event(self, name: str, session: WorkerSession, event: SessionEvent) -> None:
         worker = self.workers.get(name)
         if worker is None or worker.session is not session:
             return  # the session was closed, so its report is outdated
@@ -223,7 +211,7 @@ class Connections:
         patience = patience_after(worker.link.failures) / SECOND
         name = worker.name
 
-        def report(session: ConnectionSession, event: SessionEvent) -> None:
+        def report(session: WorkerSession, event: SessionEvent) -> None:
             self._post(Call(lambda: self._take_event(name, session, event)))
 
         worker.session = self._open_session(name, login, self._watched, report, self._may_write, patience, self._pulse)

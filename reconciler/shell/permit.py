@@ -65,23 +65,11 @@ class AlwaysPermitted:
         return 0
 
 
-class NeverPermitted:
+class NeverPermitted(AlwaysPermitted):
     """For a process that only observes. It may never write."""
-
-    def start(self) -> None:
-        """Do nothing."""
-
-    def stop(self) -> None:
-        """Do nothing."""
 
     def held(self) -> bool:
         return False
-
-    def late_writes_possible(self) -> bool:
-        return False
-
-    def term(self) -> int:
-        return 0
 
 
 @dataclass(frozen=True, slots=True)

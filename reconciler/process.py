@@ -36,7 +36,7 @@ from reconciler.core.controller import Controller
 from reconciler.core.core import Core
 from reconciler.core.state import ClusterState
 from reconciler.jobs.batch_job import BATCH
-from reconciler.jobs.kind import JobKind
+from reconciler.jobs.described import JobKind
 from reconciler.managed_jobs import ManagedJobs
 from reconciler.multikueue.assembly import MultiKueueRunner, MultiKueueSettings
 from reconciler.multikueue.pods import REMOTE_PODS

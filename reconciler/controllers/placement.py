@@ -16,7 +16,7 @@ from policies.dialects.reading import metadata
 from reconciler.controllers.placement_steps import PlacementSteps, WorkloadAndJob
 from reconciler.controllers.pods import WATCHED_PODS, watched_pods
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, Wanted
-from reconciler.jobs.kind import JobKind
+from reconciler.jobs.described import JobKind
 from reconciler.multikueue.objects import CLUSTERS, CONFIGS
 from reconciler.multikueue.pods import REMOTE_PODS, UNIT
 from reconciler.multikueue.snapshot import PlacementSnapshot

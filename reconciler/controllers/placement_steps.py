@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from policies.dialects.reading import mapping
 from reconciler.core.controller import WakeAt, Wanted
-from reconciler.jobs.kind import JobKind, job_patch
+from reconciler.jobs.described import JobKind
+from reconciler.jobs.kind import job_patch
 from reconciler.multikueue.copies import settled, status_for
 from reconciler.multikueue.pods import UNIT
 from reconciler.multikueue.remote_actions import MANAGER, RemoteCase, remote_action

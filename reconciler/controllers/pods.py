@@ -67,7 +67,8 @@ class PodsController(Controller):
         self._name_of: dict[str, str] = {}
         self._owned = WorkloadsByOwner((POD,))
         self._sight = OutOfSight()
-        self._undoing = Undoing(bypasses if bypasses is not None else Bypasses())
+        self._bypasses = bypasses if bypasses is not None else Bypasses()
+        self._undoing = Undoing(self._bypasses)
         self._awaited: dict[str, list[Key]] = {}
         self._stale: dict[str, None] = {}
         self._unowned: dict[str, None] = {}
@@ -147,7 +148,7 @@ class PodsController(Controller):
 
     def _forget(self, name: str, member: GroupPod) -> None:
         self._is_gone(name, member.uid)
-        self._undoing.gone((_KIND, name))
+        self._bypasses.gone((_KIND, name))
         self._name_of.pop(member.uid, None)
         self._remove_from_unit(name, self._unit_of.pop(name))
 
@@ -193,7 +194,7 @@ class PodsController(Controller):
         (self._stale if item[1] in self._units else self._unowned)[item[1]] = None
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
-        self._undoing.turn(now)
+        self._bypasses.turn(now)
         yield from self._sight.questions(busy)
         names, self._stale = {**self._stale, **self._unowned}, {}
         self._unowned = {}

@@ -18,7 +18,7 @@ from policies.dialects.job_shape import at, total
 from policies.dialects.reading import Manifest, listing, mapping
 from reconciler.jobs import job_state
 from reconciler.jobs.composed import original
-from reconciler.jobs.described import Described
+from reconciler.jobs.described import JobKind
 from reconciler.jobs.elastic import with_gate
 from reconciler.jobs.kind import STOP_FORGOTTEN, STOP_NOTED, Writing, job_patch
 from reconciler.jobs.pod_changes import MANAGED_LABELS, CannotStart, all_placed, changes, placed, restored, started
@@ -30,8 +30,8 @@ from scheduling.objects.workload import Workload
 REPLACEMENT = "spec.podReplacementPolicy"
 
 
-class BatchJob(Described):
-    """Implements `reconciler.jobs.kind.JobKind`."""
+class BatchJob(JobKind):
+    """Jobs of the group batch."""
 
     own_labels = MANAGED_LABELS
     name = "Job"

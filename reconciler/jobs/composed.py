@@ -13,8 +13,9 @@ from policies.dialects.kueue_kinds import IN_USE
 from policies.dialects.kueue_pods import JOB_NAME
 from policies.dialects.kueue_workload import GATED_BY, SLICE_CHAIN
 from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text
+from reconciler.jobs.described import JobKind
 from reconciler.jobs.elastic import slice_name, uses_slices
-from reconciler.jobs.kind import JobKind, labels, notes, prebuilt
+from reconciler.jobs.kind import labels, notes, prebuilt
 from reconciler.jobs.pod_changes import CannotStart, changes, started, without_labels
 from reconciler.jobs.step import JobInputs
 from scheduling.objects.priority import UnknownPriorityClass

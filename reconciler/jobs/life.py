@@ -19,6 +19,7 @@ from policies.dialects.kueue_kinds import IN_USE, WORKLOAD_PRIORITY_CLASS
 from policies.dialects.kueue_workload import GATED_BY
 from policies.dialects.reading import Manifest, listing, metadata, text, texts
 from reconciler.jobs.composed import RequestedWork, composed, fits, gates_update, requested_work, spec_update
+from reconciler.jobs.described import JobKind
 from reconciler.jobs.elastic import (
     counts_differ,
     has_start_labels,
@@ -26,7 +27,7 @@ from reconciler.jobs.elastic import (
     size_may_differ,
     with_stored_counts,
 )
-from reconciler.jobs.kind import JobKind, Writing, labels, prebuilt
+from reconciler.jobs.kind import Writing, labels, prebuilt
 from reconciler.jobs.pod_changes import CannotStart
 from reconciler.jobs.reported import reported
 from reconciler.jobs.step import JobInputs, JobStep

@@ -6,7 +6,7 @@ Source: Kueue v0.19, ensureOneWorkload in pkg/controller/jobframework/reconciler
 from __future__ import annotations
 
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
-from reconciler.jobs.kind import JobKind
+from reconciler.jobs.described import JobKind
 from reconciler.jobs.step import JobInputs
 from scheduling.objects.workload import Workload
 

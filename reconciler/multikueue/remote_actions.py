@@ -9,7 +9,8 @@ from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.kueue_kinds import IN_USE
 from policies.dialects.reading import Manifest, listing, metadata
 from policies.model.objects import parted
-from reconciler.jobs.kind import JobKind, job_patch
+from reconciler.jobs.described import JobKind
+from reconciler.jobs.kind import job_patch
 from reconciler.multikueue.copies import clone_change, clone_of, job_change, job_copy
 from reconciler.multikueue.worker_cache import WORKLOAD, RemoteJobRef, WorkerCache
 from reconciler.objects.observed import Key, Observed

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from policies.dialects.reading import Manifest
-from reconciler.jobs.kind import JobKind
+from reconciler.jobs.described import JobKind
 from reconciler.jobs.pod_writes import KIND as POD
 from reconciler.multikueue.copies import owner_job, remote_job, unsupported
 from reconciler.multikueue.loads import Loads

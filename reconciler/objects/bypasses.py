@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from reconciler.objects.observed import Key
 
+RAN, LABEL_REMOVED = "RanWithoutQuota", "LabelRemoved"
+"""Ways to bypass the webhook, of several controllers."""
+
 
 @dataclass(slots=True)
 class Undone:
@@ -25,6 +28,7 @@ class Bypasses:
     def __init__(self) -> None:
         self.undone: dict[tuple[str, str], Undone] = {}
         self._standing: dict[tuple[Key, str], int] = {}
+        self._gone: list[tuple[Key, str]] = []
 
     def seen(self, key: Key, way: str, now: int) -> None:
         self._standing.setdefault((key, way), now)
@@ -36,6 +40,18 @@ class Bypasses:
             found = self.undone.setdefault((key[0], way), Undone())
             found.count += 1
             found.nanoseconds += now - since
+
+    def gone(self, key: Key, way: str = "") -> None:
+        """The object is gone, so its changes are undone at the next `turn`. `way`: empty for all ways."""
+        if self._standing:
+            self._gone.append((key, way))
+
+    def turn(self, now: int) -> None:
+        """Begin a turn. Called after all observed changes were processed."""
+        for key, way in self._gone:
+            for each in (way,) if way else self.ways(key):
+                self.end(key, each, now)
+        self._gone.clear()
 
     def ways(self, key: Key) -> Iterator[str]:
         """The ways in which the object has bypassed the webhook, and which are not undone yet."""

@@ -8,7 +8,7 @@ from itertools import islice, takewhile
 from policies.model.objects import GroupKind, parted
 from reconciler.controllers.jobs.record import Event, JobId, JobRecord, JobState, VisibleJob, WorkloadRecord
 from reconciler.controllers.jobs.started_pods import StartedPod
-from reconciler.jobs.kind import JobKind
+from reconciler.jobs.described import JobKind
 from reconciler.objects.observed import Key
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Owner, Workload

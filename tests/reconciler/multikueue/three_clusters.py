@@ -18,7 +18,7 @@ from reconciler.controllers.placement import PlacementController
 from reconciler.core.core import Core
 from reconciler.core.state import ClusterState
 from reconciler.jobs.batch_job import BATCH
-from reconciler.jobs.kind import JobKind
+from reconciler.jobs.described import JobKind
 from reconciler.multikueue.pods import REMOTE_PODS
 from reconciler.multikueue.remote import remote_kinds
 from reconciler.objects.observed import Key, Listed, Observed

@@ -114,7 +114,6 @@ class DecisionSettings:
 def _controllers(
     settings: DecisionSettings, state: ClusterState, multikueue: MultiKueueRunner | None
 ) -> Iterator[Controller]:
-    """The controllers for the objects of each dialect."""
     if Dialect.KUEUE in settings.dialects:
         yield from _of_kueue(settings, state)
         yield from _of_workers(settings, state, multikueue)
@@ -125,7 +124,6 @@ def _controllers(
 
 
 def _of_kueue(settings: DecisionSettings, state: ClusterState) -> Iterator[Controller]:
-    """The controllers for Kueue's objects on this cluster."""
     stored, every = state.records.workload, settings.jobs.without_queue
     others, elastic = (POD,) if settings.pods else (), settings.options.elastic
     yield ShardsController(state.partition, state.records)
@@ -191,7 +189,6 @@ def _multikueue(
 def _of_workers(
     settings: DecisionSettings, state: ClusterState, multikueue: MultiKueueRunner | None
 ) -> Iterator[Controller]:
-    """The controllers for work on other clusters."""
     if settings.multikueue is not None and multikueue is not None:
         yield ClustersController(multikueue.connections.workers, counted=settings.multikueue.counted)
         jobs = zip(settings.kinds, _jobs_of_workers(settings), strict=True)

@@ -140,7 +140,6 @@ def _kind(state: NodeState) -> str:
 
 
 def _children(states: Iterable[NodeState]) -> dict[str, list[str]]:
-    """The children of each Cohort, sorted by name."""
     found: dict[str, list[str]] = {}
     for state in states:
         if state.parent is not None:

@@ -94,7 +94,6 @@ class PlacementController(Controller):
 
     @property
     def caches(self) -> Mapping[str, WorkerCache]:
-        """The cache of each worker."""
         return self.snapshot.caches
 
     def refused(self, name: str, now: int) -> list[tuple[str, PlacementRefusal]]:

@@ -88,7 +88,6 @@ class RetentionController(Controller):
         yield WantedWrite(("Workload", workload.key), action, reference(workload), "Deleted", message)
 
     def _jobs(self, workload: Workload, manifest: Mapping[str, Any]) -> Iterator[WantedWrite]:
-        """The deletions of the Workload's owners that are jobs of a known kind."""
         for owner in map(mapping, listing(metadata(manifest).get("ownerReferences"))):
             known, name = self._kinds.get(group_kind(owner)), text(owner.get("name"))
             if known is None or not name:

@@ -98,7 +98,6 @@ class PendingWrites:
         self._commands.append(WriteCommand((EVENT, event.name), event))
 
     def send_again(self, now: int) -> None:
-        """Send the postponed requests that are due."""
         for key in self.retries.due(now):
             record = self._records.find(key)
             if record is not None and record.in_flight is not None and record.in_flight.postponed:

@@ -182,7 +182,6 @@ def _placed(templates: Mapping[str, Mapping[str, Any]], given: PodChanges) -> bo
 
 
 def _templates(workload: Manifest | None) -> dict[str, Mapping[str, Any]]:
-    """The pod templates in a Workload, by the names of its pod sets."""
     entries = map(mapping, listing(at(workload, "spec.podSets")))
     return {text(each.get("name")) or "main": mapping(each.get("template")) for each in entries}
 

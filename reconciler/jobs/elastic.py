@@ -92,7 +92,6 @@ def with_autoscaled_workers(kind: DescribedKind, job: Manifest, clusters: Iterab
 
 
 def _workers(clusters: Iterable[Manifest]) -> dict[str, int]:
-    """The largest number of replicas of each worker group."""
     most: dict[str, int] = {}
     for cluster in clusters:
         for group in map(mapping, listing(at(cluster, "spec.workerGroupSpecs"))):
@@ -133,12 +132,10 @@ def chain_of(workload: Workload) -> str:
 
 
 def pod_counts(workload: Mapping[str, Any]) -> dict[str, int]:
-    """The number of pods of each pod set in the Workload."""
     return {mapping(each).get("name", "main"): mapping(each).get("count", 1) for each in _pod_sets(workload)}
 
 
 def with_counts(workload: Mapping[str, Any], counts: Mapping[str, int]) -> list[dict[str, Any]]:
-    """The pod sets of the Workload with other counts."""
     return [{**mapping(each), "count": counts[mapping(each).get("name", "main")]} for each in _pod_sets(workload)]
 
 

@@ -21,7 +21,6 @@ def has_started(job: Manifest) -> bool:
 
 
 def partial(job: Manifest) -> bool:
-    """Whether the job accepts fewer pods than it requests."""
     least = notes(job).get(MIN_PARALLELISM, "")
     return least.isascii() and least.isdecimal()
 

@@ -59,7 +59,6 @@ def notes(job: Manifest) -> dict[str, str]:
 
 
 def prebuilt(kind: DescribedKind, job: Manifest) -> str:
-    """The name of the prebuilt Workload that the job names; empty for none."""
     return kind.naming.prebuilt(metadata(job)) if kind.shape.prebuilt else ""
 
 

@@ -177,7 +177,6 @@ def without_labels(template: Manifest, own_labels: Container[str]) -> dict[str, 
 
 
 def with_annotations(template: Manifest, more: Mapping[str, str]) -> dict[str, Any]:
-    """The pod template with these annotations added or replaced."""
     meta = metadata(template)
     return {**template, "metadata": _with_fields(meta, annotations={**texts(meta.get("annotations")), **more})}
 

@@ -128,7 +128,6 @@ def read_member(manifest: Manifest, naming: Naming = NAMING) -> GroupPod:
 
 
 def member(pod: PodReading, packed: Packed, naming: Naming) -> GroupPod:
-    """Read a managed Pod."""
     labels, notes = pod.labels, pod.annotations
     parental = SUSPENDED_BY in notes
     namespace, name = pod.namespace, pod.name

@@ -12,7 +12,6 @@ from scheduling.objects.workload import Workload
 
 
 def controller(workload: Manifest) -> str:
-    """The uid of the object's controller; empty if it has none."""
     owners = map(mapping, listing(metadata(workload).get("ownerReferences")))
     return next((text(owner.get("uid")) or "" for owner in owners if owner.get("controller") is True), "")
 

@@ -71,7 +71,6 @@ def export(
 
 
 def export_certificate(registry: CollectorRegistry, expires: Callable[[], datetime]) -> None:
-    """Register the expiry of the certificate of /v1 as well."""
     registry.register(Scraped(Certificate, lambda read: read(Certificate(expires().timestamp()))))
 
 

@@ -42,7 +42,6 @@ class Handovers:
         self._last_slice: dict[str, str] = {}
 
     def follow(self, key: str, workload: Workload | None) -> None:
-        """Process a Workload; None if it is gone."""
         if workload is None:
             self._last_slice = {chain: last for chain, last in self._last_slice.items() if last != key}
         elif workload.annotations.get(SLICE_CHAIN) and workload.admitted and not workload.finished:

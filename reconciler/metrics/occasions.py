@@ -43,7 +43,6 @@ class WorkloadChange:
 
     @property
     def local(self) -> tuple[str, str]:
-        """The name and namespace of the Workload's LocalQueue."""
         return self.after.queue, self.after.namespace
 
     @property

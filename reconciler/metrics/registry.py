@@ -35,7 +35,6 @@ class ChosenRegistry(CollectorRegistry):
         self._switched_off = frozenset(switched_off)
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics that are not switched off."""
         unwanted = left_out(self._switched_off)
         for metric in super().collect():
             if (metric.name, metric.type) not in unwanted:

@@ -57,7 +57,6 @@ class MultiKueueRunner:
         self._sources = Sources(cluster, settings.kept, post, self.connections.offer, self.connections.tick)
 
     def start(self) -> None:
-        """Start the threads that watch files and retry connections."""
         self._sources.start()
 
     def stop(self) -> None:

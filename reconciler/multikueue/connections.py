@@ -115,7 +115,6 @@ class Connections:
             self._connect(worker, login)
 
     def drop(self, name: str) -> None:
-        """The worker is not configured any more."""
         worker = self.workers.pop(name, None)
         if worker is not None:
             self._close(worker)

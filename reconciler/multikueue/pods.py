@@ -233,7 +233,6 @@ class PodUnits:
     def status_writes(
         self, step: CopyStatus | ReportStopped, name: str, cache: WorkerCache | None
     ) -> Iterator[WantedWrite]:
-        """The writes of the status of Pods on this cluster."""
         if isinstance(step, CopyStatus) and cache is not None:
             for member, pod in self._news(name, _pods(cache, name)):
                 yield _status(member, json.loads(pod.status))

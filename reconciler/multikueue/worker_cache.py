@@ -117,7 +117,6 @@ class WorkerCache:
         return known.get(view, name) if known is not None else None
 
     def at(self, key: Key) -> Observed[object] | None:
-        """The object in the view that the key names."""
         known = self._kinds.get(key[0])
         return known.at(key) if known is not None else None
 
@@ -131,7 +130,6 @@ class WorkerCache:
         return workload in self.jobs or self.get(WORKLOAD_VIEW, workload) is not None
 
     def names(self) -> Iterator[str]:
-        """The names of all workloads with objects on the worker."""
         yield from self.jobs
         yield from (workload.key for workload in self._all(WORKLOAD_VIEW))
 

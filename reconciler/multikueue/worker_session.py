@@ -163,7 +163,6 @@ class WorkerSession:
             self._check_worker(worker)
 
     def _end(self) -> None:
-        """Stop all threads of the session."""
         self._ended.set()
         for reflector in self._reflectors:
             reflector.stop(timeout=0)

@@ -62,5 +62,4 @@ class Bypasses:
         return min([*self._standing.values()], default=None)
 
     def __len__(self) -> int:
-        """The number of changes that are not undone yet."""
         return len(self._standing)

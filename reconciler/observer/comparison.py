@@ -130,7 +130,6 @@ class Comparison:
 
     @property
     def kept(self) -> int:
-        """The number of workloads whose latest change is remembered."""
         return sum(map(len, self._recent_changes.values()))
 
     # --- calls of the core

@@ -66,7 +66,6 @@ def needing(workload: Workload, config: ProvisioningConfig) -> list[str]:
 
 
 def _counts(workload: Workload) -> dict[str, int]:
-    """The admitted number of pods by pod set."""
     counts = {pod_set.name: pod_set.count for pod_set in workload.pod_sets}
     for assigned in workload.admission.assignments if workload.admission is not None else ():
         if assigned.count is not None:

@@ -94,7 +94,6 @@ class ProvisioningRequest:
     details: Mapping[str, str]
 
     def holding(self, kind: str) -> Condition | None:
-        """The condition if it is True, otherwise None."""
         found = self.conditions.get(kind)
         return found if found is not None and found.status == "True" else None
 

@@ -134,7 +134,6 @@ class ProvisioningCase:
     # --- states
 
     def _states(self) -> list[WantedWrite]:
-        """Write the states of all checks in one write."""
         checks = self.workload.checks
         for check in self._checks:
             request = self._current_request(check)

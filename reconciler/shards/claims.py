@@ -62,7 +62,6 @@ UNCLAIMED = TreeClaim()
 
 
 def read_claim(status: Mapping[str, Any]) -> TreeClaim:
-    """Read the claim from the status of a ClusterQueue."""
     deciding: list[str] = []
     asking: list[str] = []
     for each in map(mapping, listing(status.get("conditions"))):

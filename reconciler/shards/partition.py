@@ -129,11 +129,9 @@ class TreePartition:
 
     @property
     def outdated(self) -> bool:
-        """Whether observed objects have not been processed by `refresh` yet."""
         return bool(self._stale)
 
     def refresh(self) -> Changed:
-        """Process the observed objects."""
         if not self._stale:
             return _NO_CHANGE
         changed, self._stale = self._stale, {}

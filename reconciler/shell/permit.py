@@ -163,11 +163,9 @@ class RivalLease:
 
     @property
     def renewals(self) -> int:
-        """The number of renewals that were observed."""
         return self._renewals
 
     def change(self, kind: ChangeKind, claim: LeaseClaim, _version: str = "") -> None:
-        """Handle a change of a Lease from the watch."""
         with self._lock:
             self._put(claim)
             if kind == "DELETED":

@@ -63,7 +63,6 @@ class Writer:
             self._window.put(partial(self._perform_first, key, action))
 
     def read(self, key: Key, path: str) -> None:
-        """Read the object again."""
         self._pool.submit(self._get, key, path)
 
     def relist(self, watched: WatchedResource, request: int) -> None:

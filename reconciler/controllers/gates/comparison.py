@@ -85,7 +85,6 @@ class Judge(ABC, Generic[K]):
         return pod.waits if pod is not None and pod.gated else ""
 
     def refresh(self) -> None:
-        """Process what was observed."""
         self.keeper.refresh()
 
     @abstractmethod

@@ -53,7 +53,6 @@ class JobStore:
         return found
 
     def show(self, record: JobRecord, visible: VisibleJob) -> None:
-        """A watch shows the job."""
         before, record.visible = record.visible, visible
         self.visible[record.id.key] = self.by_uid[record.id.uid] = record
         self.workload(visible.workload).jobs[record.id.key] = None
@@ -63,7 +62,6 @@ class JobStore:
             self._unlink(record, before)
 
     def hide(self, record: JobRecord) -> None:
-        """A watch no longer shows the job."""
         before, record.visible, record.due = record.visible, None, None
         if before is not None:
             self._unlink(record, before)
@@ -92,7 +90,6 @@ class JobStore:
     # --- states
 
     def enter(self, record: JobRecord, state: JobState, event: Event, why: str) -> bool:
-        """Set the state. Returns whether it differs from the one before."""
         if not record.enter(state, event, why):
             return False
         self._changed[record.id] = None

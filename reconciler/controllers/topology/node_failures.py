@@ -39,7 +39,6 @@ _WORKLOAD, _HOST = "Workload", "Host"
 
 
 def node_failures(state: ClusterState, gates: FailureGates) -> NodeFailuresController:
-    """Create the controller for this state of the core."""
     listed = state.records.progress.listed
     known = partial(listed.__contains__, NODE_HEALTH.kind)
     return NodeFailuresController(state.records.workload, state.world.state.flavors, known, gates)

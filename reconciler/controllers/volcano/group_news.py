@@ -40,7 +40,6 @@ class GroupNews:
         return found
 
     def _record(self, group: str, reason: str, text: str, *, warning: bool = False) -> None:
-        """Record an Event, if the PodGroup exists."""
         observed = self._records.get(GATED_GROUP, group)
         if observed is None:
             return

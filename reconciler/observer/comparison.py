@@ -10,13 +10,14 @@ same tree changed shortly before it, or if quotas changed shortly after it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
 from reconciler.objects.observed import Observed
 from reconciler.objects.watched import WORKLOAD_VIEW
+from reconciler.observer.observer import NullObserver
 from scheduling.cycle.engine import AdmissionEngine
 from scheduling.cycle.outcome import admission_of
 from scheduling.objects.requests import total_requests, usage
@@ -94,7 +95,7 @@ class _Suspected(NamedTuple):
     difference: DecisionDifference
 
 
-class Comparison:
+class Comparison(NullObserver):
     """An observer of the core.
 
     `known`: returns whether all objects have been listed. Before that nothing is compared.
@@ -171,9 +172,6 @@ class Comparison:
             self._victims.pop(workload.key, None)
         if new is None or old is None or new.reserved != old.reserved:
             self._reported.discard(workload.key)
-
-    def decided(self, decisions: Iterable[object], seconds: float) -> None:
-        """Nothing to do, because this process makes no decisions of its own."""
 
     def passed(self, now: int, _seconds: float = 0.0, /) -> None:
         """Report expectations that were not fulfilled in time, and suspected differences that are confirmed now."""

@@ -8,7 +8,7 @@ as unsure if quota changed shortly before or after it, or became free shortly af
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from cluster.resource import Manifest
@@ -18,9 +18,9 @@ from policies.model.objects import parted
 from reconciler.objects.observed import Observed
 from reconciler.objects.watched import WatchedKind
 from reconciler.observer.comparison import PATIENCE, ComparisonResult, DecisionDifference, DifferenceKind, Report
+from reconciler.observer.observer import NullObserver
 from scheduling.objects.times import SECOND
 from scheduling.queue_tree.pod_at_gate import PodAtGate
-from scheduling.world.decisions import Decision
 
 PERIOD = 30 * SECOND
 """Nanoseconds between two checks for Pods that wait although there is room. A Pod that two checks find is reported."""
@@ -124,7 +124,7 @@ class _Suspected(NamedTuple):
     verdict: GateVerdict
 
 
-class PodComparison:
+class PodComparison(NullObserver):
     """An observer that compares Pods.
 
     `known`: returns whether all objects have been listed. Before that nothing is compared.
@@ -164,12 +164,6 @@ class PodComparison:
         if found is not None and self._known():
             subject, theirs = f"{found.what} {found.name}", f"let into {found.queue}"
             self._classify(_Suspected(now, found.name, subject, theirs, found.verdict))
-
-    def changed(self, now: int) -> None:
-        """Nothing to do, because the comparison keeps its own queues."""
-
-    def decided(self, decisions: Sequence[Decision], seconds: float) -> None:
-        """Nothing to do, because these decisions are about Kueue's queues."""
 
     def passed(self, now: int, _: float, /) -> None:
         self._judge.refresh()

@@ -26,8 +26,8 @@ from reconciler.jobs.pod_writes import POD_MANAGER
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.patches import ADMISSION_MANAGER, status_patch
+from reconciler.objects.stored import condition_to_write
 from reconciler.objects.wanted import WantedWrite, refer
-from scheduling.objects import times
 from scheduling.objects.workload import Workload
 from scheduling.status.node_failure import DEFAULT_GATES, FailureGates, judge_node
 from scheduling.topology.assignment import HOSTNAME, used_hosts
@@ -220,13 +220,7 @@ def _can_wait(pod: TopologyPod) -> bool:
 def _failed(pod: Observed[TopologyPod], now: int) -> WantedWrite:
     """Let the Pod fail, because it can never run on its node."""
     message = "Pod terminated by Kueue NodeController due to node taint"
-    condition = {
-        "type": "TerminatedByKueue",
-        "status": "True",
-        "reason": "UnschedulableOnAssignedNode",
-        "message": message,
-        "lastTransitionTime": times.written(now),
-    }
+    condition = condition_to_write({}, "TerminatedByKueue", "True", "UnschedulableOnAssignedNode", message, now)
     others = [each for each in pod.value.conditions if each.get("type") != condition["type"]]
     body = {"status": {"phase": "Failed", "conditions": [*others, condition]}}
     namespace, name = parted(pod.value.key)

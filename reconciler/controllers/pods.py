@@ -12,6 +12,7 @@ from functools import partial
 
 from cluster.actions import Action, Delete
 from cluster.resource import PODS, Manifest
+from cluster.versions import is_older
 from policies.dialects.core import POD
 from policies.dialects.kueue_jobs import MANAGED
 from reconciler.controllers.internal_errors import InternalErrors
@@ -29,7 +30,6 @@ from reconciler.objects.bypasses import Bypasses
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.patches import WORKLOADS
-from reconciler.objects.versions import older
 from reconciler.objects.wanted import WantedWrite
 from reconciler.objects.watched import WatchedKind
 from reconciler.shards.partition import WORK_AT
@@ -95,7 +95,7 @@ class PodsController(Controller):
         name, member = observed.key[1], WATCHED_PODS.value(observed)
         known = self._known(name) if member is not None else None
         if member is not None and known is not None and known.uid == member.uid:
-            if not older(member.version, known.version):
+            if not is_older(member.version, known.version):
                 self._keep(name, member)
             if not member.marked:
                 self._sight.seek(name, member.uid)

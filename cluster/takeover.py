@@ -63,7 +63,7 @@ RESOURCES: Mapping[str, Resource] = {
         for shape in SHAPES.values()
     },
 }
-"""The resources that a plan may read or write, by kind."""
+"""The resources by kind, with all that a plan may read or write."""
 _SETTLE = 1.0
 """Seconds until every API server uses a webhook configuration that was written."""
 _POLL_SECONDS = 0.5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reconciler.controllers.volcano.kinds import CommandObject
+from reconciler.objects.grouped import Grouped
 from reconciler.objects.observed import Observed
 
 
@@ -10,21 +11,16 @@ class Commands:
     """The Commands of each queue. Commands to other kinds are ignored."""
 
     def __init__(self) -> None:
-        self._queue_of: dict[str, str] = {}
-        self._of: dict[str, dict[str, Observed[CommandObject]]] = {}
+        self._commands: Grouped[str, str, Observed[CommandObject]] = Grouped()
 
     def put(self, key: str, observed: Observed[CommandObject] | None) -> str:
         """Process the Command `namespace/name`; None if it is gone. Returns its queue; empty for none."""
-        before = self._queue_of.pop(key, "")
-        if before:
-            del self._of[before][key]
-            if not self._of[before]:
-                del self._of[before]
+        before = self._commands.group_of.get(key, "")
+        self._commands.pop(key)
         if observed is None or not observed.value.queue:
             return before
-        queue = self._queue_of[key] = observed.value.queue
-        self._of.setdefault(queue, {})[key] = observed
-        return queue
+        self._commands.put(key, observed.value.queue, observed)
+        return observed.value.queue
 
     def of(self, queue: str) -> list[Observed[CommandObject]]:
         """The Commands of a queue, oldest first.
@@ -35,4 +31,4 @@ class Commands:
         def order(each: Observed[CommandObject]) -> tuple[int, int, str]:
             return each.value.created, int(each.version) if each.version.isdecimal() else 0, each.key[1]
 
-        return sorted(self._of.get(queue, {}).values(), key=order)
+        return sorted(self._commands.of(queue).values(), key=order)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from reconciler.controllers.volcano.kinds import BoundPod
+from reconciler.objects.grouped import Grouped
 from scheduling.volcano_queues.tree import VolcanoQueueTree
 
 PODS = "pods"
@@ -18,8 +19,7 @@ class Contents:
     def __init__(self, tree: VolcanoQueueTree) -> None:
         self._tree = tree
         self._groups: dict[str, tuple[str, str]] = {}
-        self._pods: dict[str, BoundPod] = {}
-        self._pods_of: dict[str, dict[str, None]] = {}
+        self._pods: Grouped[str, str, BoundPod] = Grouped()
 
     def put_group(self, key: str, group: tuple[str, str] | None) -> None:
         """Process a PodGroup: its queue and phase; None if it is gone."""
@@ -34,21 +34,17 @@ class Contents:
             self._enter(group, key, 1)
 
     def put_pod(self, key: str, pod: BoundPod | None) -> None:
-        before = self._pods.pop(key, None)
+        before = self._pods.pop(key)
         if before is not None:
-            del self._pods_of[before.group][key]
-            if not self._pods_of[before.group]:
-                del self._pods_of[before.group]
             self._enter_pods(before.group, [before], -1)
         if pod is not None and pod.group:
-            self._pods[key] = pod
-            self._pods_of.setdefault(pod.group, {})[key] = None
+            self._pods.put(key, pod.group, pod)
             self._enter_pods(pod.group, [pod], 1)
 
     def _enter(self, group: tuple[str, str], key: str, sign: int) -> None:
         queue, phase = group
         self._tree.add(queue, [(("phase", phase), sign)])
-        self._add(queue, [self._pods[pod] for pod in self._pods_of.get(key, ())], sign)
+        self._add(queue, self._pods.of(key).values(), sign)
 
     def _enter_pods(self, group: str, pods: Iterable[BoundPod], sign: int) -> None:
         if group in self._groups:

@@ -11,13 +11,15 @@ from dataclasses import replace
 from functools import partial
 
 from cluster.actions import Action, Delete
-from cluster.resource import PODS, Manifest
+from cluster.resource import PODS
 from cluster.versions import is_older
 from policies.dialects.core import POD
 from policies.dialects.kueue_jobs import MANAGED
+from policies.dialects.reading import Manifest
 from reconciler.controllers.internal_errors import InternalErrors
 from reconciler.controllers.owners.out_of_sight import OutOfSight
 from reconciler.controllers.owners.ownership import WorkloadsByOwner
+from reconciler.controllers.stored_workloads import StoredWorkloads
 from reconciler.controllers.undoing import Undoing
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.jobs.life import has_finalizer, orphaned
@@ -60,7 +62,7 @@ class PodsController(Controller):
 
     def __init__(self, stored: Lookup, bypasses: Bypasses | None = None, naming: Naming = NAMING) -> None:
         self.watched = (watched_pods(naming),)
-        self._stored = stored
+        self._workloads = StoredWorkloads(stored)
         self._inputs = JobInputs()
         self._units: dict[str, dict[str, GroupPod]] = {}
         self._unit_of: dict[str, str] = {}
@@ -162,11 +164,11 @@ class PodsController(Controller):
         self._awaited.pop(unit, None)
         self._stale.pop(unit, None)
         self._errors.forget((_WORKLOAD, unit))
-        if self._read(unit) is not None:
+        if self._workloads.read(unit) is not None:
             self._unowned[unit] = None
 
     def workload_changed(self, workload: str) -> None:
-        read, before = self._read(workload), self._owned.owners(workload)
+        read, before = self._workloads.read(workload), self._owned.owners(workload)
         self._owned.put(workload, read)
         listed = self._owned.owners(workload)
         if listed != before:
@@ -222,7 +224,7 @@ class PodsController(Controller):
         if first is None:
             return None
         queue = (WORK_AT, f"{first.namespace}/{first.queue}")  # without a Workload, the part of the queue manages it
-        return queue if busy(*queue) and self._read(name) is None else None
+        return queue if busy(*queue) and self._workloads.read(name) is None else None
 
     def _look_at(self, name: str, item: Key, now: int) -> Iterator[Wanted]:
         members = self._units.get(name)
@@ -245,14 +247,14 @@ class PodsController(Controller):
             yield WakeAt(item, until)
 
     def _steps(self, name: str, unit: PodUnit, now: int) -> list[WantedWrite]:
-        return steps(unit, self._read(name), lambda: self._manifest(name), self._inputs, whole_second(now))
+        return steps(unit, self._workloads.read(name), lambda: self._manifest(name), self._inputs, whole_second(now))
 
     def _delete_without_pods(self, name: str) -> Iterator[WantedWrite]:
         """Delete a Workload whose Pods are all gone, unless it is finished.
 
         The garbage collector would delete it eventually, but its quota is needed before that.
         """
-        read = self._read(name)
+        read = self._workloads.read(name)
         if read is not None and name not in self._units and _of_pods(read):
             if read.deleting:
                 yield from (
@@ -275,13 +277,8 @@ class PodsController(Controller):
         finishes = self._inputs.finishes_orphans and not read.finished and bool(read.owners)
         return finishes and self._sight.all_gone(name, self._owned.owners(name))
 
-    def _read(self, name: str) -> Workload | None:
-        found = self._stored(name)
-        return found.value if found is not None else None
-
     def _manifest(self, name: str) -> Manifest:
-        found = self._stored(name)
-        return found.packed.manifest() if found is not None and found.packed is not None else {}
+        return self._workloads.manifest(name) or {}
 
 
 def _of_pods(read: Workload) -> bool:

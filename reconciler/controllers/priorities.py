@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from policies.dialects.kueue_kinds import WORKLOAD_PRIORITY_CLASS
+from reconciler.controllers.stored_workloads import StoredWorkloads
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, Wanted
 from reconciler.jobs.step import JobInputs
 from reconciler.objects.grouped import Grouped
@@ -27,7 +28,7 @@ class PrioritiesController(Controller):
     """Updates priorities. `look` returns a Workload as it is stored."""
 
     def __init__(self, look: Lookup) -> None:
-        self._look = look
+        self._workloads = StoredWorkloads(look)
         self._values: dict[str, int] = {}
         self._former: dict[str, int] = {}
         self._members: Grouped[str, str, None] = Grouped()
@@ -42,7 +43,7 @@ class PrioritiesController(Controller):
         self._former.update({name: value for name, value in before.items() if self._values.get(name) != value})
 
     def workload_changed(self, workload: str) -> None:
-        read = self._read(workload)
+        read = self._workloads.read(workload)
         named = _class_of(read) if read is not None else ""
         if self._members.group_of.get(workload, "") == named:
             return
@@ -73,15 +74,11 @@ class PrioritiesController(Controller):
 
     def _outdated(self, name: str) -> tuple[Workload, int] | None:
         """The Workload and its new priority. If it has that priority, forget it and return None."""
-        read, value = self._read(name), self._values.get(self._members.group_of.get(name, ""))
+        read, value = self._workloads.read(name), self._values.get(self._members.group_of.get(name, ""))
         if read is not None and value is not None and read.base != value:
             return read, value
         del self._due[name]
         return None
-
-    def _read(self, name: str) -> Workload | None:
-        found = self._look(name)
-        return found.value if found is not None else None
 
 
 def _class_of(workload: Workload) -> str:

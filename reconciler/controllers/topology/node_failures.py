@@ -18,8 +18,6 @@ from policies.dialects.core import POD
 from policies.dialects.kueue_flavor import Flavor
 from policies.dialects.node_reading import NodeReading
 from policies.model.objects import parted
-from reconciler.controllers.topology.node_health import NODE_HEALTH
-from reconciler.controllers.topology.placed_pods import PLACED_PODS
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.core.state import ClusterState
 from reconciler.jobs.pod_writes import POD_MANAGER
@@ -28,6 +26,7 @@ from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.patches import ADMISSION_MANAGER, status_patch
 from reconciler.objects.stored import condition_to_write
+from reconciler.objects.topology_views import NODE_HEALTH, PLACED_PODS
 from reconciler.objects.wanted import WantedWrite, refer
 from scheduling.objects.workload import Workload
 from scheduling.status.node_failure import DEFAULT_GATES, FailureGates, judge_node

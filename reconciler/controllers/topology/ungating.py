@@ -15,13 +15,12 @@ from cluster.resource import PODS
 from policies.dialects.core import POD
 from policies.model.objects import parted
 from policies.mutation.kueue_pod_defaults import TOPOLOGY_GATE
-from reconciler.controllers.topology.node_health import NODE_HEALTH
-from reconciler.controllers.topology.placed_pods import PLACED_PODS
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.jobs.pod_writes import LONGEST_GRACE
 from reconciler.objects.grouped import Grouped
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.patches import JOB_MANAGER
+from reconciler.objects.topology_views import NODE_HEALTH, PLACED_PODS
 from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Workload

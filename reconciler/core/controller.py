@@ -9,9 +9,9 @@ object, but its kind need not exist in the API server.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from cluster.actions import Action
 from reconciler.core.commands import ReadObject
@@ -22,6 +22,7 @@ from reconciler.objects.watched import WatchedKind
 from reconciler.objects.workers import FromWorker, WorkerCommand
 from scheduling.objects.workload import Workload
 
+C = TypeVar("C", bound="Controller")
 Busy: TypeAlias = Callable[[str, str], bool]
 """Takes a kind and a name (`namespace/name`). Whether the object cannot be written: a write of it is in flight, or it
 has a backoff."""
@@ -99,3 +100,8 @@ class Controller:
         """
         del busy, now
         yield from ()
+
+
+def find(controllers: Iterable[Controller], kind: type[C]) -> C | None:
+    """The first of these controllers that is of this class."""
+    return next((each for each in controllers if isinstance(each, kind)), None)

@@ -10,7 +10,7 @@ from cluster.lease import LeaseTimes
 from policies.configuration.kueue.gates import FeatureGates, idle_gates, refuse_unkept
 from policies.configuration.kueue.keys import idle_keys
 from policies.configuration.kueue.reading import GROUP, KIND, check_identity, read
-from policies.configuration.kueue.values import CustomLabel, KueueConfiguration, LeaderElection, RetentionPolicies
+from policies.configuration.kueue.values import CustomLabel, KueueConfiguration, LeaderElection
 from policies.configuration.multikueue import MultiKueueOptions
 from policies.configuration.settings import Configuration, Dialect, QuotaReclaim
 from policies.dialects.job_shape import JobShape
@@ -125,7 +125,7 @@ def _settings(
         chosen(found.integrations, described, jobs.naming),
         jobs=jobs,
         fading=decay_of(found),
-        retention=_retention_of(found.retention),
+        retention=Retention(found.retention.after_finished, found.retention.after_deactivated),
         pods=found.integrations.pods,
         cleans_requests=found.gates.enabled("CleanupProvisioningRequestsOnEviction"),
         multikueue=multikueue_of(found, multikueue),
@@ -133,10 +133,6 @@ def _settings(
         topologies=topology_gates_of(found),
         failures=failure_gates_of(found),
     )
-
-
-def _retention_of(policies: RetentionPolicies) -> Retention:
-    return Retention(policies.after_finished, policies.after_deactivated)
 
 
 def _times(election: LeaderElection) -> LeaseTimes:

@@ -195,18 +195,6 @@ def _of_workers(
         yield PlacementController(state.records.workload, jobs, settings.multikueue.placing, pods=settings.pods)
 
 
-def _nobody(_: ClusterState) -> Observer:
-    return NullObserver()
-
-
-def _traced(observer: Observer, spans: SpanRecorder, leads: Callable[[], bool]) -> Observer:
-    return Observers(observer, SpanObserver(spans, leads))
-
-
-def _write_spans(state: ClusterState, spans: SpanRecorder) -> WriteSpans:
-    return WriteSpans(state.records, spans)
-
-
 class Reconciler:
     """Watches `cluster` from `start` to `stop`, and writes while it holds `lease`. Without a Lease it may always write.
 
@@ -220,7 +208,7 @@ class Reconciler:
         cluster: ClusterClient,
         settings: DecisionSettings | None = None,
         lease: LeasePermit | None = None,
-        observer: Callable[[ClusterState], Observer] = _nobody,
+        observer: Callable[[ClusterState], Observer] = lambda _: NullObserver(),
         writes: ClusterClient | None = None,
         spans: SpanRecorder | None = None,
     ) -> None:
@@ -235,7 +223,9 @@ class Reconciler:
         world = World(settings.options, settings.ordering, settings.counting, consumption, fleet_of(settings))
         state = ClusterState(world, part=settings.part)
         self.multikueue = _multikueue(settings, cluster, inbox.put, self._permit.held)
-        watching = _traced(observer(state), spans, self._permit.held) if spans is not None else observer(state)
+        watching = observer(state)
+        if spans is not None:
+            watching = Observers(watching, SpanObserver(spans, self._permit.held))
         self._controllers = [*_controllers(settings, state, self.multikueue)]
         self.core = Core(
             state,
@@ -247,7 +237,7 @@ class Reconciler:
             kueue=Dialect.KUEUE in settings.dialects,
         )
         self._writer = Writer(cluster, inbox.put, self._permit.held, writes, state.records.at)
-        traced = _write_spans(state, spans) if spans is not None else None
+        traced = WriteSpans(state.records, spans) if spans is not None else None
         workers = self.multikueue.execute if self.multikueue is not None else None
         self.loop = Loop(self.core, self._writer, self._permit, self._follow_one, workers, watching, traced, inbox)
         self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)

@@ -48,9 +48,7 @@ def placement_json(world: World, key: str, refused: Refusals | None = None) -> d
         "cluster": workload.cluster or None,
     }
     if refused is not None:
-        shown["refused"] = [{"cluster": name, **_refusal(each)} for name, each in refused(key)]
+        shown["refused"] = [
+            {"cluster": name, "reason": each.reason, "message": each.message} for name, each in refused(key)
+        ]
     return {"placement": shown}
-
-
-def _refusal(each: PlacementRefusal) -> dict[str, str]:
-    return {"reason": each.reason, "message": each.message}

@@ -62,7 +62,8 @@ def workload_key(kind: JobKind, job: Manifest, *, elastic: bool = False) -> str:
     meta = metadata(job)
     name, uid = text(meta.get("name")) or "", text(meta.get("uid")) or ""
     usual = prebuilt(kind, job) or kind.naming.workload(group_kind(job), name, uid)
-    return f"{_namespace(job)}/{slice_name(usual, job) if elastic and uses_slices(kind, job) else usual}"
+    namespace = text(meta.get("namespace")) or "default"
+    return f"{namespace}/{slice_name(usual, job) if elastic and uses_slices(kind, job) else usual}"
 
 
 def composed(kind: JobKind, job: Manifest, inputs: JobInputs) -> dict[str, Any] | None:
@@ -184,7 +185,3 @@ def _shape(pod_set: Mapping[str, Any], fields: Sequence[str]) -> tuple[object, .
     spec = mapping(mapping(pod_set.get("template")).get("spec"))
     compared = {key: value for key, value in spec.items() if key in fields}
     return pod_set.get("name", "main"), pod_set.get("count", 1), pod_set.get("minCount"), template(compared).digest
-
-
-def _namespace(job: Manifest) -> str:
-    return text(metadata(job).get("namespace")) or "default"

@@ -174,7 +174,7 @@ class PodUnits:
             news=any(self._news(name, there)),
             idle=all(pod.gated or pod.ended or pod.left for pod in there.values()),
             deleting=all(pod.deleting for pod in there.values()),
-            missing=any(not _has(there, key, member) for key, member in wanted.items()),
+            missing=any(key not in there or not there[key].represents(member) for key, member in wanted.items()),
             extra=any(self._extra(name, there)),
             broken=any(_taken_away(there.get(key), member) for key, member in wanted.items()),
         )
@@ -259,10 +259,6 @@ def _roles(members: Mapping[str, GroupPod], local: Workload | None) -> Mapping[s
 def _pods(cache: WorkerCache, workload: str) -> dict[str, RemotePod]:
     found = (cache.get(REMOTE_PODS, name) for kind, name in cache.jobs.of(workload) if kind == KIND)
     return {observed.key[1]: observed.value for observed in found if observed is not None}
-
-
-def _has(there: Mapping[str, RemotePod], key: str, member: GroupPod) -> bool:
-    return key in there and there[key].represents(member)
 
 
 def _taken_away(pod: RemotePod | None, member: GroupPod) -> bool:

@@ -47,10 +47,6 @@ def _health(manifest: Manifest) -> NodeReading:
     return replace(read, labels=host, allocatable={}, unschedulable=False)
 
 
-def _node(manifest: Manifest) -> TopologyNode | None:
-    return topology_node(node_reading(manifest))
-
-
 def _pod_on_node(manifest: Manifest) -> PodOnNode | None:
     pod = pod_reading(manifest)
     foreign = foreign_pod(pod)
@@ -76,7 +72,7 @@ TOPOLOGY_VIEW: WatchedKind[TopologySettings] = WatchedKind(
 NODE_VIEW: WatchedKind[TopologyNode] = WatchedKind(
     "Node",
     NODES,
-    _node,
+    lambda manifest: topology_node(node_reading(manifest)),
     lambda world, node, _: world.put_node(node),
     lambda world, name, _: world.drop_node(name),
     on_demand=True,

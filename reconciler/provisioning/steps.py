@@ -79,7 +79,9 @@ class ProvisioningCase:
             return []
         return self._states() or [
             *self._provide_all(),
-            *self._deletions(self._outdated_requests(), self._stale_templates()),
+            *self._deletions(
+                self._outdated_requests(), [key for key in self.own_templates if self._stale(self.templates[key])]
+            ),
         ]
 
     @property
@@ -259,9 +261,6 @@ class ProvisioningCase:
             return range(0)
         present = (check.retries or 0) + 1
         return range(present if self.cleanup else 1, present + 1)
-
-    def _stale_templates(self) -> list[str]:
-        return [key for key in self.own_templates if self._stale(self.templates[key])]
 
     def _deletions(self, requests: Iterable[str], templates: Iterable[str]) -> Iterator[WantedWrite]:
         about = reference(self.workload)

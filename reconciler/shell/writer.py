@@ -101,11 +101,9 @@ class Writer:
             if not self._may_write():
                 raise LeaseLost("the Lease is not held")
             self._report(Written(key, action, perform(self._writes, action)))
-        except ClusterError as error:
-            self._report(Failed(key, action, error))
-            return error
         except Exception as error:
-            log.exception("%s: a write failed with an internal error", key)
+            if not isinstance(error, ClusterError):
+                log.exception("%s: a write failed with an internal error", key)
             self._report(Failed(key, action, error))
             return error
         return None
@@ -140,8 +138,7 @@ class Writer:
     def _get(self, key: Key, path: str) -> None:
         try:
             self._report(ObjectRead(key, self._cluster.get(path)))
-        except ClusterError as error:
-            self._report(Failed(key, None, error))
         except Exception as error:
-            log.exception("%s: a read failed with an internal error", key)
+            if not isinstance(error, ClusterError):
+                log.exception("%s: a read failed with an internal error", key)
             self._report(Failed(key, None, error))

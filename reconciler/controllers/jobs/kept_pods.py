@@ -82,7 +82,7 @@ class KeptPods:
 
     def found(self, observed: Observed[object]) -> str | None:
         name, pod = observed.key[1], STARTED_PODS.value(observed)
-        if pod is None or not self._answers(name):
+        if pod is None or not (self._sight.sought(name) and self._sight.answers(name)):
             return None
         self._sight.found(name)
         known = self._store.pod(name)
@@ -95,9 +95,6 @@ class KeptPods:
             return None
         self._sight.found(name)
         return self._store_pod(name, None)
-
-    def _answers(self, name: str) -> bool:
-        return bool(self._sight.sought(name)) and self._sight.answers(name)
 
     def _store_pod(self, name: str, pod: StartedPod | None) -> str | None:
         over = pod is None or pod.ended or (pod.deleting and not self._counts_ending)
@@ -168,7 +165,8 @@ class KeptPods:
         if record is None:
             self._crowded_since.pop(workload, None)
             return
-        for name, pod in [*self._unmarked(record.pods), *self._excess(workload, record.pods)]:
+        unmarked = [(name, pod) for name, pod in record.pods.items() if not pod.marked]
+        for name, pod in [*unmarked, *self._excess(workload, record.pods)]:
             if busy(STARTED_PODS.kind, name):
                 yield WaitFor((STARTED_PODS.kind, workload), (STARTED_PODS.kind, name))
                 continue
@@ -234,9 +232,6 @@ class KeptPods:
         if found:
             self._surplus[workload] = None
         self._count(workload, found)
-
-    def _unmarked(self, pods: dict[str, StartedPod]) -> list[tuple[str, StartedPod]]:
-        return [(name, pod) for name, pod in pods.items() if not pod.marked]
 
     def _excess(self, workload: str, pods: dict[str, StartedPod]) -> Iterator[tuple[str, StartedPod]]:
         """The Pods to end: those that request more than before, and those that the job released, if too many run.

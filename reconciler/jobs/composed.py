@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from policies.dialects.job_shape import at
-from policies.dialects.kueue_kinds import IN_USE
+from policies.dialects.kueue_kinds import IN_USE, WORKLOAD_PRIORITY_CLASS
 from policies.dialects.kueue_pods import JOB_NAME
 from policies.dialects.kueue_workload import GATED_BY, SLICE_CHAIN
 from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text
@@ -152,6 +152,17 @@ def fits(
     if running is None:
         return shapes == _shapes(then, kept)
     return shapes == _shapes(running, kept) or (kind.suspended(job) and shapes == _shapes(then, kept))
+
+
+def gets_class(read: Workload, named: str) -> bool:
+    """Whether the Workload gets the WorkloadPriorityClass that its job names now.
+
+    While quota is reserved, only a class can replace a class.
+    """
+    known = read.priority_class
+    if not named or (known is not None and known.name == named):
+        return False
+    return not read.reserved if known is None else known.kind == WORKLOAD_PRIORITY_CLASS.kind
 
 
 def original(workload: Manifest | None) -> Mapping[str, Any]:

@@ -79,11 +79,8 @@ class DecisionSettings:
 
     `waiting`: how long pods may take to become ready; None for no limit.
     `fading`: usage decay for admission fair sharing; None if it is off.
-    `retention`: how long finished and deactivated Workloads are kept.
     `pods`: whether Pods that name a queue are managed, too.
     `cleans_requests`: whether an eviction deletes ProvisioningRequests; otherwise only the end of the Workload does.
-    `multikueue`: the settings of MultiKueue; None if it is off.
-    `dialects`: the projects whose objects are watched and managed.
     `configuration`: the settings that moves of queues are checked against.
     `observes`: whether the process writes nothing, and compares the decisions of other controllers.
     `part`: the part whose trees the process decides for.

@@ -130,7 +130,6 @@ class ClustersController(Controller):
     # --- credentials that expire
 
     def expiry(self, name: str) -> Expiry | None:
-        """When the worker's credentials expire; None if that is not known."""
         worker = self.workers.get(name)
         return worker.login.expiry if worker is not None and isinstance(worker.login, WorkerLogin) else None
 

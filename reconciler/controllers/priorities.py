@@ -82,6 +82,5 @@ class PrioritiesController(Controller):
 
 
 def _class_of(workload: Workload) -> str:
-    """The WorkloadPriorityClass that the Workload names; empty if it names none."""
     named = workload.priority_class
     return named.name if named is not None and named[:2] == WORKLOAD_PRIORITY_CLASS else ""

@@ -98,7 +98,6 @@ def readiness_of(world: World, queue: str) -> ActiveCondition:
 
 
 def readiness_of_local(world: World, local: LocalQueueSettings) -> ActiveCondition:
-    """Whether work can be submitted to a LocalQueue."""
     if local.stop_policy != "None":
         return ActiveCondition(False, "Stopped", "LocalQueue is stopped")
     if local.cluster_queue not in world.state.queues:
@@ -109,7 +108,6 @@ def readiness_of_local(world: World, local: LocalQueueSettings) -> ActiveConditi
 
 
 def cohort_readiness(world: World, node: QuotaNode) -> ActiveCondition:
-    """Whether the tree of a Cohort admits new work."""
     if cycle := world.state.tree.broken(node):
         way = " -> ".join(cohort.name for cohort in (*cycle, cycle[0]))
         return ActiveCondition(

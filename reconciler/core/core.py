@@ -239,7 +239,6 @@ class Core:
 
     @property
     def in_flight(self) -> int:
-        """The number of objects with a request in flight."""
         return len(self.state.records.in_flight)
 
     @property

@@ -28,14 +28,12 @@ _NOT_ITS_BODY = ("apiVersion", "kind", "metadata", "status")
 class JobKind(DescribedKind):
     """A kind of job: everything in the life of a queued job that depends on its kind. Results depend on the arguments.
 
-    `naming`: the names of Workloads.
     `own_labels`: the labels that the job's own controller adds to pod templates.
     """
 
     own_labels: tuple[str, ...] = ()
 
     def named(self, naming: Naming) -> Self:
-        """The same kind with another naming of Workloads."""
         return self if naming == self.naming else type(self)(self.shape, naming)
 
     # --- reports of a job

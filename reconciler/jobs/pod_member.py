@@ -46,7 +46,6 @@ class GroupPod(PodLife):
     `group`: the name of its group; empty for a single Pod.
     `size`: the size of the group; None if it is unknown.
     `claim`: the role that it claims, and its requests. `scheduling.objects.roles` says how far a claim is trusted.
-    `gated_by`: its admission gates, as written.
     `retriable`: whether it may be replaced after a failure.
     `serving`: whether its group serves requests, and so never finishes.
     `fast`: whether its group uses fast admission.

@@ -51,7 +51,6 @@ def export(
     """Register the metrics.
 
     `kueue`: whether to export Kueue's metrics, because no other process does so for this cluster.
-    `labels`: the custom labels of the registry.
     """
 
     def role() -> str:

@@ -58,10 +58,7 @@ class WorkloadCreated(NamedTuple):
 
 
 class GateRemoved(NamedTuple):
-    """A Pod's gate was removed `seconds` after its Workload was admitted.
-
-    `in_group`: whether the Pod belongs to a group.
-    """
+    """A Pod's gate was removed `seconds` after its Workload was admitted."""
 
     gate: str
     queue: str

@@ -40,7 +40,6 @@ class MultiKueueSettings:
 class MultiKueueRunner:
     """Executes the core's commands about workers.
 
-    `post`: puts a message into the inbox of the loop.
     `watched`: the views of jobs and Pods that can run on workers.
     """
 

@@ -33,7 +33,6 @@ def patience_after(failures: int) -> int:
 class Link:
     """The attempts to reach one worker.
 
-    `content`: the kubeconfig.
     `connected`: whether the last attempt succeeded and the connection is not lost.
     `failures`: how many attempts in a row have failed.
     `retry_at`: when the next attempt is due, in nanoseconds.

@@ -39,8 +39,6 @@ class RemoteCase:
     """A workload with its job, and the cache of one worker.
 
     `name`: `namespace/name` of the workload.
-    `local`: the workload; None if it is gone.
-    `job`: the job; None if it is gone.
     `now`: nanoseconds.
     """
 

@@ -63,7 +63,6 @@ class Loads:
 class PlacementSnapshot:
     """Builds the inputs of placement decisions.
 
-    `kinds`: the kinds of jobs that can run on workers.
     `remote`: the views of jobs and Pods on workers, by kind.
     `pods`: the local Pods that are queued by themselves. The Pods of one Workload share a key of the kind UNIT.
     """
@@ -99,7 +98,6 @@ class PlacementSnapshot:
         return self.pods.keys(owner[1]) if owner[0] == UNIT else [owner]
 
     def anywhere(self, workload: str) -> bool:
-        """Whether any worker has an object of the workload."""
         return any(cache.holds(workload) for cache in self.caches.values())
 
     def state(self, local: Workload) -> CheckState | None:

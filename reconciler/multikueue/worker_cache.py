@@ -184,7 +184,6 @@ class WorkerCache:
         return Fraction(free, total) if total and free >= amount else Fraction(0)
 
     def _quota(self) -> QuotaTree:
-        """The quota tree of the worker, with the reserved quota."""
         if self._tree is None:
             self._tree = tree = QuotaTree()
             for cohort in self._all(REMOTE_COHORTS):

@@ -46,7 +46,6 @@ def parameters_fault(parameters: CheckParameters | None, kind: GroupKind, names:
 
 
 def same(stored: Stored, wanted: ActiveCondition) -> bool:
-    """Whether the stored condition equals the wanted one."""
     found = condition(stored.status, ACTIVE)
     stored_as = tuple(found.get(key) for key in ("status", "reason", "message"))
     return stored_as == ("True" if wanted.holds else "False", wanted.reason, wanted.message)

@@ -56,12 +56,7 @@ class ComparisonResult(StrEnum):
 
 
 class DecisionDifference(NamedTuple):
-    """A difference between two decisions.
-
-    `workload`: `namespace/name`.
-    `theirs`, `ours`: the decision of the other controller, and ours.
-    `why`: the reason of our decision.
-    """
+    """A difference between two decisions."""
 
     kind: DifferenceKind
     workload: str
@@ -77,7 +72,6 @@ Report = Callable[[ComparisonResult, DecisionDifference | None], None]
 class _Expected:
     """A decision that the other controller is expected to make.
 
-    `root`: the name of the tree's root.
     `since`: when it was first expected.
     `withdrawn`: when it stopped being expected; None if it is still expected.
     """

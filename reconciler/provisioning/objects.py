@@ -81,8 +81,6 @@ class Controlled:
 class ProvisioningRequest:
     """A ProvisioningRequest.
 
-    `class_name`, `parameters`: those of its spec.
-    `templates`: the names of its PodTemplates.
     `details`: what its class reports about the new nodes.
     """
 

@@ -47,7 +47,6 @@ class PartitionedTree:
     """A tree, and which part decides for it.
 
     `wanted`: the part that its root names. A tree with topologies wants the default part, a cycle has None.
-    `decides`: whether this process decides for the tree.
     """
 
     queues: tuple[str, ...]

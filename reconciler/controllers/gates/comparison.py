@@ -44,7 +44,6 @@ class GateVerdict(NamedTuple):
 class LetIn(NamedTuple):
     """An object that another scheduler let into a queue.
 
-    `what`: the kind of the object.
     `name`: `namespace/name`.
     """
 
@@ -112,7 +111,6 @@ class Judge(ABC, Generic[K]):
 class _Suspected(NamedTuple):
     """A decision of the other scheduler for a Pod that would have waited here.
 
-    `since`: when the decision was observed.
     `name`: the Pod or the object that was let in.
     `subject`: how a report names it.
     """

@@ -151,7 +151,6 @@ class JobRecord:
 
     `visible`: the job as a watch shows it; None if no watch does.
     `workloads`: the Workloads that name the job as an owner.
-    `children`: the jobs whose controller it is.
     `due`: the time until which it stays in its state; None if it need not wait.
     `since`: when watches stopped showing the job, or it stopped being queued; None if it is visible and queued.
     `exists`: whether the API server has an object with its name; None if that was not looked up.
@@ -196,7 +195,6 @@ class JobRecord:
 class WorkloadRecord:
     """The objects that refer to one Workload. Times are in nanoseconds.
 
-    `owners`: the jobs among its owners.
     `state`: its state; None if it never needed one.
     `jobs`: the visible jobs that it represents. That is usually one, but several jobs may name the same Workload.
     `pods`: the Pods that use its quota.

@@ -14,8 +14,7 @@ from cluster.actions import Delete
 from policies.configuration.settings import Configuration
 from policies.dialects.volcano import BROKEN_SUMS, BUILT_IN, DELETE_CHILDREN
 from policies.dialects.volcano_programs import VC_CONTROLLER, VC_SCHEDULER
-from reconciler.controllers.volcano.commands import Commands
-from reconciler.controllers.volcano.contents import Contents
+from reconciler.controllers.volcano.contents import Commands, Contents
 from reconciler.controllers.volcano.gate_kinds import GATED_QUEUE
 from reconciler.controllers.volcano.kinds import (
     BOUND_POD,

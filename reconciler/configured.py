@@ -17,7 +17,6 @@ from policies.dialects.job_shape import JobShape
 from policies.dialects.reading import Manifest
 from policies.model.errors import BadConfiguration
 from policies.model.objects import GroupKind
-from reconciler.controllers.retention import Retention
 from reconciler.jobs.kinds import chosen
 from reconciler.managed_jobs import managed_jobs_of
 from reconciler.multikueue.configured import multikueue_of
@@ -125,7 +124,7 @@ def _settings(
         chosen(found.integrations, described, jobs.naming),
         jobs=jobs,
         fading=decay_of(found),
-        retention=Retention(found.retention.after_finished, found.retention.after_deactivated),
+        retention=found.retention,
         pods=found.integrations.pods,
         cleans_requests=found.gates.enabled("CleanupProvisioningRequestsOnEviction"),
         multikueue=multikueue_of(found, multikueue),

@@ -14,6 +14,7 @@ from cluster.client import ClusterClient
 from cluster.reflector import Reflector
 from cluster.resource import PODS
 from cluster.tracing.span import SpanRecorder
+from policies.configuration.kueue.values import RetentionPolicies
 from policies.configuration.settings import Configuration, Dialect
 from policies.dialects.core import POD
 from reconciler.controllers.clusters import ClustersController
@@ -24,7 +25,7 @@ from reconciler.controllers.placement import PlacementController
 from reconciler.controllers.pods import WATCHED_PODS, PodsController
 from reconciler.controllers.priorities import PrioritiesController
 from reconciler.controllers.provisioning import ProvisioningController
-from reconciler.controllers.retention import Retention, RetentionController
+from reconciler.controllers.retention import RetentionController
 from reconciler.controllers.shards import ShardsController
 from reconciler.controllers.slices.slice_pods import SlicePodsController
 from reconciler.controllers.status import StatusController
@@ -95,7 +96,7 @@ class DecisionSettings:
     kinds: tuple[JobKind, ...] = (BATCH,)
     jobs: ManagedJobs = field(default_factory=ManagedJobs)
     fading: UsageDecay | None = None
-    retention: Retention = field(default_factory=Retention)
+    retention: RetentionPolicies = field(default_factory=RetentionPolicies)
     pods: bool = True
     cleans_requests: bool = True
     multikueue: MultiKueueSettings | None = None
@@ -146,7 +147,7 @@ def _of_kueue(settings: DecisionSettings, state: ClusterState) -> Iterator[Contr
     yield ProvisioningController(stored, state.world, cleanup=settings.cleans_requests)
     if settings.fading is not None:
         yield UsageController(state.world)
-    if settings.retention != Retention():
+    if settings.retention != RetentionPolicies():
         places = {kind.shape.kind: (kind.name, kind.resource) for kind in settings.kinds}
         if settings.pods:
             places[POD] = (WATCHED_PODS.kind, PODS)

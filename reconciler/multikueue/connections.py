@@ -15,10 +15,10 @@ from cluster.actions import Action
 from cluster.errors import Unreachable
 from reconciler.multikueue.kubeconfigs import RefusedKubeconfig, WorkerLogin
 from reconciler.multikueue.link import Link, patience_after
-from reconciler.multikueue.remote import RemoteKinds
 from reconciler.multikueue.worker_session import Pulse, SessionBroken, SessionEvent, SessionReady, WorkerSession
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
+from reconciler.objects.watched import WatchedKind
 from reconciler.objects.workers import ConnectionState, FromWorker, WorkerActivity, WorkerConnection
 from reconciler.shell.call import Call
 from scheduling.objects import times
@@ -84,7 +84,7 @@ class Connections:
         self,
         post: Callable[[Call], None],
         emit: Callable[[FromWorker], None],
-        watched: RemoteKinds,
+        watched: tuple[WatchedKind[object], ...],
         may_write: Callable[[], bool],
         pulse: Pulse | None = None,
         clock: Callable[[], int] = time.time_ns,

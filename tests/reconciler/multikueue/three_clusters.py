@@ -131,7 +131,7 @@ class Links:
         self.silent: set[tuple[str, str]] = set()
         self.slow_watches = False
         jobs = watched_jobs(kinds)
-        self.watched = {each.kind: each for each in remote_kinds(origin, (*jobs, REMOTE_PODS)).kinds}
+        self.watched = {each.kind: each for each in remote_kinds(origin, (*jobs, REMOTE_PODS))}
         self.manager: Loop | None = None
         self.reported: list[Callable[[], None]] = []
         self.watched_later: list[Callable[[], None]] = []

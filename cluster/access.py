@@ -88,7 +88,6 @@ class Reviews:
 
 
 def bearer(authorization: str | None) -> str:
-    """The bearer token of an `Authorization` header; empty if there is none."""
     scheme, _, token = (authorization or "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""
 

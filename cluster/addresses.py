@@ -14,7 +14,6 @@ def bracketed(host: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can connect to the address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

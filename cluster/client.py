@@ -90,7 +90,6 @@ class ClusterClient:
 
     @property
     def host(self) -> str:
-        """The address of the API server, for messages."""
         return self._wire.host
 
     def __enter__(self) -> "ClusterClient":
@@ -106,7 +105,6 @@ class ClusterClient:
         self._wire.close()
 
     def get(self, path: str, params: Mapping[str, str] | None = None) -> Manifest:
-        """The object at a path."""
         return self._wire.call(HttpRequest("GET", path, params or {}, idempotent=True))
 
     def text(self, path: str) -> str:

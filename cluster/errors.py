@@ -63,7 +63,6 @@ class ApiError(ClusterError):
         self.details: Mapping[str, Any] = details or {}
 
     def has_cause(self, reason: str) -> bool:
-        """Whether the Status names this cause."""
         causes = self.details.get("causes")
         return isinstance(causes, list) and any(isinstance(c, Mapping) and c.get("reason") == reason for c in causes)
 

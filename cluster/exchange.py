@@ -111,7 +111,6 @@ class _Incoming:
         return found
 
     def take(self, size: int) -> bytes:
-        """Take exactly `size` bytes."""
         pieces, length = [self._content], len(self._content)
         while length < size:
             pieces.append(self._piece())
@@ -121,7 +120,6 @@ class _Incoming:
         return whole[:size]
 
     def rest(self) -> bytes:
-        """Take all bytes until the connection ends."""
         pieces, self._content = [self._content], b""
         while piece := self._connection.recv(_PIECE):
             pieces.append(piece)

@@ -45,7 +45,6 @@ class OneWorker(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         raise NotImplementedError
 
     def address(self) -> tuple[str, int]:
-        """The host and the port to listen on."""
         raise NotImplementedError
 
     def load_config(self) -> None:

@@ -18,8 +18,11 @@ from datetime import UTC, datetime
 from cluster.client import MERGE_PATCH, ClusterClient
 from cluster.errors import ClusterError, Conflict, NotFound
 from cluster.resource import LEASES, Manifest
+from policies.dialects.reading import mapping, metadata, text
 
 log = logging.getLogger(__name__)
+_DURATION = 15.0
+"""Duration, in seconds, of a Lease without leaseDurationSeconds."""
 _PAUSE = 0.1
 """Seconds to wait after an attempt that took longer than the retry period."""
 
@@ -41,6 +44,33 @@ class LeaseTimes:
                 f"retry {self.retry:g} s, renew deadline {self.renew_deadline:g} s and duration {self.duration:g} s:"
                 " each must be shorter than the next"
             )
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseClaim:
+    """A Lease as it was observed.
+
+    `key`: `namespace/name`.
+    `holder`: the identity of the holder; empty if the Lease is released.
+    `renewed`: `renewTime`, by the clock of the holder.
+    `duration`: how long the Lease is held without a renewal, in seconds.
+    """
+
+    key: str
+    holder: str
+    renewed: str
+    duration: float
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> LeaseClaim:
+        meta, spec = metadata(manifest), mapping(manifest.get("spec"))
+        seconds = spec.get("leaseDurationSeconds")
+        return cls(
+            f"{text(meta.get('namespace'))}/{text(meta.get('name'))}",
+            text(spec.get("holderIdentity")) or "",
+            text(spec.get("renewTime")) or "",
+            float(seconds) if isinstance(seconds, int) and seconds > 0 else _DURATION,
+        )
 
 
 class Lease:

@@ -63,7 +63,6 @@ class RemovalReader:
             yield {**each, "kind": "CustomResourceDefinition"}
 
     def _pods(self) -> int:
-        """The number of Quotree's Pods that have not ended."""
         found = self._cluster.list(PODS, namespace=self._names.namespace, label_selector=_PROGRAM)
         return sum(not pod_reading(each).ended for each in found)
 

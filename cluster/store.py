@@ -214,7 +214,6 @@ class Store:
         return f"{source}: {(reflector and reflector.last_error) or 'not listed yet'}"
 
     def _replace(self, source: WatchSource, every: tuple[FoundManifest, ...], version: str) -> None:
-        """Replace all objects of the source."""
         found, faults = _sorted(each.kept for each in every)
         with self._writing:
             refs = [each.ref for each in self.forest().objects()]
@@ -259,7 +258,6 @@ def _found(source: WatchSource, manifest: Manifest) -> FoundManifest:
 
 
 def _sorted(every: Iterable[Kept]) -> tuple[dict[Ref, KubeObject], dict[Ref, UnreadableObject]]:
-    """Separate the readable objects from the unreadable ones."""
     found: dict[Ref, KubeObject] = {}
     faults: dict[Ref, UnreadableObject] = {}
     for kept in every:

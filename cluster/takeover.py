@@ -12,20 +12,21 @@ from typing import Any
 
 from cluster.client import MERGE_PATCH, ClusterClient
 from cluster.errors import ApiError, ClusterError, Conflict, NotFound
+from cluster.lease import LeaseClaim
 from cluster.resource import (
     API_SERVICES,
-    CONFIG_MAPS,
     CUSTOM_RESOURCE_DEFINITIONS,
     DEPLOYMENTS,
     LEASES,
     MUTATING_WEBHOOKS,
-    NAMESPACES,
     PODS,
     VALIDATING_WEBHOOKS,
     Manifest,
     Resource,
 )
+from cluster.served import FOLLOWED, WORKLOADS
 from policies.dialects.frameworks import SHAPES
+from policies.dialects.kueue_kinds import MULTIKUEUE_CLUSTER
 from policies.dialects.pod_reading import pod_reading
 from policies.takeover.objects import (
     CONVERSION_BEFORE,
@@ -41,38 +42,28 @@ from policies.takeover.objects import (
 MANAGER = "quotree-take-over"
 """The field manager of all writes."""
 _ADMISSION, _RBAC = "admissionregistration.k8s.io", "rbac.authorization.k8s.io"
-_CLUSTERS = Resource("kueue.x-k8s.io", "v1beta2", "multikueueclusters", namespaced=False)
 RESOURCES: Mapping[str, Resource] = {
+    **{kind.kind: newest for kind, (newest, *_) in FOLLOWED.items()},
     "APIService": API_SERVICES,
-    "AdmissionCheck": Resource("kueue.x-k8s.io", "v1beta2", "admissionchecks", namespaced=False),
-    "ClusterQueue": Resource("kueue.x-k8s.io", "v1beta2", "clusterqueues", namespaced=False),
     "ClusterRole": Resource(_RBAC, "v1", "clusterroles", namespaced=False),
     "ClusterRoleBinding": Resource(_RBAC, "v1", "clusterrolebindings", namespaced=False),
-    "ConfigMap": CONFIG_MAPS,
     "CustomResourceDefinition": CUSTOM_RESOURCE_DEFINITIONS,
     "Deployment": DEPLOYMENTS,
     "MutatingWebhookConfiguration": MUTATING_WEBHOOKS,
-    "Namespace": NAMESPACES,
-    "Pod": PODS,
-    "Queue": Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False),
-    "ResourceFlavor": Resource("kueue.x-k8s.io", "v1beta2", "resourceflavors", namespaced=False),
     "Role": Resource(_RBAC, "v1", "roles", namespaced=True),
     "RoleBinding": Resource(_RBAC, "v1", "rolebindings", namespaced=True),
-    "Topology": Resource("kueue.x-k8s.io", "v1beta2", "topologies", namespaced=False),
     "ValidatingAdmissionPolicy": Resource(_ADMISSION, "v1", "validatingadmissionpolicies", namespaced=False),
     "ValidatingAdmissionPolicyBinding": Resource(
         _ADMISSION, "v1", "validatingadmissionpolicybindings", namespaced=False
     ),
     "ValidatingWebhookConfiguration": VALIDATING_WEBHOOKS,
-    "Workload": Resource("kueue.x-k8s.io", "v1beta2", "workloads", namespaced=True),
+    "Workload": WORKLOADS[0],
     **{
         shape.kind.kind: Resource(shape.kind.group, shape.version, shape.plural, namespaced=True)
         for shape in SHAPES.values()
     },
 }
-"""The resources that a plan may read or write, by kind."""
-_DURATION = 15.0
-"""The duration of a Lease without spec.leaseDurationSeconds, in seconds."""
+"""The resources by kind, with all that a plan may read or write."""
 _SETTLE = 1.0
 """Seconds until every API server uses a webhook configuration that was written."""
 _POLL_SECONDS = 0.5
@@ -92,7 +83,7 @@ class PlanReader:
     def __init__(self, cluster: ClusterClient, names: ReleaseNames) -> None:
         self._cluster = cluster
         self._names = names
-        self._leases: dict[ObjectRef, tuple[object, float]] = {}
+        self._leases: dict[ObjectRef, tuple[LeaseClaim, float]] = {}
         self._converted: list[str] | None = None
 
     def read(self) -> FoundCluster:
@@ -149,20 +140,19 @@ class PlanReader:
         """The Leases of Kueue's manager and of the reconciler that are held, each with its holder."""
         for ref in (self._names.manager_lease, self._names.reconciler_lease):
             try:
-                spec = self._cluster.get(LEASES.item(ref.name, ref.namespace)).get("spec") or {}
+                claim = LeaseClaim.of(self._cluster.get(LEASES.item(ref.name, ref.namespace)))
             except NotFound:
                 continue
-            holder, now = spec.get("holderIdentity"), time.monotonic()
-            claim = (holder, spec.get("renewTime"))
-            if claim != self._leases.get(ref, (None, now))[0]:
+            now = time.monotonic()
+            if ref not in self._leases or self._leases[ref][0] != claim:
                 self._leases[ref] = claim, now
-            if holder and now - self._leases[ref][1] < (spec.get("leaseDurationSeconds") or _DURATION):
-                yield ref, str(holder)
+            if claim.holder and now - self._leases[ref][1] < claim.duration:
+                yield ref, claim.holder
 
     def other_clusters(self) -> bool:
         """Whether MultiKueueClusters exist. False if they cannot be read, such as while no webhook converts them."""
         try:
-            return next(iter(self._cluster.list(_CLUSTERS, 1)), None) is not None
+            return next(iter(self._cluster.list(RESOURCES[MULTIKUEUE_CLUSTER.kind], 1)), None) is not None
         except ApiError:
             return False
 

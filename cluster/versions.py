@@ -12,3 +12,8 @@ def is_newer(version: str, than: str | None) -> bool:
     if not (version.isdecimal() and known.isdecimal()):
         return True
     return (len(version), version) > (len(known), known)
+
+
+def is_older(version: str, than: str) -> bool:
+    """Whether `version` is older than `than`; false if one of them is not a number."""
+    return version.isdecimal() and than.isdecimal() and is_newer(than, version)

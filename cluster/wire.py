@@ -86,7 +86,6 @@ class Wire:
 
     @property
     def host(self) -> str:
-        """The address of the API server, for messages."""
         return self._live.endpoint.url
 
     def close(self) -> None:
@@ -123,7 +122,6 @@ class Wire:
         return exchange(request)
 
     def _body(self, request: HttpRequest) -> bytes:
-        """The body of the response."""
         connections, timeouts = self._live, self.timeouts
         read = timeouts.read
         try:

@@ -10,14 +10,13 @@ from cluster.lease import LeaseTimes
 from policies.configuration.kueue.gates import FeatureGates, idle_gates, refuse_unkept
 from policies.configuration.kueue.keys import idle_keys
 from policies.configuration.kueue.reading import GROUP, KIND, check_identity, read
-from policies.configuration.kueue.values import CustomLabel, KueueConfiguration, LeaderElection, RetentionPolicies
+from policies.configuration.kueue.values import CustomLabel, KueueConfiguration, LeaderElection
 from policies.configuration.multikueue import MultiKueueOptions
 from policies.configuration.settings import Configuration, Dialect, QuotaReclaim
 from policies.dialects.job_shape import JobShape
 from policies.dialects.reading import Manifest
 from policies.model.errors import BadConfiguration
 from policies.model.objects import GroupKind
-from reconciler.controllers.retention import Retention
 from reconciler.jobs.kinds import chosen
 from reconciler.managed_jobs import managed_jobs_of
 from reconciler.multikueue.configured import multikueue_of
@@ -44,11 +43,8 @@ DEFAULTS: Manifest = {"apiVersion": f"{GROUP}/v1beta2", "kind": KIND}
 class ReconcilerConfiguration:
     """The settings of the reconciler.
 
-    `settings`: how the process decides.
-    `times`: the times of the Lease.
     `metrics_off`: the keys that switch metrics off.
     `idle`: the keys of the files that have no effect in Quotree.
-    `custom_labels`: the labels that are added to metrics.
     `local_queues`: a label selector for the LocalQueues that have metrics; None for all.
     """
 
@@ -73,10 +69,8 @@ def read_configured(
     """Read the Configuration. Raises BadConfiguration with the path of the key.
 
     `described`: the kinds of jobs that Quotree's own settings describe.
-    `multikueue`: Quotree's own settings for MultiKueue.
     `namespace`: the namespace of this process.
     `gates`: the values of feature gates that the Configuration does not set.
-    `own`: Quotree's own Configuration.
     `observes`: whether this process writes nothing.
     """
     check_identity(manifest)
@@ -130,7 +124,7 @@ def _settings(
         chosen(found.integrations, described, jobs.naming),
         jobs=jobs,
         fading=decay_of(found),
-        retention=_retention_of(found.retention),
+        retention=found.retention,
         pods=found.integrations.pods,
         cleans_requests=found.gates.enabled("CleanupProvisioningRequestsOnEviction"),
         multikueue=multikueue_of(found, multikueue),
@@ -138,10 +132,6 @@ def _settings(
         topologies=topology_gates_of(found),
         failures=failure_gates_of(found),
     )
-
-
-def _retention_of(policies: RetentionPolicies) -> Retention:
-    return Retention(policies.after_finished, policies.after_deactivated)
 
 
 def _times(election: LeaderElection) -> LeaseTimes:

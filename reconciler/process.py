@@ -14,6 +14,7 @@ from cluster.client import ClusterClient
 from cluster.reflector import Reflector
 from cluster.resource import PODS
 from cluster.tracing.span import SpanRecorder
+from policies.configuration.kueue.values import RetentionPolicies
 from policies.configuration.settings import Configuration, Dialect
 from policies.dialects.core import POD
 from reconciler.controllers.clusters import ClustersController
@@ -24,7 +25,7 @@ from reconciler.controllers.placement import PlacementController
 from reconciler.controllers.pods import WATCHED_PODS, PodsController
 from reconciler.controllers.priorities import PrioritiesController
 from reconciler.controllers.provisioning import ProvisioningController
-from reconciler.controllers.retention import Retention, RetentionController
+from reconciler.controllers.retention import RetentionController
 from reconciler.controllers.shards import ShardsController
 from reconciler.controllers.slices.slice_pods import SlicePodsController
 from reconciler.controllers.status import StatusController
@@ -36,7 +37,7 @@ from reconciler.core.controller import Controller
 from reconciler.core.core import Core
 from reconciler.core.state import ClusterState
 from reconciler.jobs.batch_job import BATCH
-from reconciler.jobs.kind import JobKind
+from reconciler.jobs.described import JobKind
 from reconciler.managed_jobs import ManagedJobs
 from reconciler.multikueue.assembly import MultiKueueRunner, MultiKueueSettings
 from reconciler.multikueue.pods import REMOTE_PODS
@@ -77,17 +78,10 @@ _FIRST_ROUNDS = 0.01
 class DecisionSettings:
     """How the process decides.
 
-    `options`, `ordering`, `counting`: the settings of the engine.
     `waiting`: how long pods may take to become ready; None for no limit.
-    `kinds`: the kinds of jobs that are queued.
-    `jobs`: which jobs of these kinds are managed.
     `fading`: usage decay for admission fair sharing; None if it is off.
-    `retention`: how long finished and deactivated Workloads are kept.
     `pods`: whether Pods that name a queue are managed, too.
     `cleans_requests`: whether an eviction deletes ProvisioningRequests; otherwise only the end of the Workload does.
-    `multikueue`: the settings of MultiKueue; None if it is off.
-    `observability`: which reasons Workloads without quota show.
-    `dialects`: the projects whose objects are watched and managed.
     `configuration`: the settings that moves of queues are checked against.
     `observes`: whether the process writes nothing, and compares the decisions of other controllers.
     `part`: the part whose trees the process decides for.
@@ -102,7 +96,7 @@ class DecisionSettings:
     kinds: tuple[JobKind, ...] = (BATCH,)
     jobs: ManagedJobs = field(default_factory=ManagedJobs)
     fading: UsageDecay | None = None
-    retention: Retention = field(default_factory=Retention)
+    retention: RetentionPolicies = field(default_factory=RetentionPolicies)
     pods: bool = True
     cleans_requests: bool = True
     multikueue: MultiKueueSettings | None = None
@@ -118,7 +112,6 @@ class DecisionSettings:
 def _controllers(
     settings: DecisionSettings, state: ClusterState, multikueue: MultiKueueRunner | None
 ) -> Iterator[Controller]:
-    """The controllers for the objects of each dialect."""
     if Dialect.KUEUE in settings.dialects:
         yield from _of_kueue(settings, state)
         yield from _of_workers(settings, state, multikueue)
@@ -129,7 +122,6 @@ def _controllers(
 
 
 def _of_kueue(settings: DecisionSettings, state: ClusterState) -> Iterator[Controller]:
-    """The controllers for Kueue's objects on this cluster."""
     stored, every = state.records.workload, settings.jobs.without_queue
     others, elastic = (POD,) if settings.pods else (), settings.options.elastic
     yield ShardsController(state.partition, state.records)
@@ -155,7 +147,7 @@ def _of_kueue(settings: DecisionSettings, state: ClusterState) -> Iterator[Contr
     yield ProvisioningController(stored, state.world, cleanup=settings.cleans_requests)
     if settings.fading is not None:
         yield UsageController(state.world)
-    if settings.retention != Retention():
+    if settings.retention != RetentionPolicies():
         places = {kind.shape.kind: (kind.name, kind.resource) for kind in settings.kinds}
         if settings.pods:
             places[POD] = (WATCHED_PODS.kind, PODS)
@@ -195,23 +187,10 @@ def _multikueue(
 def _of_workers(
     settings: DecisionSettings, state: ClusterState, multikueue: MultiKueueRunner | None
 ) -> Iterator[Controller]:
-    """The controllers for work on other clusters."""
     if settings.multikueue is not None and multikueue is not None:
         yield ClustersController(multikueue.connections.workers, counted=settings.multikueue.counted)
         jobs = zip(settings.kinds, _jobs_of_workers(settings), strict=True)
         yield PlacementController(state.records.workload, jobs, settings.multikueue.placing, pods=settings.pods)
-
-
-def _nobody(_: ClusterState) -> Observer:
-    return NullObserver()
-
-
-def _traced(observer: Observer, spans: SpanRecorder, leads: Callable[[], bool]) -> Observer:
-    return Observers(observer, SpanObserver(spans, leads))
-
-
-def _write_spans(state: ClusterState, spans: SpanRecorder) -> WriteSpans:
-    return WriteSpans(state.records, spans)
 
 
 class Reconciler:
@@ -227,7 +206,7 @@ class Reconciler:
         cluster: ClusterClient,
         settings: DecisionSettings | None = None,
         lease: LeasePermit | None = None,
-        observer: Callable[[ClusterState], Observer] = _nobody,
+        observer: Callable[[ClusterState], Observer] = lambda _: NullObserver(),
         writes: ClusterClient | None = None,
         spans: SpanRecorder | None = None,
     ) -> None:
@@ -242,7 +221,9 @@ class Reconciler:
         world = World(settings.options, settings.ordering, settings.counting, consumption, fleet_of(settings))
         state = ClusterState(world, part=settings.part)
         self.multikueue = _multikueue(settings, cluster, inbox.put, self._permit.held)
-        watching = _traced(observer(state), spans, self._permit.held) if spans is not None else observer(state)
+        watching = observer(state)
+        if spans is not None:
+            watching = Observers(watching, SpanObserver(spans, self._permit.held))
         self._controllers = [*_controllers(settings, state, self.multikueue)]
         self.core = Core(
             state,
@@ -254,10 +235,9 @@ class Reconciler:
             kueue=Dialect.KUEUE in settings.dialects,
         )
         self._writer = Writer(cluster, inbox.put, self._permit.held, writes, state.records.at)
-        traced = _write_spans(state, spans) if spans is not None else None
-        self.loop = Loop(
-            self.core, self._writer, self._permit, self._follow_one, self.multikueue, watching, traced, inbox
-        )
+        traced = WriteSpans(state.records, spans) if spans is not None else None
+        workers = self.multikueue.execute if self.multikueue is not None else None
+        self.loop = Loop(self.core, self._writer, self._permit, self._follow_one, workers, watching, traced, inbox)
         self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
 
     def start(self) -> None:

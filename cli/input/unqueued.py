@@ -21,7 +21,7 @@ from policies.dialects.quota_gates import WAITS, is_gated
 from policies.dialects.reading import mapping, metadata, texts
 from policies.model.objects import GroupKind
 from policies.model.suggestion import close
-from reconciler.jobs.described import Described
+from reconciler.jobs.described import JobKind
 from reconciler.jobs.kinds import SHIPPED
 
 if TYPE_CHECKING:  # it takes long to load
@@ -65,7 +65,7 @@ def _at_gate(cluster: ClusterClient, wanted: NamedWork) -> str:
     return texts(metadata(pod).get("annotations")).get(WAITS) or "the reconciler has not looked at it yet"
 
 
-def _jobs(cluster: ClusterClient, wanted: NamedWork) -> Iterator[tuple[Described, Manifest]]:
+def _jobs(cluster: ClusterClient, wanted: NamedWork) -> Iterator[tuple[JobKind, Manifest]]:
     """The jobs with this name; those of Kubernetes' own kinds come first."""
     kinds = [each for each in SHIPPED.values() if wanted.kind in ("", each.shape.kind.kind)]
     for kind in sorted(kinds, key=lambda each: each.shape.kind.group != "batch"):
@@ -75,7 +75,7 @@ def _jobs(cluster: ClusterClient, wanted: NamedWork) -> Iterator[tuple[Described
             continue
 
 
-def _reason(cluster: ClusterClient, wanted: NamedWork, kind: Described, job: Manifest) -> str:
+def _reason(cluster: ClusterClient, wanted: NamedWork, kind: JobKind, job: Manifest) -> str:
     labels = texts(mapping(metadata(job).get("labels")))
     queue = labels.get(QUEUE_NAME)
     owner = controller_of(metadata(job))
@@ -118,7 +118,7 @@ def _no_workload(wanted: NamedWork, queue: str) -> str:
     return f"it names LocalQueue {wanted.namespace}/{queue}, but it has no Workload; {cure}"
 
 
-def _label(wanted: NamedWork, kind: Described, there: list[str] | None, *, suspended: bool) -> str:
+def _label(wanted: NamedWork, kind: JobKind, there: list[str] | None, *, suspended: bool) -> str:
     """What to do with a job that names no queue. A job that runs already cannot be queued."""
     if there == []:
         return f"{_queues_text(wanted.namespace, there)}, so ask an administrator for one"

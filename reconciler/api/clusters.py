@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from reconciler.controllers.clusters import ClustersController
 from reconciler.controllers.placement import PlacementController
+from reconciler.core.controller import find
 from reconciler.core.core import Core
 from reconciler.multikueue.cluster_list import ClusterReading, read
 
@@ -15,22 +16,20 @@ Labels = TypeVar("Labels", bound=tuple[str, ...])
 
 def clusters(core: Core) -> ClusterReading:
     """The workers; empty if MultiKueue is off."""
-    controllers = [controller for controller in core.controllers if isinstance(controller, ClustersController)]
-    placement = _placement(core)
+    controller, placement = find(core.controllers, ClustersController), find(core.controllers, PlacementController)
     caches = placement.caches if placement is not None else {}
-    workers = {name: worker for controller in controllers for name, worker in controller.workers.items()}
-    return read(workers, caches, core.state.world)
+    return read(controller.workers if controller is not None else {}, caches, core.state.world)
 
 
 def dispatched(core: Core) -> Mapping[tuple[str, str], int]:
     """The number of Workloads that this process created on workers, by ClusterQueue and worker."""
-    placement = _placement(core)
+    placement = find(core.controllers, PlacementController)
     return _of_known_queues(core, placement.dispatched) if placement is not None else {}
 
 
 def evicted_there(core: Core) -> Mapping[tuple[str, str, str], int]:
     """The number of evictions on workers, by ClusterQueue, worker and reason."""
-    placement = _placement(core)
+    placement = find(core.controllers, PlacementController)
     return _of_known_queues(core, placement.evicted_there) if placement is not None else {}
 
 
@@ -39,7 +38,7 @@ def worker_statuses(core: Core) -> Mapping[tuple[str, str], str]:
 
     Workers without a MultiKueueCluster are omitted.
     """
-    placement = _placement(core)
+    placement = find(core.controllers, PlacementController)
     if placement is None:
         return {}
     found: dict[tuple[str, str], str] = {}
@@ -54,7 +53,3 @@ def worker_statuses(core: Core) -> Mapping[tuple[str, str], str]:
 def _of_known_queues(core: Core, counts: Mapping[Labels, int]) -> dict[Labels, int]:
     known = core.state.world.state.queues
     return {labels: count for labels, count in counts.items() if labels[0] in known}
-
-
-def _placement(core: Core) -> PlacementController | None:
-    return next((each for each in core.controllers if isinstance(each, PlacementController)), None)

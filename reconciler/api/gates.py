@@ -9,6 +9,7 @@ from policies.dialects.yunikorn import VCORE
 from policies.dialects.yunikorn_config.quotas import amount_text
 from reconciler.controllers.gates.controller import GatesController, K
 from reconciler.controllers.yunikorn.gates import QuotaGatesController
+from reconciler.core.controller import find
 from reconciler.core.core import Core
 from scheduling.yunikorn.as_json import queue_node, row
 from scheduling.yunikorn.gates.gatekeeper import YuniKornGatekeeper
@@ -25,11 +26,11 @@ def gatekeeper(core: Core, kind: type[GatesController[K]]) -> K | None:
 
     With `--mode observe` there is one as well.
     """
-    for each in core.controllers:
-        if isinstance(each, kind):
-            each.keeper.refresh()
-            return each.keeper
-    return None
+    controller = find(core.controllers, kind)
+    if controller is None:
+        return None
+    controller.keeper.refresh()
+    return controller.keeper
 
 
 def keeper(core: Core) -> YuniKornGatekeeper:

@@ -38,8 +38,6 @@ _FEW = (PENDING, INADMISSIBLE, WAITING)
 class PendingRow:
     """A workload that waits.
 
-    `requests`: what it waits for, by resource.
-    `reason`, `message`: why it waits.
     `place`, `place_in_local`: its place in the ClusterQueue and in the LocalQueue, from 0; None without a ClusterQueue.
     `set_aside`: whether it is inadmissible, and tried again only after a change.
     `cause`: see `scheduling.visibility.brief`; empty if it was not requested.
@@ -85,10 +83,7 @@ def named_rows(world: World, names: Iterable[str], now: int) -> list[PendingRow]
 
 
 def local_rows(world: World, local: str, offset: int, limit: int, now: int | None = None) -> list[PendingRow]:
-    """The rows of a LocalQueue (`namespace/name`). Raises KeyError if it does not exist and no workload names it.
-
-    `now`: see `rows`.
-    """
+    """The rows of a LocalQueue (`namespace/name`). Raises KeyError if it does not exist and no workload names it."""
     waiting = list(world.queues.waiting_at(local))
     if not waiting and local not in world.queues.local_queues:
         raise KeyError(local)

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from reconciler.api.explanation import explanation_json
 from reconciler.controllers.placement import PlacementController
+from reconciler.core.controller import find
 from reconciler.core.core import Core
 from scheduling.placement.objects import multikueue_state
 from scheduling.placement.refusals import PlacementRefusal
@@ -23,15 +24,9 @@ def explained(core: Core, key: str, now: int, sight: AccessScope | None = None) 
 
     Raises KeyError if the workload does not exist.
     """
-    controller = next(
-        (controller for controller in core.controllers if isinstance(controller, PlacementController)), None
-    )
-    return {
-        **explanation_json(core.state.world, key, now, sight),
-        **placement_json(
-            core.state.world, key, partial(controller.refused, now=now) if controller is not None else _nobody
-        ),
-    }
+    controller, world = find(core.controllers, PlacementController), core.state.world
+    refused: Refusals = partial(controller.refused, now=now) if controller is not None else lambda _: ()
+    return {**explanation_json(world, key, now, sight), **placement_json(world, key, refused)}
 
 
 def placement_json(world: World, key: str, refused: Refusals | None = None) -> dict[str, Any]:
@@ -53,13 +48,7 @@ def placement_json(world: World, key: str, refused: Refusals | None = None) -> d
         "cluster": workload.cluster or None,
     }
     if refused is not None:
-        shown["refused"] = [{"cluster": name, **_refusal(each)} for name, each in refused(key)]
+        shown["refused"] = [
+            {"cluster": name, "reason": each.reason, "message": each.message} for name, each in refused(key)
+        ]
     return {"placement": shown}
-
-
-def _refusal(each: PlacementRefusal) -> dict[str, str]:
-    return {"reason": each.reason, "message": each.message}
-
-
-def _nobody(_: str) -> tuple[()]:
-    return ()

@@ -113,7 +113,6 @@ class PostedRead(Protocol):
 class ReconcilerApi:
     """Answers GET requests. Many threads may call it at once.
 
-    `ask`: reads the core in the loop's thread.
     `past`: has the history of nodes. None: only the history in the memory of this process is used.
     """
 
@@ -330,7 +329,7 @@ class ReconcilerApi:
 
     def tree(self, caller: Caller, _query: str) -> dict[str, Any]:
         self._callers.demand(caller, *_TREES)
-        return self._trees.get("tree", self._tree_document)
+        return self._trees.get("tree", lambda: self._documents.document(self._all_nodes()))
 
     def tree_of_namespace(self, caller: Caller, namespace: str, _query: str) -> dict[str, Any]:
         """The ClusterQueues of the namespace's LocalQueues, and the names of the Cohorts above them.
@@ -352,9 +351,6 @@ class ReconcilerApi:
             raise HttpRefusal(
                 404, f"no usage of {plural} {name} is recorded yet; it is recorded every 5 minutes"
             ) from None
-
-    def _tree_document(self) -> ApiDocument:
-        return self._documents.document(self._all_nodes())
 
     def _all_nodes(self) -> list[NodeState]:
         names, found = self._read(node_names), []

@@ -30,9 +30,7 @@ _NOTHING = InUse(0, 0)
 class _NodeFacts:
     """Everything that the JSON of a node depends on.
 
-    `state`: the node itself.
     `in_use`, `counts`: the usage and the number of workloads in its subtree.
-    `children`: the names of the children of a Cohort.
     `nominal`: the nominal quota in the subtree of a Cohort.
     """
 
@@ -142,7 +140,6 @@ def _kind(state: NodeState) -> str:
 
 
 def _children(states: Iterable[NodeState]) -> dict[str, list[str]]:
-    """The children of each Cohort, sorted by name."""
     found: dict[str, list[str]] = {}
     for state in states:
         if state.parent is not None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from reconciler.controllers.volcano.queue_writes import quantity
 from reconciler.controllers.volcano.queues import VolcanoQueuesController
+from reconciler.core.controller import find
 from reconciler.core.core import Core
 from scheduling.volcano_queues.queue_object import QueueObject
 from scheduling.volcano_queues.tree import VolcanoQueueTree
@@ -19,10 +20,10 @@ class NoQueues(LookupError):
 
 def tree(core: Core) -> VolcanoQueueTree:
     """The tree of Volcano's queues. Raises NoQueues."""
-    for each in core.controllers:
-        if isinstance(each, VolcanoQueuesController):
-            return each.tree
-    raise NoQueues
+    controller = find(core.controllers, VolcanoQueuesController)
+    if controller is None:
+        raise NoQueues
+    return controller.tree
 
 
 def queue_names(core: Core) -> list[str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from cluster.expiry import Expiry
+from policies.dialects.kueue_checks import MULTIKUEUE
 from reconciler.core.controller import Busy, Controller, WaitFor, Wanted
-from reconciler.multikueue.conditions import check_condition, check_patch, cluster_condition, cluster_patch
+from reconciler.multikueue.conditions import check_condition, cluster_condition
 from reconciler.multikueue.connections import ConnectedWorker
 from reconciler.multikueue.kubeconfigs import WorkerLogin
-from reconciler.multikueue.objects import CLUSTERS, CONFIGS, MULTIKUEUE, MultiKueueCluster, MultiKueueConfig
-from reconciler.objects.activity import ActiveCondition, news, same
+from reconciler.multikueue.objects import CLUSTERS, CONFIGS, MultiKueueCluster, MultiKueueConfig
+from reconciler.objects.activity import ActiveCondition, active_patch, news, same
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed, put_or_drop
 from reconciler.objects.stored import Stored
@@ -110,7 +111,8 @@ class ClustersController(Controller):
         stored, wanted = self._stored.get((kind, name)), self._wanted(kind, name, now)
         if stored is None or wanted is None or same(stored, wanted):
             return
-        patch = (cluster_patch if kind == CLUSTERS.kind else check_patch)(name, stored, wanted, now)
+        resource = CLUSTERS.resource if kind == CLUSTERS.kind else CHECK_VIEW.resource
+        patch = active_patch(resource, name, stored, wanted, now, MULTIKUEUE)
         about = refer_to(KUEUE_VERSION, kind, name, stored)
         event = (wanted.reason, wanted.message) if news(stored, wanted) else ("", "")
         yield WantedWrite((kind, name), patch, about, *event, warning=not wanted.holds)
@@ -128,7 +130,6 @@ class ClustersController(Controller):
     # --- credentials that expire
 
     def expiry(self, name: str) -> Expiry | None:
-        """When the worker's credentials expire; None if that is not known."""
         worker = self.workers.get(name)
         return worker.login.expiry if worker is not None and isinstance(worker.login, WorkerLogin) else None
 

@@ -21,7 +21,7 @@ from policies.dialects.reading import metadata, text, texts
 from policies.mutation.kueue_defaults import DEFAULT_QUEUE
 from reconciler.controllers.jobs.job_writes import about as about_job
 from reconciler.core.controller import Busy, Controller, WaitFor, Wanted
-from reconciler.jobs.kind import JobKind
+from reconciler.jobs.described import JobKind
 from reconciler.jobs.step import JobInputs
 from reconciler.objects.bypasses import Bypasses
 from reconciler.objects.observed import Key, Observed
@@ -79,7 +79,6 @@ class DefaultQueuesController(Controller):
         self._queues: dict[str, str] = {}
         self._jobs: dict[str, dict[Key, Observed[UnqueuedJob]]] = {}
         self._stale: dict[Key, None] = {}
-        self._ended: list[Key] = []
 
     def observe(self, observed: Observed[object]) -> None:
         key, namespace = observed.key, observed.key[1].partition("/")[0]
@@ -91,7 +90,7 @@ class DefaultQueuesController(Controller):
             jobs[key] = observed  # type: ignore[assignment]
             self._stale[key] = None
         elif jobs.pop(key, None) is not None:
-            self._ended.append(key)
+            self._bypasses.gone(self._job(key), MISSED)
         if not jobs:
             del self._jobs[namespace]
 
@@ -114,9 +113,7 @@ class DefaultQueuesController(Controller):
         self._stale[item] = None
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
-        for key in self._ended:
-            self._bypasses.end(self._job(key), MISSED, now)
-        self._ended.clear()
+        self._bypasses.turn(now)
         stale, self._stale = self._stale, {}
         for key in stale:
             namespace = key[1].partition("/")[0]

@@ -9,29 +9,18 @@ Source: Kueue v0.19, pkg/controller/core and pkg/controller/tas.
 from __future__ import annotations
 
 from cluster.actions import Patch
-from cluster.resource import Resource
-from policies.dialects.kueue_kinds import GROUP
+from policies.dialects.kueue_kinds import IN_USE
+from reconciler.objects.patches import manager_of
 from reconciler.objects.stored import Stored
 from reconciler.objects.topology_views import TOPOLOGY_VIEW
-from scheduling.quota.touched import CLUSTER_QUEUE, Touch
+from reconciler.objects.watched import CHECK_VIEW, CLUSTER_QUEUE_VIEW, FLAVOR_VIEW
+from scheduling.quota.touched import Touch
 from scheduling.world.world import World
 
-IN_USE = "kueue.x-k8s.io/resource-in-use"
-RESOURCE_FLAVOR = "ResourceFlavor"
-ADMISSION_CHECK = "AdmissionCheck"
+RESOURCE_FLAVOR = FLAVOR_VIEW.kind
+ADMISSION_CHECK = CHECK_VIEW.kind
 TOPOLOGY = TOPOLOGY_VIEW.kind
-_RESOURCES = {
-    CLUSTER_QUEUE: Resource(GROUP, "v1beta2", "clusterqueues", namespaced=False),
-    RESOURCE_FLAVOR: Resource(GROUP, "v1beta2", "resourceflavors", namespaced=False),
-    ADMISSION_CHECK: Resource(GROUP, "v1beta2", "admissionchecks", namespaced=False),
-    TOPOLOGY: TOPOLOGY_VIEW.resource,
-}
-_MANAGERS = {
-    CLUSTER_QUEUE: "kueue-clusterqueue-controller",
-    RESOURCE_FLAVOR: "kueue-resourceflavor-controller",
-    ADMISSION_CHECK: "kueue-admissioncheck-controller",
-    TOPOLOGY: "kueue-topology-controller",
-}
+_RESOURCES = {view.kind: view.resource for view in (CLUSTER_QUEUE_VIEW, FLAVOR_VIEW, CHECK_VIEW, TOPOLOGY_VIEW)}
 
 GUARDED = frozenset(_RESOURCES)
 """The kinds that have the finalizer."""
@@ -69,4 +58,4 @@ def finalizer_patch(world: World, touch: Touch, stored: Stored) -> Patch | None:
     if wanted == stored.finalizers:
         return None
     body = {"metadata": {"finalizers": [*wanted] or None}}
-    return Patch(_RESOURCES[kind], None, name, body, stored.version, _MANAGERS[kind])
+    return Patch(_RESOURCES[kind], None, name, body, stored.version, manager_of(kind))

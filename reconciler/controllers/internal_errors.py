@@ -26,7 +26,6 @@ class InternalErrors:
         self._backoffs: dict[Key, tuple[int, RandomBackoff]] = {}
 
     def backoff_end(self, key: Key, now: int) -> int | None:
-        """The end of the object's backoff; None if it has none."""
         until, _ = self._backoffs.get(key, (0, None))
         return until if now < until else None
 

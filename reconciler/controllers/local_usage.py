@@ -69,13 +69,9 @@ def admission_share(world: World, key: str, before: Mapping[str, Any] | None = N
     record = world.consumption.record(key) if world.consumption is not None else None
     if record is None:
         return None
-    consumed = {resource: _written(amount) for resource, amount in record.consumed.items()}
+    consumed = {resource: str(Quantity.of_nano(int(amount * _NANO))) for resource, amount in record.consumed.items()}
     share = {"consumedResources": consumed, "lastUpdate": times.written(record.at)}
     return {"weightedShare": 0, "admissionFairSharingStatus": share}
-
-
-def _written(amount: Decimal) -> str:
-    return str(Quantity.of_nano(int(amount * _NANO)))
 
 
 def _read(values: Mapping[str, Any]) -> dict[str, Decimal]:

@@ -16,7 +16,7 @@ from policies.dialects.reading import metadata
 from reconciler.controllers.placement_steps import PlacementSteps, WorkloadAndJob
 from reconciler.controllers.pods import WATCHED_PODS, watched_pods
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, Wanted
-from reconciler.jobs.kind import JobKind
+from reconciler.jobs.described import JobKind
 from reconciler.multikueue.objects import CLUSTERS, CONFIGS
 from reconciler.multikueue.pods import REMOTE_PODS, UNIT
 from reconciler.multikueue.snapshot import PlacementSnapshot
@@ -51,11 +51,9 @@ class PlacementController(Controller):
     `pods`: whether Pods can run on workers, too.
 
     Private state, by `namespace/name` of the workload:
-    `_all`: all stored workloads.
     `_here`: the workloads with a check of MultiKueue, each with the key of its job.
     `_waiting`: those of them that have quota, but no worker yet.
     `_left`: workloads that are gone here, and may have copies on workers.
-    `_stale`: the workloads to look at in the next turn.
     """
 
     def __init__(
@@ -96,7 +94,6 @@ class PlacementController(Controller):
 
     @property
     def caches(self) -> Mapping[str, WorkerCache]:
-        """The cache of each worker."""
         return self.snapshot.caches
 
     def refused(self, name: str, now: int) -> list[tuple[str, PlacementRefusal]]:

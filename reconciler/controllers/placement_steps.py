@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.reading import mapping
 from reconciler.core.controller import WakeAt, Wanted
-from reconciler.jobs.kind import JobKind, job_patch
+from reconciler.jobs.described import JobKind
+from reconciler.jobs.kind import job_patch
 from reconciler.multikueue.copies import settled, status_for
 from reconciler.multikueue.pods import UNIT
-from reconciler.multikueue.remote_actions import MANAGER, RemoteCase, remote_action
+from reconciler.multikueue.remote_actions import RemoteCase, remote_action
 from reconciler.multikueue.snapshot import PlacementSnapshot
 from reconciler.multikueue.worker_cache import WORKLOAD
 from reconciler.multikueue.writes import RemoteWrites
@@ -46,9 +48,7 @@ class WorkloadAndJob(NamedTuple):
     """A Workload of this cluster with its job.
 
     `name`: `namespace/name` of the Workload.
-    `observed`: the Workload; None if it is gone.
     `owner`: the key of its job, or of its unit of Pods; None if it has none that can run on workers.
-    `job`: the job; None if it is gone.
     `now`: nanoseconds.
     """
 
@@ -120,7 +120,7 @@ class PlacementSteps:
             self._snapshot.loads.choose(name, after.cluster)
         if after.checks_ready and not local.checks_ready:
             after = sync_admitted(after, now)  # saves the write in which the core would do the same
-        patch = status_patch(local, after, MANAGER)
+        patch = status_patch(local, after, MULTIKUEUE)
         if patch is None:
             return
         news = next((step for step in steps if isinstance(step, SetCheck) and step.event), None)

@@ -11,12 +11,15 @@ from dataclasses import replace
 from functools import partial
 
 from cluster.actions import Action, Delete
-from cluster.resource import PODS, Manifest
+from cluster.resource import PODS
+from cluster.versions import is_older
 from policies.dialects.core import POD
 from policies.dialects.kueue_jobs import MANAGED
+from policies.dialects.reading import Manifest
 from reconciler.controllers.internal_errors import InternalErrors
 from reconciler.controllers.owners.out_of_sight import OutOfSight
 from reconciler.controllers.owners.ownership import WorkloadsByOwner
+from reconciler.controllers.stored_workloads import StoredWorkloads
 from reconciler.controllers.undoing import Undoing
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.jobs.life import has_finalizer, orphaned
@@ -29,7 +32,6 @@ from reconciler.objects.bypasses import Bypasses
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.patches import WORKLOADS
-from reconciler.objects.versions import older
 from reconciler.objects.wanted import WantedWrite
 from reconciler.objects.watched import WatchedKind
 from reconciler.shards.partition import WORK_AT
@@ -60,14 +62,15 @@ class PodsController(Controller):
 
     def __init__(self, stored: Lookup, bypasses: Bypasses | None = None, naming: Naming = NAMING) -> None:
         self.watched = (watched_pods(naming),)
-        self._stored = stored
+        self._workloads = StoredWorkloads(stored)
         self._inputs = JobInputs()
         self._units: dict[str, dict[str, GroupPod]] = {}
         self._unit_of: dict[str, str] = {}
         self._name_of: dict[str, str] = {}
         self._owned = WorkloadsByOwner((POD,))
         self._sight = OutOfSight()
-        self._undoing = Undoing(bypasses if bypasses is not None else Bypasses())
+        self._bypasses = bypasses if bypasses is not None else Bypasses()
+        self._undoing = Undoing(self._bypasses)
         self._awaited: dict[str, list[Key]] = {}
         self._stale: dict[str, None] = {}
         self._unowned: dict[str, None] = {}
@@ -94,7 +97,7 @@ class PodsController(Controller):
         name, member = observed.key[1], WATCHED_PODS.value(observed)
         known = self._known(name) if member is not None else None
         if member is not None and known is not None and known.uid == member.uid:
-            if not older(member.version, known.version):
+            if not is_older(member.version, known.version):
                 self._keep(name, member)
             if not member.marked:
                 self._sight.seek(name, member.uid)
@@ -147,7 +150,7 @@ class PodsController(Controller):
 
     def _forget(self, name: str, member: GroupPod) -> None:
         self._is_gone(name, member.uid)
-        self._undoing.gone((_KIND, name))
+        self._bypasses.gone((_KIND, name))
         self._name_of.pop(member.uid, None)
         self._remove_from_unit(name, self._unit_of.pop(name))
 
@@ -161,11 +164,11 @@ class PodsController(Controller):
         self._awaited.pop(unit, None)
         self._stale.pop(unit, None)
         self._errors.forget((_WORKLOAD, unit))
-        if self._read(unit) is not None:
+        if self._workloads.read(unit) is not None:
             self._unowned[unit] = None
 
     def workload_changed(self, workload: str) -> None:
-        read, before = self._read(workload), self._owned.owners(workload)
+        read, before = self._workloads.read(workload), self._owned.owners(workload)
         self._owned.put(workload, read)
         listed = self._owned.owners(workload)
         if listed != before:
@@ -193,7 +196,7 @@ class PodsController(Controller):
         (self._stale if item[1] in self._units else self._unowned)[item[1]] = None
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
-        self._undoing.turn(now)
+        self._bypasses.turn(now)
         yield from self._sight.questions(busy)
         names, self._stale = {**self._stale, **self._unowned}, {}
         self._unowned = {}
@@ -221,7 +224,7 @@ class PodsController(Controller):
         if first is None:
             return None
         queue = (WORK_AT, f"{first.namespace}/{first.queue}")  # without a Workload, the part of the queue manages it
-        return queue if busy(*queue) and self._read(name) is None else None
+        return queue if busy(*queue) and self._workloads.read(name) is None else None
 
     def _look_at(self, name: str, item: Key, now: int) -> Iterator[Wanted]:
         members = self._units.get(name)
@@ -244,14 +247,14 @@ class PodsController(Controller):
             yield WakeAt(item, until)
 
     def _steps(self, name: str, unit: PodUnit, now: int) -> list[WantedWrite]:
-        return steps(unit, self._read(name), lambda: self._manifest(name), self._inputs, whole_second(now))
+        return steps(unit, self._workloads.read(name), lambda: self._manifest(name), self._inputs, whole_second(now))
 
     def _delete_without_pods(self, name: str) -> Iterator[WantedWrite]:
         """Delete a Workload whose Pods are all gone, unless it is finished.
 
         The garbage collector would delete it eventually, but its quota is needed before that.
         """
-        read = self._read(name)
+        read = self._workloads.read(name)
         if read is not None and name not in self._units and _of_pods(read):
             if read.deleting:
                 yield from (
@@ -274,13 +277,8 @@ class PodsController(Controller):
         finishes = self._inputs.finishes_orphans and not read.finished and bool(read.owners)
         return finishes and self._sight.all_gone(name, self._owned.owners(name))
 
-    def _read(self, name: str) -> Workload | None:
-        found = self._stored(name)
-        return found.value if found is not None else None
-
     def _manifest(self, name: str) -> Manifest:
-        found = self._stored(name)
-        return found.packed.manifest() if found is not None and found.packed is not None else {}
+        return self._workloads.manifest(name) or {}
 
 
 def _of_pods(read: Workload) -> bool:

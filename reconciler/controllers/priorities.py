@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from itertools import islice
 
 from policies.dialects.kueue_kinds import WORKLOAD_PRIORITY_CLASS
+from reconciler.controllers.stored_workloads import StoredWorkloads
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, Wanted
 from reconciler.jobs.step import JobInputs
+from reconciler.objects.grouped import Grouped
 from reconciler.objects.patches import patch
 from reconciler.objects.wanted import WantedWrite
 from scheduling.objects.workload import Workload
@@ -26,11 +28,10 @@ class PrioritiesController(Controller):
     """Updates priorities. `look` returns a Workload as it is stored."""
 
     def __init__(self, look: Lookup) -> None:
-        self._look = look
+        self._workloads = StoredWorkloads(look)
         self._values: dict[str, int] = {}
         self._former: dict[str, int] = {}
-        self._class_of: dict[str, str] = {}
-        self._members: dict[str, dict[str, None]] = {}
+        self._members: Grouped[str, str, None] = Grouped()
         self._due: dict[str, None] = {}
         self._leads = False
 
@@ -38,29 +39,21 @@ class PrioritiesController(Controller):
         before, self._values = self._values, dict(inputs.classes.of_workloads)
         for name, value in self._values.items():
             if before.get(name) != value:
-                self._due.update(self._members.get(name, {}))
+                self._due.update(self._members.of(name))
         self._former.update({name: value for name, value in before.items() if self._values.get(name) != value})
 
     def workload_changed(self, workload: str) -> None:
-        read = self._read(workload)
+        read = self._workloads.read(workload)
         named = _class_of(read) if read is not None else ""
-        if self._class_of.get(workload, "") == named:
+        if self._members.group_of.get(workload, "") == named:
             return
-        self._forget(workload)
+        self._due.pop(workload, None)
+        self._members.pop(workload)
         if read is None or not named:
             return
-        self._class_of[workload] = named
-        self._members.setdefault(named, {})[workload] = None
+        self._members.put(workload, named, None)
         if self._former.get(named) == read.base:
             self._due[workload] = None  # the class had another value when the Workload was created
-
-    def _forget(self, workload: str) -> None:
-        self._due.pop(workload, None)
-        named = self._class_of.pop(workload, None)
-        if named is not None:
-            del self._members[named][workload]
-            if not self._members[named]:
-                del self._members[named]
 
     def wake(self, item: tuple[str, str]) -> None:
         self._due[item[1]] = None
@@ -70,7 +63,7 @@ class PrioritiesController(Controller):
         del now
         if not self._leads:
             self._leads = True
-            self._due.update(dict.fromkeys(self._class_of))
+            self._due.update(dict.fromkeys(self._members.group_of))
         found = (each for each in map(self._outdated, [*self._due]) if each is not None)
         for read, value in islice(found, _AT_ONCE):
             key = (_KIND, read.key)
@@ -81,18 +74,13 @@ class PrioritiesController(Controller):
 
     def _outdated(self, name: str) -> tuple[Workload, int] | None:
         """The Workload and its new priority. If it has that priority, forget it and return None."""
-        read, value = self._read(name), self._values.get(self._class_of.get(name, ""))
+        read, value = self._workloads.read(name), self._values.get(self._members.group_of.get(name, ""))
         if read is not None and value is not None and read.base != value:
             return read, value
         del self._due[name]
         return None
 
-    def _read(self, name: str) -> Workload | None:
-        found = self._look(name)
-        return found.value if found is not None else None
-
 
 def _class_of(workload: Workload) -> str:
-    """The WorkloadPriorityClass that the Workload names; empty if it names none."""
     named = workload.priority_class
     return named.name if named is not None and named[:2] == WORKLOAD_PRIORITY_CLASS else ""

@@ -9,6 +9,7 @@ from policies.dialects.kueue_checks import PROVISIONING
 from policies.dialects.kueue_kinds import PROVISIONING_REQUEST_CONFIG
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.objects.activity import CHECK_ACTIVE, ActiveCondition, active_patch, parameters_fault, same
+from reconciler.objects.grouped import Grouped
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed, put_or_drop
 from reconciler.objects.stored import Stored
@@ -50,7 +51,7 @@ class ProvisioningController(Controller):
         self._statuses: dict[str, Stored] = {}
         self._requests: dict[str, ProvisioningRequest] = {}
         self._templates: dict[str, Controlled] = {}
-        self._of_workload: dict[str, dict[Key, None]] = {}
+        self._of_workload: Grouped[str, Key, None] = Grouped()
         self._needs: dict[Key, dict[str, None]] = {}
         self._deleted: dict[str, int] = {}
         self._stale: dict[Key, None] = {}
@@ -97,22 +98,15 @@ class ProvisioningController(Controller):
 
     def _index(self, key: Key, before: Controlled | None, after: Controlled | None) -> None:
         """Index the object by its Workload. A uid that no longer exists is removed from the deleted ones."""
-        if before is not None:
-            if after is None or after.uid != before.uid:
-                self._deleted.pop(before.uid, None)
-            self._unindex(_owner(before), key)
+        if before is not None and (after is None or after.uid != before.uid):
+            self._deleted.pop(before.uid, None)
+        self._of_workload.pop(key)
         if after is not None and after.owner_kind == _WORKLOAD:
-            self._of_workload.setdefault(_owner(after), {})[key] = None
+            self._of_workload.put(key, _owner(after), None)
         for each in filter(None, (before, after)):
             if each.owner_kind == _WORKLOAD:
                 self._stale[_WORKLOAD, _owner(each)] = None
         self._wake_waiting_workloads(key)
-
-    def _unindex(self, workload: str, key: Key) -> None:
-        belonging = self._of_workload.get(workload, {})
-        belonging.pop(key, None)
-        if not belonging:
-            self._of_workload.pop(workload, None)
 
     def _wake_waiting_workloads(self, key: Key) -> None:
         for workload in self._needs.pop(key, ()):
@@ -123,7 +117,7 @@ class ProvisioningController(Controller):
             self._stale[_WORKLOAD, workload] = None
         observed = self._stored(workload) if self._cleanup and workload in self._of_workload else None
         if observed is not None and observed.value.evicted:
-            for kind, key in self._of_workload[workload]:
+            for kind, key in self._of_workload.of(workload):
                 if kind == REQUESTS.kind:
                     self._deleted.setdefault(self._requests[key].meta.uid, 0)
 
@@ -180,7 +174,7 @@ class ProvisioningController(Controller):
             return None
         workload = observed.value
         configs = {each.name: self._config(each.name) for each in workload.checks if each.name in self._checks}
-        belonging = self._of_workload.get(name, {})
+        belonging = self._of_workload.of(name)
         if not configs and not belonging:
             return None
         return ProvisioningCase(

@@ -9,15 +9,15 @@ Source: Kueue v0.19, pkg/controller/core; KEP-79 for the condition CohortActive.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from cluster.actions import Patch
-from cluster.resource import Resource
-from policies.dialects.kueue_kinds import GROUP
 from policies.model.objects import parted
 from reconciler.controllers.local_usage import admission_share
-from reconciler.objects.patches import differences
+from reconciler.objects.activity import ACTIVE, ActiveCondition
+from reconciler.objects.patches import differences, manager_of
 from reconciler.objects.stored import Stored, with_condition
+from reconciler.objects.watched import CLUSTER_QUEUES, COHORTS, LOCAL_QUEUES
 from scheduling.objects.amounts import FlavorResource, plus, quantity_of
 from scheduling.objects.queue_settings import LocalQueueSettings
 from scheduling.quota.node import QuotaNode, stored_below
@@ -27,32 +27,13 @@ from scheduling.world.readiness import Readiness
 from scheduling.world.usage_report import QueueUsage, ResourceUsage, local_queue_usage, queue_usage
 from scheduling.world.world import World
 
-ACTIVE = "Active"
 COHORT_ACTIVE = "CohortActive"
 CYCLE = "CohortCycleDetected"
-MANAGERS = {
-    CLUSTER_QUEUE: "kueue-clusterqueue-controller",
-    LOCAL_QUEUE: "kueue-localqueue-controller",
-    COHORT: "kueue-cohort-controller",
-}
-"""The field managers, one for each kind, with Kueue's names."""
-RESOURCES = {
-    CLUSTER_QUEUE: Resource(GROUP, "v1beta2", "clusterqueues", namespaced=False),
-    LOCAL_QUEUE: Resource(GROUP, "v1beta2", "localqueues", namespaced=True),
-    COHORT: Resource(GROUP, "v1beta2", "cohorts", namespaced=False),
-}
+RESOURCES = {CLUSTER_QUEUE: CLUSTER_QUEUES, LOCAL_QUEUE: LOCAL_QUEUES, COHORT: COHORTS}
 _FLAVORS, _OF_COHORT, _RESOURCES = 64, 256, 64
 """The most flavors in a status, and the most resources of each flavor."""
 _BARE = Stored()
 _NOTHING = QueueUsage((), (), 0, 0)
-
-
-class ReadyCondition(NamedTuple):
-    """A condition to write: its status, reason and message."""
-
-    active: bool
-    reason: str
-    message: str
 
 
 # -- the status of one object ------------------------------------------------------------------------------------------
@@ -110,31 +91,29 @@ def status_of_cohort(
     return _present(status)
 
 
-def readiness_of(world: World, queue: str) -> ReadyCondition:
+def readiness_of(world: World, queue: str) -> ActiveCondition:
     """Whether a ClusterQueue admits work, considering its own state and its tree."""
     found: Readiness = world.can_admit(queue)
-    return ReadyCondition(found.active, found.reason, found.message)
+    return ActiveCondition(found.active, found.reason, found.message)
 
 
-def readiness_of_local(world: World, local: LocalQueueSettings) -> ReadyCondition:
-    """Whether work can be submitted to a LocalQueue."""
+def readiness_of_local(world: World, local: LocalQueueSettings) -> ActiveCondition:
     if local.stop_policy != "None":
-        return ReadyCondition(False, "Stopped", "LocalQueue is stopped")
+        return ActiveCondition(False, "Stopped", "LocalQueue is stopped")
     if local.cluster_queue not in world.state.queues:
-        return ReadyCondition(False, "ClusterQueueDoesNotExist", "Can't submit new workloads to clusterQueue")
+        return ActiveCondition(False, "ClusterQueueDoesNotExist", "Can't submit new workloads to clusterQueue")
     if not world.can_admit(local.cluster_queue).active:
-        return ReadyCondition(False, "ClusterQueueIsInactive", "Can't submit new workloads to clusterQueue")
-    return ReadyCondition(True, "Ready", "Can submit new workloads to localQueue")
+        return ActiveCondition(False, "ClusterQueueIsInactive", "Can't submit new workloads to clusterQueue")
+    return ActiveCondition(True, "Ready", "Can submit new workloads to localQueue")
 
 
-def cohort_readiness(world: World, node: QuotaNode) -> ReadyCondition:
-    """Whether the tree of a Cohort admits new work."""
+def cohort_readiness(world: World, node: QuotaNode) -> ActiveCondition:
     if cycle := world.state.tree.broken(node):
         way = " -> ".join(cohort.name for cohort in (*cycle, cycle[0]))
-        return ReadyCondition(
+        return ActiveCondition(
             False, CYCLE, f"Nothing new is admitted in the whole tree: its cohorts form a cycle: {way}"
         )
-    return ReadyCondition(True, "Ready", "Workloads can be admitted in this cohort")
+    return ActiveCondition(True, "Ready", "Workloads can be admitted in this cohort")
 
 
 def _subtree_usage(world: World, node: QuotaNode) -> tuple[ResourceUsage, ...]:
@@ -198,7 +177,8 @@ def change(
         return None
     kind, key = touch
     namespace, name = parted(key)
-    return Patch(RESOURCES[kind], namespace or None, name, {"status": body}, before.version, MANAGERS[kind], "status")
+    manager = manager_of(kind)
+    return Patch(RESOURCES[kind], namespace or None, name, {"status": body}, before.version, manager, "status")
 
 
 def _status(

@@ -8,11 +8,11 @@ Source: Kueue v0.19, objectRetentionPolicies (workload controller, job framework
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from cluster.actions import Delete
 from cluster.resource import Resource
+from policies.configuration.kueue.values import RetentionPolicies
 from policies.dialects.reading import group_kind, listing, mapping, metadata, text
 from policies.model.objects import GroupKind
 from reconciler.core.controller import Busy, Controller, Lookup, Wanted
@@ -30,19 +30,11 @@ _RETRY_AFTER = 10 * SECOND
 _NO_KINDS: Mapping[GroupKind, tuple[str, Resource]] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Retention:
-    """The retention times in nanoseconds; None keeps the objects indefinitely."""
-
-    finished: int | None = None
-    deactivated: int | None = None
-
-
 class RetentionController(Controller):
     """Deletes objects. `kinds`: the kinds of jobs that may be deleted, each with its kind in the store and resource."""
 
     def __init__(
-        self, look: Lookup, retention: Retention, kinds: Mapping[GroupKind, tuple[str, Resource]] = _NO_KINDS
+        self, look: Lookup, retention: RetentionPolicies, kinds: Mapping[GroupKind, tuple[str, Resource]] = _NO_KINDS
     ) -> None:
         self._look = look
         self._retention = retention
@@ -88,7 +80,6 @@ class RetentionController(Controller):
         yield WantedWrite(("Workload", workload.key), action, reference(workload), "Deleted", message)
 
     def _jobs(self, workload: Workload, manifest: Mapping[str, Any]) -> Iterator[WantedWrite]:
-        """The deletions of the Workload's owners that are jobs of a known kind."""
         for owner in map(mapping, listing(metadata(manifest).get("ownerReferences"))):
             known, name = self._kinds.get(group_kind(owner)), text(owner.get("name"))
             if known is None or not name:
@@ -101,19 +92,19 @@ class RetentionController(Controller):
             yield WantedWrite((kind, key), action, about, "Deleted", message)
 
 
-def deletion_time(workload: Workload, retention: Retention) -> int | None:
+def deletion_time(workload: Workload, retention: RetentionPolicies) -> int | None:
     """When to delete the Workload or its jobs; None if no retention time applies, a user deactivated the Workload, it
     is active, or it is already being deleted."""
     if workload.deleting:
         return None
     finished, evicted = workload.holding(FINISHED), workload.holding(EVICTED)
     if finished is not None:
-        return finished.since + retention.finished if retention.finished is not None else None
+        return finished.since + retention.after_finished if retention.after_finished is not None else None
     if (
-        retention.deactivated is None
+        retention.after_deactivated is None
         or evicted is None
         or workload.active
         or not evicted.reason.startswith(_DEACTIVATED_BY_SYSTEM)
     ):
         return None
-    return evicted.since + retention.deactivated
+    return evicted.since + retention.after_deactivated

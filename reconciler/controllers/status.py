@@ -192,5 +192,4 @@ class StatusQueue:
             self._known.add(touch)
 
     def forget(self, touch: Touch) -> None:
-        """The object is gone: forget that it was known."""
         self._known.discard(touch)

@@ -27,6 +27,5 @@ class StoredWorkloads:
         return controller(self.manifest(name) or {})
 
     def with_manifest(self, name: str) -> tuple[Manifest | None, Workload | None]:
-        """The manifest and the Workload; both are None if it does not exist."""
         manifest = self.manifest(name)
         return (manifest, self.read(name)) if manifest is not None else (None, None)

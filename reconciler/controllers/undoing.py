@@ -6,12 +6,11 @@ from collections.abc import Iterable
 
 from reconciler.jobs.pod_member import GroupPod
 from reconciler.jobs.pod_writes import CUT_OFF, FINALIZER_RESTORED, KIND, LABEL_RESTORED
-from reconciler.objects.bypasses import Bypasses
+from reconciler.objects.bypasses import LABEL_REMOVED, RAN, Bypasses
 from reconciler.objects.observed import Key
 from reconciler.objects.wanted import WantedWrite
 
-_RAN, _LABEL, _FINALIZER = "RanWithoutQuota", "LabelRemoved", "FinalizerRemoved"
-_WAYS = {CUT_OFF: _RAN, LABEL_RESTORED: _LABEL, FINALIZER_RESTORED: _FINALIZER}
+_WAYS = {CUT_OFF: RAN, LABEL_RESTORED: LABEL_REMOVED, FINALIZER_RESTORED: "FinalizerRemoved"}
 
 
 class Undoing:
@@ -19,19 +18,7 @@ class Undoing:
 
     def __init__(self, bypasses: Bypasses) -> None:
         self._bypasses = bypasses
-        self._gone: list[Key] = []
         self._wanted: set[tuple[Key, str]] = set()
-
-    def turn(self, now: int) -> None:
-        """Begin a turn. Called after all observed changes were processed."""
-        for key in self._gone:
-            for way in self._bypasses.ways(key):
-                self._bypasses.end(key, way, now)
-        self._gone.clear()
-
-    def gone(self, key: Key) -> None:
-        if len(self._bypasses):
-            self._gone.append(key)
 
     def wanted(self, write: WantedWrite, now: int) -> None:
         way = _WAYS.get(write.reason) if write.warning else None
@@ -51,4 +38,4 @@ class Undoing:
 
 def _runs_out(way: str, member: GroupPod) -> bool:
     """Whether the Pod is being deleted because it ran without quota, and has not ended yet."""
-    return way == _RAN and member.occupies and member.deleting
+    return way == RAN and member.occupies and member.deleting

@@ -20,7 +20,7 @@ from reconciler.objects.observed import Key
 from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import QUOTA_RESERVED, Workload
-from scheduling.visibility.sentence import Sentence, why_it_waits
+from scheduling.visibility.sentence import why_it_waits
 from scheduling.world.world import World
 
 REASON = "Waiting"
@@ -160,7 +160,9 @@ class WaitingJobsController(Controller):
         at = now if before is None or news else before.at
         self._reported[name] = _Said(at, sentence.gist, _state(workload))
         self._schedule(name, at + AGAIN)
-        return _waiting_event(workload, about, sentence) if news else None
+        if not news:
+            return None
+        return WantedWrite((_WORKLOAD, workload.key), None, about, REASON, sentence.text, warning=sentence.stuck)
 
 
 def _may_wait(workload: Workload) -> bool:
@@ -181,7 +183,3 @@ def _job(workload: Workload) -> ObjectReference | None:
         return None
     name = f"{workload.namespace}/{owner.name}"
     return refer(owner.api_version, owner.kind, name, owner.uid, trace=workload_trace(workload))
-
-
-def _waiting_event(workload: Workload, about: ObjectReference, sentence: Sentence) -> WantedWrite:
-    return WantedWrite((_WORKLOAD, workload.key), None, about, REASON, sentence.text, warning=sentence.stuck)

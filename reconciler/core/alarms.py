@@ -28,7 +28,6 @@ class Alarms:
 
     @property
     def next(self) -> int | None:
-        """The time of the first alarm; None if none is set."""
         return self._order[0][0] if self._order else None
 
     def due(self, now: int) -> list[Key]:

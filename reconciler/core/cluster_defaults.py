@@ -47,7 +47,6 @@ class ClusterDefaults:
         return False
 
     def classes(self) -> PriorityClasses:
-        """The priority classes, for the priorities of jobs."""
         return read_priority_classes(self._priorities.values())
 
     def _overheads(self) -> dict[str, Quantities]:

@@ -9,9 +9,9 @@ object, but its kind need not exist in the API server.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from cluster.actions import Action
 from reconciler.core.commands import ReadObject
@@ -22,6 +22,7 @@ from reconciler.objects.watched import WatchedKind
 from reconciler.objects.workers import FromWorker, WorkerCommand
 from scheduling.objects.workload import Workload
 
+C = TypeVar("C", bound="Controller")
 Busy: TypeAlias = Callable[[str, str], bool]
 """Takes a kind and a name (`namespace/name`). Whether the object cannot be written: a write of it is in flight, or it
 has a backoff."""
@@ -51,7 +52,6 @@ Wanted: TypeAlias = WantedWrite | WaitFor | WakeAt | ReadObject | WorkerCommand
 class Controller:
     """The interface that the core calls. A controller overrides the methods that it needs.
 
-    `watched`: the kinds that it observes.
     `after_decisions`: whether it runs after the decisions of a turn instead of before them.
     `obstacle`: why it writes nothing at present, as a sentence; empty if it may write. Any thread may read it.
     """
@@ -100,3 +100,8 @@ class Controller:
         """
         del busy, now
         yield from ()
+
+
+def find(controllers: Iterable[Controller], kind: type[C]) -> C | None:
+    """The first of these controllers that is of this class."""
+    return next((each for each in controllers if isinstance(each, kind)), None)

@@ -172,7 +172,6 @@ class Decider:
 
     @property
     def calm(self) -> bool:
-        """Whether few writes are in flight."""
         return len(self._records.in_flight) < _BUSY
 
     def explain(self, now: int) -> None:

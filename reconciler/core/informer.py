@@ -111,7 +111,6 @@ class Informer:
         return (*(each for each in views if each.key == key), *(each for each in views if each.key != key))
 
     def observe(self, observed: Observed[object], now: int) -> None:
-        """Process an object that a watch reports."""
         self.records.progress.advance(observed.key[0], observed.version)
         self.accept(observed, now)
 
@@ -157,7 +156,6 @@ class Informer:
         self._observer.changed(moment)
 
     def selected(self, observed: Observed[object]) -> bool:
-        """Whether the watch of the kind selects this object."""
         return self.watched[observed.key[0]].selected(observed)
 
     def missed(self, key: Key) -> None:

@@ -62,7 +62,6 @@ class ObjectRecord:
 
     `decided`: the Workload as decisions have changed it since it was stored. Its write is in flight, follows the
         request in flight, or waits until the object may be written.
-    `in_flight`: the request in flight.
     `backoff`: the backoff, or the last one if it has ended lately.
     `owed`: the reason for waiting that the stored Workload does not show yet.
     """
@@ -127,11 +126,9 @@ class Records:
     # --- stored objects
 
     def get(self, view: WatchedKind[T], name: str) -> Observed[T] | None:
-        """The object in this view."""
         return view.find(self._stored, name)
 
     def at(self, key: Key) -> Observed[object] | None:
-        """The object in the view that the key names."""
         return self._stored.get(key)
 
     def keep(self, observed: Observed[object]) -> None:
@@ -160,11 +157,9 @@ class Records:
         return observed.stored if observed is not None else None
 
     def workload(self, name: str) -> Observed[Workload] | None:
-        """The Workload `namespace/name` as it is stored."""
         return WORKLOAD_VIEW.find(self._stored, name)
 
     def keys(self) -> Iterable[Key]:
-        """The keys of all stored objects, in each view."""
         return self._stored.keys()
 
     # --- records
@@ -184,7 +179,6 @@ class Records:
         yield from self._records.items()
 
     def tidy(self, key: Key) -> None:
-        """Remove a record that is empty."""
         found = self.find(key)
         if found is not None and found.empty:
             del self._records[self.object_of(key)]
@@ -253,7 +247,6 @@ class Records:
         return record.backoff.until
 
     def end_backoff(self, key: Key) -> None:
-        """End the backoff, so that the next one is short again."""
         found = self.object_of(key)
         if found in self.backing_off:
             del self.backing_off[found]

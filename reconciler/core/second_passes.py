@@ -41,10 +41,8 @@ class SecondPasses:
         return wait.at
 
     def end(self, name: str) -> None:
-        """The workload needs no more attempts."""
         self._waits.pop(name, None)
 
     def forget_gone(self, workloads: Container[str]) -> None:
-        """Forget all but these workloads."""
         for name in [each for each in self._waits if each not in workloads]:
             del self._waits[name]

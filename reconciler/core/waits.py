@@ -26,7 +26,6 @@ class Waits:
             heapq.heappush(self._by_moment, (wait.at, next(self._numbers), controller, wait.item))
 
     def awaited(self) -> list[Key]:
-        """The objects that at least one item waits for."""
         return [*self._by_key]
 
     @property

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from cluster.actions import Action, Create, Delete, Patch
 from cluster.errors import ClusterError, Conflict, NotFound, Unreachable
+from cluster.versions import is_older
 from policies.dialects.reading import metadata
 from reconciler.core.commands import Command, ReadObject, WriteCommand
 from reconciler.core.controller import Controller
@@ -23,7 +24,6 @@ from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.outcomes import Failed, LeaseLost, Written
 from reconciler.objects.patches import ADMISSION_MANAGER, alike, patch, patched, spec_patch, status_patch
-from reconciler.objects.versions import older
 from reconciler.objects.wanted import ObjectReference, WantedWrite, reference
 from reconciler.objects.watched import WORKLOAD_VIEW
 from reconciler.recorder.journal import followed
@@ -98,7 +98,6 @@ class PendingWrites:
         self._commands.append(WriteCommand((EVENT, event.name), event))
 
     def send_again(self, now: int) -> None:
-        """Send the postponed requests that are due."""
         for key in self.retries.due(now):
             record = self._records.find(key)
             if record is not None and record.in_flight is not None and record.in_flight.postponed:
@@ -165,7 +164,7 @@ class PendingWrites:
         if record is None or record.in_flight is None or stored is None:
             return False
         expected, wanted, found = record.in_flight.decided, record.decided, WORKLOAD_VIEW.value(observed)
-        if expected is None or wanted is None or wanted is expected or older(observed.version, stored.version):
+        if expected is None or wanted is None or wanted is expected or is_older(observed.version, stored.version):
             return False
         if found is None or not alike(found, expected):
             return False

@@ -14,13 +14,14 @@ from typing import Any
 from cluster.actions import Patch
 from cluster.resource import JOBS
 from policies.dialects.frameworks import batch
+from policies.dialects.go_values import TRUE
 from policies.dialects.job_shape import at, total
+from policies.dialects.kueue_jobs import COMPLETIONS_FOLLOW, MIN_PARALLELISM
 from policies.dialects.reading import Manifest, listing, mapping
-from reconciler.jobs import job_state
 from reconciler.jobs.composed import original
-from reconciler.jobs.described import Described
+from reconciler.jobs.described import JobKind
 from reconciler.jobs.elastic import with_gate
-from reconciler.jobs.kind import STOP_FORGOTTEN, STOP_NOTED, Writing, job_patch
+from reconciler.jobs.kind import STOP_FORGOTTEN, STOP_NOTED, Writing, job_patch, notes
 from reconciler.jobs.pod_changes import MANAGED_LABELS, CannotStart, all_placed, changes, placed, restored, started
 from reconciler.jobs.step import JobInputs
 from reconciler.objects.patches import differences
@@ -30,8 +31,8 @@ from scheduling.objects.workload import Workload
 REPLACEMENT = "spec.podReplacementPolicy"
 
 
-class BatchJob(Described):
-    """Implements `reconciler.jobs.kind.JobKind`."""
+class BatchJob(JobKind):
+    """Jobs of the group batch."""
 
     own_labels = MANAGED_LABELS
     name = "Job"
@@ -55,13 +56,13 @@ class BatchJob(Described):
         if inputs.elastic:
             wanted = {**wanted, "template": at(with_gate(self, {**job, "spec": wanted}), "spec.template")}
         change = spec_change(job, wanted)
-        if change and job_state.has_started(job):
+        if change and _has_started(job):
             return Writing(without_start_time(job), reported=False)
         return Writing(batch_patch(job, {"spec": {"suspend": False, **change, **_replacement(job, inputs)}}))
 
     def runs_as_admitted(self, job: Manifest, read: Workload, inputs: JobInputs) -> bool:
         """A Job has one pod set, so the name of the admitted pod set is not compared."""
-        return all_placed(read, inputs.flavors, partial(placed, job_state.template(job)))
+        return all_placed(read, inputs.flavors, partial(placed, _template(job)))
 
     def adjusting(self, job: Manifest, inputs: JobInputs) -> Patch | None:
         change = _replacement(job, inputs)
@@ -76,7 +77,7 @@ class BatchJob(Described):
             return None
         if not self.quiet(job):
             return None
-        if change and job_state.has_started(job):
+        if change and _has_started(job):
             return Writing(without_start_time(job), reported=False)
         return Writing(batch_patch(job, {**STOP_FORGOTTEN, **({"spec": change} if change else {})}), reported=False)
 
@@ -113,8 +114,8 @@ def as_admitted(job: Manifest, read: Workload, inputs: JobInputs) -> dict[str, A
     if len(assigned) != 1:
         raise CannotStart(f"quota is assigned to {len(assigned)} pod sets, a Job has one")
     count = assigned[0].count
-    size = job_state.sized(job, count) if job_state.partial(job) and count is not None else {}
-    return {"template": started(job_state.template(job), assigned[0]), **size}
+    size = _sized(job, count) if _accepts_fewer(job) and count is not None else {}
+    return {"template": started(_template(job), assigned[0]), **size}
 
 
 def as_submitted(job: Manifest, workload: Manifest) -> dict[str, Any]:
@@ -122,5 +123,24 @@ def as_submitted(job: Manifest, workload: Manifest) -> dict[str, Any]:
     own = original(workload)
     if not own:
         return {}
-    size = job_state.sized(job, own.get("count", 1)) if job_state.partial(job) else {}
-    return {"template": restored(job_state.template(job), mapping(own.get("template")), MANAGED_LABELS), **size}
+    size = _sized(job, own.get("count", 1)) if _accepts_fewer(job) else {}
+    return {"template": restored(_template(job), mapping(own.get("template")), MANAGED_LABELS), **size}
+
+
+def _has_started(job: Manifest) -> bool:
+    """Whether the Job has a start time. If so, API servers before 1.36 allow no change of its pod template."""
+    return at(job, "status.startTime") is not None
+
+
+def _accepts_fewer(job: Manifest) -> bool:
+    least = notes(job).get(MIN_PARALLELISM, "")
+    return least.isascii() and least.isdecimal()
+
+
+def _sized(job: Manifest, count: int) -> dict[str, Any]:
+    follow = notes(job).get(COMPLETIONS_FOLLOW) in TRUE
+    return {"parallelism": count, **({"completions": count} if follow else {})}
+
+
+def _template(job: Manifest) -> Mapping[str, Any]:
+    return mapping(at(job, "spec.template"))

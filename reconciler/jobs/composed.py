@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from policies.dialects.job_shape import at
-from policies.dialects.kueue_kinds import IN_USE
+from policies.dialects.kueue_kinds import IN_USE, WORKLOAD_PRIORITY_CLASS
 from policies.dialects.kueue_pods import JOB_NAME
 from policies.dialects.kueue_workload import GATED_BY, SLICE_CHAIN
 from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text
+from reconciler.jobs.described import JobKind
 from reconciler.jobs.elastic import slice_name, uses_slices
-from reconciler.jobs.kind import JobKind, labels, notes, prebuilt
+from reconciler.jobs.kind import labels, notes, prebuilt
 from reconciler.jobs.pod_changes import CannotStart, changes, started, without_labels
 from reconciler.jobs.step import JobInputs
 from scheduling.objects.priority import UnknownPriorityClass
@@ -38,7 +39,6 @@ _Shapes = list[tuple[object, ...]]
 class RequestedWork(NamedTuple):
     """What a job requests, to compare it with the job's Workload. Digests keep it small.
 
-    `seconds`: the maximum execution time.
     `shapes`: the digests of the pod sets, by the fields of the pod spec that they include.
     """
 
@@ -61,7 +61,8 @@ def workload_key(kind: JobKind, job: Manifest, *, elastic: bool = False) -> str:
     meta = metadata(job)
     name, uid = text(meta.get("name")) or "", text(meta.get("uid")) or ""
     usual = prebuilt(kind, job) or kind.naming.workload(group_kind(job), name, uid)
-    return f"{_namespace(job)}/{slice_name(usual, job) if elastic and uses_slices(kind, job) else usual}"
+    namespace = text(meta.get("namespace")) or "default"
+    return f"{namespace}/{slice_name(usual, job) if elastic and uses_slices(kind, job) else usual}"
 
 
 def composed(kind: JobKind, job: Manifest, inputs: JobInputs) -> dict[str, Any] | None:
@@ -152,6 +153,17 @@ def fits(
     return shapes == _shapes(running, kept) or (kind.suspended(job) and shapes == _shapes(then, kept))
 
 
+def gets_class(read: Workload, named: str) -> bool:
+    """Whether the Workload gets the WorkloadPriorityClass that its job names now.
+
+    While quota is reserved, only a class can replace a class.
+    """
+    known = read.priority_class
+    if not named or (known is not None and known.name == named):
+        return False
+    return not read.reserved if known is None else known.kind == WORKLOAD_PRIORITY_CLASS.kind
+
+
 def original(workload: Manifest | None) -> Mapping[str, Any]:
     """The only pod set of a batch Job's Workload."""
     pod_sets = listing(mapping(workload.get("spec")).get("podSets")) if workload is not None else []
@@ -183,7 +195,3 @@ def _shape(pod_set: Mapping[str, Any], fields: Sequence[str]) -> tuple[object, .
     spec = mapping(mapping(pod_set.get("template")).get("spec"))
     compared = {key: value for key, value in spec.items() if key in fields}
     return pod_set.get("name", "main"), pod_set.get("count", 1), pod_set.get("minCount"), template(compared).digest
-
-
-def _namespace(job: Manifest) -> str:
-    return text(metadata(job).get("namespace")) or "default"

@@ -11,54 +11,50 @@ from functools import partial
 from typing import Any, Self
 
 from cluster.actions import Patch
-from cluster.resource import Resource
-from policies.dialects.job_shape import JobShape, PodsAt, Sign, Step, at, conditions, pods_at, total
+from policies.dialects.job_shape import PodsAt, Sign, Step, at, conditions, pods_at, total
 from policies.dialects.reading import Manifest, listing, mapping, text
 from reconciler.jobs.elastic import with_gate
-from reconciler.jobs.kind import STOP_FORGOTTEN, STOP_NOTED, STOPPING, Ending, Writing, job_patch, notes
+from reconciler.jobs.kind import STOP_FORGOTTEN, STOP_NOTED, STOPPING, DescribedKind, Ending, Writing, job_patch, notes
 from reconciler.jobs.pod_changes import CannotStart, PodChanges, all_placed, changes, placed, restored, started
 from reconciler.jobs.step import JobInputs
 from reconciler.objects.patches import differences
-from scheduling.objects.naming import NAMING, Naming
+from scheduling.objects.naming import Naming
 from scheduling.objects.workload import Workload
 
 _NO_CHANGE: Mapping[str, Any] = {}
 _NOT_ITS_BODY = ("apiVersion", "kind", "metadata", "status")
 
 
-class Described:
-    """Implements `reconciler.jobs.kind.JobKind`."""
+class JobKind(DescribedKind):
+    """A kind of job: everything in the life of a queued job that depends on its kind. Results depend on the arguments.
+
+    `own_labels`: the labels that the job's own controller adds to pod templates.
+    """
 
     own_labels: tuple[str, ...] = ()
 
-    def __init__(self, shape: JobShape, naming: Naming = NAMING) -> None:
-        self.shape = shape
-        self.naming = naming
-        self.resource = Resource(shape.kind.group, shape.version, shape.plural, namespaced=True)
-
-    @property
-    def name(self) -> str:
-        return f"{self.shape.kind.kind}.{self.shape.kind.group}"
-
     def named(self, naming: Naming) -> Self:
-        """The same kind with another naming of Workloads."""
         return self if naming == self.naming else type(self)(self.shape, naming)
 
     # --- reports of a job
 
     def ending(self, job: Manifest) -> Ending | None:
+        """How the job has ended; None if it has not."""
         return _ended(job, "Succeeded", self.shape.succeeded) or _ended(job, "Failed", self.shape.failed)
 
     def suspended(self, job: Manifest) -> bool:
         return at(job, self.shape.suspend.path) == self.shape.suspend.on
 
     def halfway(self, job: Manifest) -> bool:
+        """Whether the job is suspended, but its original pod templates have not been restored yet."""
         return notes(job).get(STOPPING) == "true"
 
     def on_hold(self, job: Manifest) -> bool:
+        """Whether the job cannot run as it is. It needs no quota until it is changed."""
         return self.shape.on_hold is not None and self.shape.on_hold.message_in(job) is not None
 
     def quiet(self, job: Manifest) -> bool:
+        """Whether the job has no pods left."""
         active = self.shape.active
         if total(job, active.counts) or (active.sign is not None and active.sign.message_in(job) is not None):
             return False
@@ -68,11 +64,12 @@ class Described:
         return not (active.resumed and resumed and self.suspended(job))
 
     def terminating(self, job: Manifest) -> bool:
+        """Whether the job reports pods that are being deleted and have not ended. Most kinds do not report that."""
         del job
         return False
 
     def ready(self, job: Manifest) -> bool:
-        """Whether the job is ready. Without a definition of readiness, a running job is ready."""
+        """Whether all pods are ready or done. Without a definition of readiness, a running job is ready."""
         ready = self.shape.ready
         if ready is None:
             return True
@@ -83,6 +80,7 @@ class Described:
         return total(job, ready.counts) >= sum(pods.count for pods in self.pods(job))
 
     def reclaimable(self, job: Manifest) -> dict[str, int]:
+        """The number of pods that are done and need no replacement, by pod set."""
         where = self.shape.reclaimable
         if where is None:
             return {}
@@ -99,6 +97,7 @@ class Described:
     # --- writes to a job
 
     def starting(self, job: Manifest, read: Workload, inputs: JobInputs) -> Writing | None:
+        """The write that starts the job with its flavors; None while a flavor is not known. Raises CannotStart."""
         given = changes(read, inputs.flavors)
         if given is None:
             return None
@@ -112,10 +111,15 @@ class Described:
         return Writing(self._patch(job, with_gate(self, wanted) if inputs.elastic else wanted))
 
     def adjusting(self, job: Manifest, inputs: JobInputs) -> Patch | None:
+        """The write to a running job that keeps it from replacing Pods that still use quota; None if not needed."""
         del job, inputs
         return None
 
     def stopping(self, job: Manifest, workload: Manifest | None, reserved: bool) -> Writing | None:
+        """The next write until the job is suspended with the pod templates from its Workload.
+
+        None if that is reached, or while pods terminate. Without a Workload, the templates stay as they are.
+        """
         if not self._has_switch(job):
             return None
         kept = _templates(workload)
@@ -134,9 +138,11 @@ class Described:
         return Writing(self._patch(job, stopped, STOP_FORGOTTEN), reported=False) if self.quiet(job) else None
 
     def unmarked(self, job: Manifest) -> Patch | None:
+        """The write that ends a stop whose templates cannot be restored because the Workload is gone."""
         return self._patch(job, job, STOP_FORGOTTEN) if self.halfway(job) else None
 
     def runs_as_admitted(self, job: Manifest, read: Workload, inputs: JobInputs) -> bool:
+        """Whether the job was started with its assigned flavors, and not by a user before that."""
         return all_placed(read, inputs.flavors, partial(_placed, self._templates(job)))
 
     def _has_switch(self, job: Manifest) -> bool:
@@ -174,7 +180,6 @@ def _placed(templates: Mapping[str, Mapping[str, Any]], given: PodChanges) -> bo
 
 
 def _templates(workload: Manifest | None) -> dict[str, Mapping[str, Any]]:
-    """The pod templates in a Workload, by the names of its pod sets."""
     entries = map(mapping, listing(at(workload, "spec.podSets")))
     return {text(each.get("name")) or "main": mapping(each.get("template")) for each in entries}
 

@@ -19,11 +19,11 @@ from policies.dialects.pod_reading import gates_in
 from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text, texts
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, held_growth, waits_for_slices
 from policies.mutation.patching import patched
-from reconciler.jobs.kind import JobKind, notes, prebuilt
+from reconciler.jobs.kind import DescribedKind, notes, prebuilt
 from scheduling.objects.workload import Workload
 
 
-def uses_slices(kind: JobKind, job: Manifest) -> bool:
+def uses_slices(kind: DescribedKind, job: Manifest) -> bool:
     """Whether slices represent the job: it is elastic, and all pods that may be added have the gate of slices.
 
     A job that runs on a worker cluster has no slices. If its size changes, it is placed again.
@@ -31,12 +31,12 @@ def uses_slices(kind: JobKind, job: Manifest) -> bool:
     return _may_grow(kind, job) and waits_for_slices(kind.shape.kind, job)
 
 
-def _may_grow(kind: JobKind, job: Manifest) -> bool:
+def _may_grow(kind: DescribedKind, job: Manifest) -> bool:
     wanted = kind.shape.elastic and notes(job).get(ELASTIC) == "true"
     return wanted and not (prebuilt(kind, job) or on_worker_cluster(kind, job) or MIN_PARALLELISM in notes(job))
 
 
-def with_gate(kind: JobKind, job: Manifest) -> Manifest:
+def with_gate(kind: DescribedKind, job: Manifest) -> Manifest:
     """The job with the gate of slices in each pod template that may grow; unchanged if the job is not elastic.
 
     Usually the webhook adds the gate to a new job. If the webhook was down then, the gate is added when the job starts,
@@ -45,18 +45,18 @@ def with_gate(kind: JobKind, job: Manifest) -> Manifest:
     return patched(job, held_growth(kind.shape.kind, job)) if _may_grow(kind, job) else job
 
 
-def sliced_by_manager(kind: JobKind, job: Manifest) -> bool:
+def sliced_by_manager(kind: DescribedKind, job: Manifest) -> bool:
     """Whether the job is elastic and a MultiKueue manager makes its slices. Such a job names its current slice."""
     wanted = kind.shape.elastic and notes(job).get(ELASTIC) == "true" and MIN_PARALLELISM not in notes(job)
     return wanted and bool(prebuilt(kind, job)) and waits_for_slices(kind.shape.kind, job)
 
 
-def size_may_differ(kind: JobKind, job: Manifest) -> bool:
+def size_may_differ(kind: DescribedKind, job: Manifest) -> bool:
     """Whether the job may have another size than its Workload. Its additional Pods wait at the gate of slices."""
     return uses_slices(kind, job) or sliced_by_manager(kind, job)
 
 
-def all_pods_gated(kind: JobKind, job: Manifest) -> bool:
+def all_pods_gated(kind: DescribedKind, job: Manifest) -> bool:
     """Whether all pods that may be added have the gate of slices. Such a job may request more than its owner."""
     return kind.shape.elastic and waits_for_slices(kind.shape.kind, job)
 
@@ -66,7 +66,7 @@ def waits_for_slice(template: Manifest) -> bool:
     return ELASTIC_GATE in gates_in(mapping(template.get("spec")))
 
 
-def with_autoscaled_workers(kind: JobKind, job: Manifest, clusters: Iterable[Manifest]) -> Manifest:
+def with_autoscaled_workers(kind: DescribedKind, job: Manifest, clusters: Iterable[Manifest]) -> Manifest:
     """A RayJob or RayService with the number of workers that an autoscaler has set in its RayClusters.
 
     The spec of the job itself does not change then. So the generations of the RayClusters are added to its generation.
@@ -92,7 +92,6 @@ def with_autoscaled_workers(kind: JobKind, job: Manifest, clusters: Iterable[Man
 
 
 def _workers(clusters: Iterable[Manifest]) -> dict[str, int]:
-    """The largest number of replicas of each worker group."""
     most: dict[str, int] = {}
     for cluster in clusters:
         for group in map(mapping, listing(at(cluster, "spec.workerGroupSpecs"))):
@@ -107,12 +106,12 @@ def _regrown(group: Mapping[str, Any], sizes: Mapping[str, int]) -> Mapping[str,
     return group if wanted == group.get("replicas") else {**group, "replicas": wanted}
 
 
-def on_worker_cluster(kind: JobKind, job: Manifest) -> bool:
+def on_worker_cluster(kind: DescribedKind, job: Manifest) -> bool:
     """Whether MultiKueue manages the job, so that its pods run on a worker cluster only."""
     return bool(kind.shape.managed_by) and at(job, kind.shape.managed_by) == MULTIKUEUE
 
 
-def has_start_labels(kind: JobKind, job: Manifest) -> bool:
+def has_start_labels(kind: DescribedKind, job: Manifest) -> bool:
     """Whether the pod templates have the labels that a start adds. Pods are counted by these labels."""
     pods = list(pods_at(job, kind.shape.pod_sets))
     return bool(pods) and all(POD_SET in texts(metadata(each.template).get("labels")) for each in pods)
@@ -133,12 +132,10 @@ def chain_of(workload: Workload) -> str:
 
 
 def pod_counts(workload: Mapping[str, Any]) -> dict[str, int]:
-    """The number of pods of each pod set in the Workload."""
     return {mapping(each).get("name", "main"): mapping(each).get("count", 1) for each in _pod_sets(workload)}
 
 
 def with_counts(workload: Mapping[str, Any], counts: Mapping[str, int]) -> list[dict[str, Any]]:
-    """The pod sets of the Workload with other counts."""
     return [{**mapping(each), "count": counts[mapping(each).get("name", "main")]} for each in _pod_sets(workload)]
 
 

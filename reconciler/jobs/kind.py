@@ -1,19 +1,17 @@
-"""The interface of a kind of job: everything in the life of a queued job that depends on its kind."""
+"""What all kinds of jobs share: their writes, their metadata, and how a job ends."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from cluster.actions import Patch
 from cluster.resource import Resource
 from policies.dialects.job_shape import JobShape
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.reading import Manifest, metadata, texts
-from reconciler.jobs.step import JobInputs
 from reconciler.objects.patches import JOB_MANAGER
-from scheduling.objects.naming import Naming
-from scheduling.objects.workload import Workload
+from scheduling.objects.naming import NAMING, Naming
 
 STOPPING = f"{PREFIX}stopping"
 """The annotation of a job that is suspended, but whose original pod templates have not been restored yet."""
@@ -25,7 +23,6 @@ class Ending(NamedTuple):
     """The end of a job.
 
     `reason`: Succeeded or Failed.
-    `message`: the job's own message.
     """
 
     reason: str
@@ -39,70 +36,18 @@ class Writing(NamedTuple):
     reported: bool = True
 
 
-class JobKind(Protocol):
-    """The interface of a kind of job. Results depend on the arguments alone.
+class DescribedKind:
+    """A kind of job by its description alone. `reconciler.jobs.described.JobKind` adds its reports and writes."""
 
-    `name`: the name of the kind in keys.
-    `shape`: its description.
-    `naming`: the names of Workloads.
-    `own_labels`: the labels that the job's own controller adds to pod templates.
-    """
-
-    @property
-    def name(self) -> str: ...
+    def __init__(self, shape: JobShape, naming: Naming = NAMING) -> None:
+        self.shape = shape
+        self.naming = naming
+        self.resource = Resource(shape.kind.group, shape.version, shape.plural, namespaced=True)
 
     @property
-    def shape(self) -> JobShape: ...
-
-    @property
-    def resource(self) -> Resource: ...
-
-    @property
-    def naming(self) -> Naming: ...
-
-    @property
-    def own_labels(self) -> tuple[str, ...]: ...
-
-    def ending(self, job: Manifest) -> Ending | None:
-        """How the job has ended; None if it has not."""
-
-    def suspended(self, job: Manifest) -> bool: ...
-
-    def halfway(self, job: Manifest) -> bool:
-        """Whether the job is suspended, but its original pod templates have not been restored yet."""
-
-    def on_hold(self, job: Manifest) -> bool:
-        """Whether the job cannot run as it is. It needs no quota until it is changed."""
-
-    def quiet(self, job: Manifest) -> bool:
-        """Whether the job has no pods left."""
-
-    def terminating(self, job: Manifest) -> bool:
-        """Whether the job reports pods that are being deleted and have not ended. Most kinds do not report that."""
-
-    def ready(self, job: Manifest) -> bool:
-        """Whether all pods of the job are ready or done."""
-
-    def reclaimable(self, job: Manifest) -> dict[str, int]:
-        """The number of pods that are done and need no replacement, by pod set."""
-
-    def starting(self, job: Manifest, read: Workload, inputs: JobInputs) -> Writing | None:
-        """The write that starts the job with its flavors; None while a flavor is not known. Raises CannotStart."""
-
-    def adjusting(self, job: Manifest, inputs: JobInputs) -> Patch | None:
-        """The write to a running job that keeps it from replacing Pods that still use quota; None if not needed."""
-
-    def stopping(self, job: Manifest, workload: Manifest | None, reserved: bool) -> Writing | None:
-        """The next write until the job is suspended with the pod templates from its Workload.
-
-        None if that is reached, or while pods terminate. Without a Workload, the templates stay as they are.
-        """
-
-    def unmarked(self, job: Manifest) -> Patch | None:
-        """The write that ends a stop whose templates cannot be restored because the Workload is gone."""
-
-    def runs_as_admitted(self, job: Manifest, read: Workload, inputs: JobInputs) -> bool:
-        """Whether the job was started with its assigned flavors, and not by a user before that."""
+    def name(self) -> str:
+        """The name of the kind in keys."""
+        return f"{self.shape.kind.kind}.{self.shape.kind.group}"
 
 
 def labels(job: Manifest) -> dict[str, str]:
@@ -113,8 +58,7 @@ def notes(job: Manifest) -> dict[str, str]:
     return texts(metadata(job).get("annotations"))
 
 
-def prebuilt(kind: JobKind, job: Manifest) -> str:
-    """The name of the prebuilt Workload that the job names; empty for none."""
+def prebuilt(kind: DescribedKind, job: Manifest) -> str:
     return kind.naming.prebuilt(metadata(job)) if kind.shape.prebuilt else ""
 
 

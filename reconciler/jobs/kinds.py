@@ -14,16 +14,13 @@ from policies.model.errors import BadConfiguration
 from policies.model.objects import GroupKind
 from policies.model.suggestion import close
 from reconciler.jobs.batch_job import BATCH
-from reconciler.jobs.described import Described
-from reconciler.jobs.kind import JobKind
+from reconciler.jobs.described import JobKind
 from scheduling.objects.naming import NAMING, Naming
 
 _NAMED, _EXTERNAL = "integrations.frameworks", "integrations.externalFrameworks"
-_SPECIAL: tuple[Described, ...] = (BATCH,)
-"""The kinds that are implemented beyond their description."""
-SHIPPED: Mapping[GroupKind, Described] = {
-    **{kind: Described(shape) for kind, shape in SHAPES.items()},
-    **{each.shape.kind: each for each in _SPECIAL},
+SHIPPED: Mapping[GroupKind, JobKind] = {
+    **{kind: JobKind(shape) for kind, shape in SHAPES.items()},
+    BATCH.shape.kind: BATCH,
 }
 
 
@@ -31,7 +28,7 @@ def chosen(
     integrations: Integrations, described: Mapping[GroupKind, JobShape], naming: Naming = NAMING
 ) -> tuple[JobKind, ...]:
     """The enabled kinds. A described kind is always enabled. Raises BadConfiguration for an unknown kind."""
-    found: dict[GroupKind, Described] = {kind: Described(shape) for kind, shape in described.items()}
+    found: dict[GroupKind, JobKind] = {kind: JobKind(shape) for kind, shape in described.items()}
     for index, name in enumerate(integrations.frameworks):
         framework = FRAMEWORKS[name]
         kind = framework.kind

@@ -15,10 +15,19 @@ from typing import Any
 from cluster.actions import Create, Delete
 from policies.dialects.job_shape import at
 from policies.dialects.kueue_jobs import PRIORITY_CLASS
-from policies.dialects.kueue_kinds import IN_USE, WORKLOAD_PRIORITY_CLASS
+from policies.dialects.kueue_kinds import IN_USE
 from policies.dialects.kueue_workload import GATED_BY
 from policies.dialects.reading import Manifest, listing, metadata, text, texts
-from reconciler.jobs.composed import RequestedWork, composed, fits, gates_update, requested_work, spec_update
+from reconciler.jobs.composed import (
+    RequestedWork,
+    composed,
+    fits,
+    gates_update,
+    gets_class,
+    requested_work,
+    spec_update,
+)
+from reconciler.jobs.described import JobKind
 from reconciler.jobs.elastic import (
     counts_differ,
     has_start_labels,
@@ -26,7 +35,7 @@ from reconciler.jobs.elastic import (
     size_may_differ,
     with_stored_counts,
 )
-from reconciler.jobs.kind import JobKind, Writing, labels, prebuilt
+from reconciler.jobs.kind import Writing, labels, prebuilt
 from reconciler.jobs.pod_changes import CannotStart
 from reconciler.jobs.reported import reported
 from reconciler.jobs.step import JobInputs, JobStep
@@ -356,13 +365,7 @@ class _Life:
         return [JobStep(patch(self.read, body, JOB_MANAGER), "UpdatedWorkload", message)]
 
     def _priority_changed(self) -> list[JobStep] | None:
-        """The job names another WorkloadPriorityClass. While quota is reserved, only a class can replace a class."""
-        named, reference = labels(self.job).get(PRIORITY_CLASS), self.read.priority_class
-        if not named or self.made is None or (reference is not None and reference.name == named):
-            return None
-        if reference is None and self.read.reserved:
-            return None
-        if reference is not None and reference.kind != WORKLOAD_PRIORITY_CLASS.kind:
+        if not gets_class(self.read, labels(self.job).get(PRIORITY_CLASS, "")) or self.made is None:
             return None
         body = {key: self.made["spec"][key] for key in ("priorityClassRef", "priority")}
         message = f"Updated workload priority class: {self.read.key}"
@@ -380,9 +383,7 @@ class _Life:
             return None
         if self.read.reserved:  # a Workload with quota may not change its queue
             message = f"The job moved from LocalQueue {self.read.queue} to {queue}"
-            reason = self.inputs.observability.attempt(PENDING_EVALUATION)
-            free = unreserve(self.read, reason, message, self.now, self.inputs.observability)
-            return self._status(free, ADMISSION_MANAGER)
+            return self._unreserve(self.inputs.observability.attempt(PENDING_EVALUATION), message)
         return [JobStep(patch(self.read, {"spec": {"queueName": queue or None}}, JOB_MANAGER))]
 
     def _running(self) -> list[JobStep] | None:

@@ -40,7 +40,6 @@ class CannotStart(PolicyError):
 class PodChanges:
     """The changes of one pod set.
 
-    `name`: the name of the pod set.
     `count`: the number of its pods; None if the admission does not set it.
     `labels`, `annotations`, `node_selector`, `tolerations`: added to its template.
     `gates`: scheduling gates that are added to its template.
@@ -178,7 +177,6 @@ def without_labels(template: Manifest, own_labels: Container[str]) -> dict[str, 
 
 
 def with_annotations(template: Manifest, more: Mapping[str, str]) -> dict[str, Any]:
-    """The pod template with these annotations added or replaced."""
     meta = metadata(template)
     return {**template, "metadata": _with_fields(meta, annotations={**texts(meta.get("annotations")), **more})}
 

@@ -12,11 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from policies.dialects.kueue_kinds import WORKLOAD_PRIORITY_CLASS
 from policies.dialects.pod_reading import pod_reading
 from policies.dialects.reading import Manifest, listing, metadata
 from policies.mutation.kueue_pod_defaults import TOPOLOGY_GATE
-from reconciler.jobs.composed import gates_update, spec_update
+from reconciler.jobs.composed import gates_update, gets_class, spec_update
 from reconciler.jobs.life import FAILED_TO_START, orphaned
 from reconciler.jobs.pod_changes import CannotStart, PodChanges, changes
 from reconciler.jobs.pod_member import GroupPod
@@ -315,11 +314,7 @@ class _Life:
         return self._write(body, "UpdatedWorkload", message) if body is not None else None
 
     def _priority_changed(self) -> list[WantedWrite] | None:
-        """The Pods name another WorkloadPriorityClass. While quota is reserved, only a class can replace a class."""
-        named, reference = self.unit.speaker.priority_class, self.read.priority_class
-        if not named or (reference is not None and reference.name == named):
-            return None
-        if reference.kind != WORKLOAD_PRIORITY_CLASS.kind if reference is not None else self.read.reserved:
+        if not gets_class(self.read, self.unit.speaker.priority_class):
             return None
         message = f"Updated workload priority class: {self.read.key}"
 

@@ -102,7 +102,6 @@ def roles_of(members: Sequence[GroupPod], read: Workload, selectors: Selectors) 
 class _Room:
     """A pod set while Pods are assigned to it.
 
-    `asks`: the requests of a Pod.
     `selector`: the node selector with which its Pods were started.
     `free`: how many more Pods it needs.
     """

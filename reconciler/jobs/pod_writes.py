@@ -15,8 +15,8 @@ from policies.mutation.kueue_pod_defaults import GATE, TOPOLOGY_GATE
 from reconciler.jobs.pod_changes import PodChanges, joined, started
 from reconciler.jobs.pod_member import TERMINATION_TARGET, GroupPod
 from reconciler.objects.patches import differences
+from reconciler.objects.stored import condition_to_write
 from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
-from scheduling.objects.times import written
 
 KIND = "Pod"
 POD_MANAGER = "kueue-pod-controller"
@@ -57,13 +57,7 @@ def stop(member: GroupPod, reason: str, message: str, now: int) -> WantedWrite:
             (KIND, member.key), _delete(member), about(member), "Stopped", message, workload=member.workload
         )
     conditions = mapping(member.packed.manifest().get("status")).get("conditions")
-    condition = {
-        "type": TERMINATION_TARGET,
-        "status": "True",
-        "reason": reason,
-        "message": message,
-        "lastTransitionTime": written(now),
-    }
+    condition = condition_to_write({}, TERMINATION_TARGET, "True", reason, message, now)
     others = [entry for entry in listing(conditions) if mapping(entry).get("type") != TERMINATION_TARGET]
     body = {"status": {"conditions": [*others, condition]}}
     return WantedWrite((KIND, member.key), _patch_anyhow(member, body, "status"))

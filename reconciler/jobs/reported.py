@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from cluster.actions import Patch
 from policies.dialects.reading import Manifest
-from reconciler.jobs.kind import JobKind
+from reconciler.jobs.described import JobKind
 from reconciler.jobs.step import JobInputs, JobStep
 from reconciler.objects.patches import RECLAIMABLE_MANAGER, condition_manager, status_patch
 from scheduling.objects.workload import PODS_READY, Workload

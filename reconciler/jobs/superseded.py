@@ -6,13 +6,12 @@ Source: Kueue v0.19, ensureOneWorkload in pkg/controller/jobframework/reconciler
 from __future__ import annotations
 
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
-from reconciler.jobs.kind import JobKind
+from reconciler.jobs.described import JobKind
 from reconciler.jobs.step import JobInputs
 from scheduling.objects.workload import Workload
 
 
 def controller(workload: Manifest) -> str:
-    """The uid of the object's controller; empty if it has none."""
     owners = map(mapping, listing(metadata(workload).get("ownerReferences")))
     return next((text(owner.get("uid")) or "" for owner in owners if owner.get("controller") is True), "")
 

@@ -39,5 +39,4 @@ def register_other_queues() -> None:
 
 
 def sources(occasion: type[T]) -> tuple[MetricSource[T], ...]:
-    """The sources that read occasions of this type."""
     return tuple(REGISTERED.get(occasion, ()))

@@ -28,7 +28,6 @@ class ChosenQueues:
         self._left_out: set[str] = set()
 
     def put(self, observed: Observed[object]) -> None:
-        """Process a LocalQueue; its value is None if it is gone."""
         kind, name = observed.key
         if kind != "LocalQueue":
             return

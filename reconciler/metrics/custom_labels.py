@@ -62,7 +62,6 @@ class CustomLabels:
         self._pending: dict[tuple[str, str], dict[Values, int]] = {}
 
     def put(self, observed: Observed[object]) -> None:
-        """Process an object; its value is None if it is gone."""
         kind, name = observed.key
         if kind == "Workload" and self._of_workloads:
             self._see(name, observed)

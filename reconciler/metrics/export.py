@@ -50,9 +50,7 @@ def export(
 ) -> None:
     """Register the metrics.
 
-    `may_write`: returns whether this process may write.
     `kueue`: whether to export Kueue's metrics, because no other process does so for this cluster.
-    `labels`: the custom labels of the registry.
     """
 
     def role() -> str:
@@ -72,7 +70,6 @@ def export(
 
 
 def export_certificate(registry: CollectorRegistry, expires: Callable[[], datetime]) -> None:
-    """Register the expiry of the certificate of /v1 as well."""
     registry.register(Scraped(Certificate, lambda read: read(Certificate(expires().timestamp()))))
 
 

@@ -14,12 +14,12 @@ from policies.dialects.reading import metadata, text
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, GATE, TOPOLOGY_GATE
 from reconciler.controllers.jobs.started_pods import STARTED_PODS
 from reconciler.controllers.pods import WATCHED_PODS
-from reconciler.controllers.topology.placed_pods import PLACED_PODS
 from reconciler.core.state import ClusterState
 from reconciler.metrics.kueue import seconds_between
 from reconciler.metrics.occasions import GateRemoved, WorkloadCreated
 from reconciler.objects.observed import Observed
 from reconciler.objects.packed import Packed
+from reconciler.objects.topology_views import PLACED_PODS
 from scheduling.objects import times
 from scheduling.objects.workload import ADMITTED, IS_GROUP_WORKLOAD, Owner, Workload
 
@@ -42,7 +42,6 @@ class Handovers:
         self._last_slice: dict[str, str] = {}
 
     def follow(self, key: str, workload: Workload | None) -> None:
-        """Process a Workload; None if it is gone."""
         if workload is None:
             self._last_slice = {chain: last for chain, last in self._last_slice.items() if last != key}
         elif workload.annotations.get(SLICE_CHAIN) and workload.admitted and not workload.finished:

@@ -42,7 +42,6 @@ def gauge(name: str, help: str, *labels: str, switches: tuple[str, ...] = (), su
 
 
 def local_gauge(name: str, help: str, *labels: str, switches: tuple[str, ...] = ()) -> Family:
-    """A gauge for LocalQueues."""
     return gauge(f"local_queue_{name}", help, *LOCAL_QUEUE, *labels, switches=(LOCAL_QUEUE_METRICS, *switches))
 
 

@@ -28,7 +28,7 @@ from reconciler.metrics.occasions import (
 from reconciler.metrics.pending_counts import PendingCounts
 from reconciler.objects.observed import Observed
 from reconciler.objects.watched import WORKLOAD_VIEW
-from reconciler.observer.observer import Observer, Observers
+from reconciler.observer.observer import NullObserver, Observer, Observers
 from scheduling.quota.touched import CLUSTER_QUEUE, COHORT
 from scheduling.world.decisions import Decision
 
@@ -76,7 +76,7 @@ class MetricsObserver:
         self._inner.passed(now, seconds)
 
 
-class KueueObserver:
+class KueueObserver(NullObserver):
     """Counts changes of stored Workloads. Source: Kueue v0.19, the callers of pkg/metrics."""
 
     def __init__(
@@ -128,9 +128,6 @@ class KueueObserver:
     def decided(self, decisions: Sequence[Decision], seconds: float) -> None:
         self._instruments.count(CycleDecided(decisions, seconds))
         self._standing.decided(decisions)
-
-    def passed(self, now: int, seconds: float) -> None:
-        """Nothing to do, because time alone changes no count."""
 
     def _occasions(self, before: Observed[object] | None, after: Observed[object], now: int) -> Iterator[object]:
         """The occasions of a change. Objects of the first lists are not new, so their creation is not counted."""

@@ -22,7 +22,6 @@ if TYPE_CHECKING:  # these imports are slow, and most processes do not need them
 class WorkloadChange:
     """A stored Workload has changed while this replica writes.
 
-    `before`, `after`: the Workload.
     `cohorts_above`: returns the Cohorts above a ClusterQueue.
     `now`: nanoseconds.
     """
@@ -44,7 +43,6 @@ class WorkloadChange:
 
     @property
     def local(self) -> tuple[str, str]:
-        """The name and namespace of the Workload's LocalQueue."""
         return self.after.queue, self.after.namespace
 
     @property
@@ -60,12 +58,7 @@ class WorkloadCreated(NamedTuple):
 
 
 class GateRemoved(NamedTuple):
-    """A Pod's gate was removed `seconds` after its Workload was admitted.
-
-    `gate`: the name of the gate.
-    `queue`: the ClusterQueue.
-    `in_group`: whether the Pod belongs to a group.
-    """
+    """A Pod's gate was removed `seconds` after its Workload was admitted."""
 
     gate: str
     queue: str

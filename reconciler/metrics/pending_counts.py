@@ -26,7 +26,6 @@ class Unadmitted(NamedTuple):
 class PendingPlace(NamedTuple):
     """Where a workload is counted.
 
-    `queue`: its ClusterQueue.
     `local`: the name and the namespace of its LocalQueue.
     `why`: why it is not admitted; None for a finished workload.
     """
@@ -55,7 +54,6 @@ class PendingCounts:
         self._skipped: Mapping[str, int] = {}
 
     def put(self, key: str, workload: Workload | None) -> None:
-        """Process a workload; None if it is gone."""
         before = self._places.pop(key, None)
         if before is not None:
             self._counts[before] -= 1
@@ -73,11 +71,9 @@ class PendingCounts:
         self._skipped = Counter(each.queue for each in overlapping)
 
     def counts(self) -> Sequence[tuple[PendingPlace, int]]:
-        """The number of workloads by queues and reason."""
         return [*self._counts.items()]
 
     def by_queue(self) -> Mapping[tuple[str, Unadmitted | None], int]:
-        """The number of workloads by ClusterQueue and reason."""
         found: Counter[tuple[str, Unadmitted | None]] = Counter()
         for place, count in self.counts():
             found[place.queue, place.why] += count

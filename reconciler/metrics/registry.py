@@ -21,8 +21,6 @@ class ChosenRegistry(CollectorRegistry):
     """A registry that omits some metrics, and adds labels to the others.
 
     `switched_off`: the configuration keys that switch metrics off, see `Family.switches`.
-    `labels`: the custom labels to add.
-    `queues`: the LocalQueues that have metrics.
     """
 
     def __init__(
@@ -37,7 +35,6 @@ class ChosenRegistry(CollectorRegistry):
         self._switched_off = frozenset(switched_off)
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics that are not switched off."""
         unwanted = left_out(self._switched_off)
         for metric in super().collect():
             if (metric.name, metric.type) not in unwanted:

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from cluster.actions import Action
 from cluster.client import ClusterClient
 from reconciler.multikueue.connections import Connections
 from reconciler.multikueue.remote import remote_kinds
 from reconciler.multikueue.sources import KubeconfigSources, Sources
 from reconciler.multikueue.worker_session import Pulse
-from reconciler.objects.observed import Key
 from reconciler.objects.watched import WatchedKind
-from reconciler.objects.workers import FromWorker, Source, WorkerActivity
+from reconciler.objects.workers import (
+    DropWorker,
+    FollowWorker,
+    FromWorker,
+    WorkerCommand,
+    WorkerCondition,
+    WorkerWrite,
+)
 from reconciler.shell.call import Call
 from scheduling.placement.settings import PlacementSettings
 
@@ -23,8 +28,6 @@ class MultiKueueSettings:
     """The settings of MultiKueue.
 
     `kept`: which sources of kubeconfigs are allowed.
-    `placing`: how workloads are placed.
-    `pulse`: how connections to workers are checked.
     `counted`: whether the condition of a MultiKueueCluster shows the number of failed attempts.
     """
 
@@ -37,8 +40,6 @@ class MultiKueueSettings:
 class MultiKueueRunner:
     """Executes the core's commands about workers.
 
-    `post`: puts a message into the inbox of the loop.
-    `may_write`: returns whether this process may write.
     `watched`: the views of jobs and Pods that can run on workers.
     """
 
@@ -55,7 +56,6 @@ class MultiKueueRunner:
         self._sources = Sources(cluster, settings.kept, post, self.connections.offer, self.connections.tick)
 
     def start(self) -> None:
-        """Start the threads that watch files and retry connections."""
         self._sources.start()
 
     def stop(self) -> None:
@@ -63,17 +63,15 @@ class MultiKueueRunner:
         self._sources.stop()
         self.connections.close()
 
-    # --- commands of the core, executed in the loop's thread
-
-    def write(self, cluster: str, key: Key, action: Action) -> None:
-        self.connections.write(cluster, key, action)
-
-    def follow(self, cluster: str, source: Source | None) -> None:
-        self._sources.follow(cluster, source)
-
-    def stored(self, cluster: str, active: WorkerActivity) -> None:
-        self.connections.stored(cluster, active)
-
-    def drop(self, cluster: str) -> None:
-        self._sources.drop(cluster)
-        self.connections.drop(cluster)
+    def execute(self, command: WorkerCommand) -> None:
+        """Execute a command of the core. Call this in the loop's thread."""
+        match command:
+            case WorkerWrite():
+                self.connections.write(command.cluster, command.key, command.action)
+            case FollowWorker():
+                self._sources.follow(command.cluster, command.source)
+            case WorkerCondition():
+                self.connections.stored(command.cluster, command.active)
+            case DropWorker():
+                self._sources.drop(command.cluster)
+                self.connections.drop(command.cluster)

@@ -38,12 +38,11 @@ def clusters_json(found: ClusterReading, *, named: bool) -> dict[str, Any]:
     for workload in found.workloads:
         if workload.cluster and not workload.finished:
             placed.setdefault(workload.cluster, []).append(workload.key)
-    items = [{**each, **_placed(placed.get(each["name"], []), named)} for each in found.clusters]
+    items = []
+    for each in found.clusters:
+        names = placed.get(each["name"], [])
+        items.append({**each, "placed": len(names), "workloads": sorted(names)[:_NAMED] if named else []})
     return {"apiVersion": API_VERSION, "kind": "ClusterList", "items": items}
-
-
-def _placed(workloads: list[str], named: bool) -> dict[str, Any]:
-    return {"placed": len(workloads), "workloads": sorted(workloads)[:_NAMED] if named else []}
 
 
 def _cluster(worker: ConnectedWorker, cache: WorkerCache | None) -> dict[str, Any]:

@@ -7,21 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cluster.actions import Patch
 from cluster.expiry import Expiry
-from cluster.resource import Resource
-from policies.dialects.kueue_kinds import GROUP, MULTIKUEUE_CONFIG
-from reconciler.multikueue.objects import MULTIKUEUE_CLUSTERS, MultiKueueConfig
-from reconciler.objects.activity import CHECK_ACTIVE, ActiveCondition, active_patch, parameters_fault
-from reconciler.objects.stored import Stored
-from reconciler.objects.watched import VERSION
+from policies.dialects.kueue_kinds import MULTIKUEUE_CONFIG
+from reconciler.multikueue.objects import MultiKueueConfig
+from reconciler.objects.activity import CHECK_ACTIVE, ActiveCondition, parameters_fault
 from reconciler.objects.workers import WorkerConnection
 from scheduling.objects import times
 from scheduling.objects.queue_settings import CheckParameters
 from scheduling.objects.times import SECOND
-
-MANAGER = "kueue.x-k8s.io/multikueue"
-_CHECKS = Resource(GROUP, VERSION, "admissionchecks", namespaced=False)
 
 
 def cluster_condition(
@@ -69,16 +62,3 @@ def check_condition(
     message = ", ".join(f"{what}: [{' '.join(names)}]" for what, names in lists if names)
     some = len(missing) + len(inactive) < len(clusters)
     return ActiveCondition(some, "SomeActiveClusters" if some else "NoUsableClusters", message)
-
-
-def cluster_patch(name: str, stored: Stored, wanted: ActiveCondition, now: int) -> Patch:
-    return _patch(MULTIKUEUE_CLUSTERS, name, stored, wanted, now)
-
-
-def check_patch(name: str, stored: Stored, wanted: ActiveCondition, now: int) -> Patch:
-    return _patch(_CHECKS, name, stored, wanted, now)
-
-
-def _patch(resource: Resource, name: str, stored: Stored, wanted: ActiveCondition, now: int) -> Patch:
-    """The patch of the condition. The time of its last transition shows when the connection was lost."""
-    return active_patch(resource, name, stored, wanted, now, MANAGER)

@@ -10,16 +10,15 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from cluster.actions import Action
 from cluster.errors import Unreachable
 from reconciler.multikueue.kubeconfigs import RefusedKubeconfig, WorkerLogin
 from reconciler.multikueue.link import Link, patience_after
-from reconciler.multikueue.remote import RemoteKinds
 from reconciler.multikueue.worker_session import Pulse, SessionBroken, SessionEvent, SessionReady, WorkerSession
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
+from reconciler.objects.watched import WatchedKind
 from reconciler.objects.workers import ConnectionState, FromWorker, WorkerActivity, WorkerConnection
 from reconciler.shell.call import Call
 from scheduling.objects import times
@@ -32,37 +31,23 @@ FAILED = "ClientConnectionFailed"
 JITTER = 0.1
 
 
-class ConnectionSession(Protocol):
-    """The methods of a WorkerSession that the connections use."""
-
-    heard_at: float
-
-    def start(self) -> None: ...
-    def write(self, key: Key, action: Action) -> None: ...
-    def worry(self) -> None: ...
-    def close(self) -> None: ...
-
-
 @dataclass
 class ConnectedWorker:
     """A worker and its connection.
 
-    `link`: when to connect.
     `login`: the kubeconfig, or why there is none; None if its source was not read yet.
     `session`: the open connection; None if there is none.
-    `state`, `reason`, `message`: those of the connection.
     `stored`: the condition Active of its MultiKueueCluster.
     `pending`: the writes that have no response yet.
     `unread`: the kinds that the credentials may not read, with the reason.
     `reported`: the state of the connection as last reported.
     `heard_at`: the time of the last response in earlier sessions, in seconds since 1970.
-    `losses`: how often the connection was lost.
     """
 
     name: str
     link: Link
     login: WorkerLogin | RefusedKubeconfig | None = None
-    session: ConnectionSession | None = None
+    session: WorkerSession | None = None
     state: ConnectionState = "connecting"
     reason: str = ""
     message: str = ""
@@ -91,22 +76,19 @@ class ConnectedWorker:
 class Connections:
     """The connections.
 
-    `workers`: the workers by name.
     `post`: puts a call into the inbox of the loop.
     `emit`: reports an event to the core.
-    `watched`: the kinds that are watched on workers.
-    `may_write`: called before each write; returns whether this process may write.
     """
 
     def __init__(
         self,
         post: Callable[[Call], None],
         emit: Callable[[FromWorker], None],
-        watched: RemoteKinds,
+        watched: tuple[WatchedKind[object], ...],
         may_write: Callable[[], bool],
         pulse: Pulse | None = None,
         clock: Callable[[], int] = time.time_ns,
-        open_session: Callable[..., ConnectionSession] = WorkerSession,
+        open_session: Callable[..., WorkerSession] = WorkerSession,
     ) -> None:
         self.workers: dict[str, ConnectedWorker] = {}
         self._post = post
@@ -133,7 +115,6 @@ class Connections:
             self._connect(worker, login)
 
     def drop(self, name: str) -> None:
-        """The worker is not configured any more."""
         worker = self.workers.pop(name, None)
         if worker is not None:
             self._close(worker)
@@ -187,7 +168,7 @@ class Connections:
 
     # --- reports of sessions
 
-    def _take_event(self, name: str, session: ConnectionSession, event: SessionEvent) -> None:
+    def _take_event(self, name: str, session: WorkerSession, event: SessionEvent) -> None:
         worker = self.workers.get(name)
         if worker is None or worker.session is not session:
             return  # the session was closed, so its report is outdated
@@ -229,7 +210,7 @@ class Connections:
         patience = patience_after(worker.link.failures) / SECOND
         name = worker.name
 
-        def report(session: ConnectionSession, event: SessionEvent) -> None:
+        def report(session: WorkerSession, event: SessionEvent) -> None:
             self._post(Call(lambda: self._take_event(name, session, event)))
 
         worker.session = self._open_session(name, login, self._watched, report, self._may_write, patience, self._pulse)

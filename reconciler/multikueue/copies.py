@@ -15,7 +15,7 @@ from policies.dialects.kueue_jobs import PREBUILT
 from policies.dialects.kueue_kinds import GROUP, PREFIX
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from policies.model.objects import GroupKind
-from reconciler.jobs.kind import JobKind
+from reconciler.jobs.described import JobKind
 from reconciler.jobs.pod_changes import without_labels
 from reconciler.objects.watched import VERSION
 from scheduling.objects import times

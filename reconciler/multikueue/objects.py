@@ -17,9 +17,6 @@ from reconciler.objects.watched import VERSION, WatchedKind
 from reconciler.objects.workers import PathSource, ProfileSource, SecretSource, Source, WorkerActivity
 from scheduling.objects import times
 
-MULTIKUEUE = "kueue.x-k8s.io/multikueue"
-"""The controller name of AdmissionChecks that place workloads on other clusters."""
-
 
 @dataclass(frozen=True, slots=True)
 class MultiKueueCluster:

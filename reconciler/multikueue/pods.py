@@ -25,6 +25,7 @@ from reconciler.jobs.pod_roles import roles_of
 from reconciler.jobs.pod_writes import KIND, POD_MANAGER, about
 from reconciler.multikueue.copies import copied, made_for
 from reconciler.multikueue.worker_cache import WorkerCache
+from reconciler.objects.grouped import Grouped
 from reconciler.objects.observed import Key
 from reconciler.objects.packed import Packed
 from reconciler.objects.patches import differences
@@ -131,35 +132,30 @@ class PodUnits:
     """The local Pods by the Workload (`namespace/name`) that they share."""
 
     def __init__(self) -> None:
-        self._units: dict[str, dict[str, _Here]] = {}
-        self._unit_of: dict[str, str] = {}
+        self._units: Grouped[str, str, _Here] = Grouped()
 
     def observe(self, name: str, pod: GroupPod | None) -> set[str]:
         """Process the Pod `namespace/name`; None if it is gone. Returns the Workloads that the change concerns."""
         member = pod if pod is not None and pod.queued else None
-        before = self._unit_of.pop(name, None)
-        if before is not None:
-            del self._units[before][name]
-            if not self._units[before]:
-                del self._units[before]
+        before = self._units.group_of.get(name)
+        self._units.pop(name)
         if member is not None:
             status = _reported(mapping(member.packed.manifest().get("status")))
-            self._units.setdefault(member.workload, {})[name] = _Here(member, status)
-            self._unit_of[name] = member.workload
-        return {each for each in (before, self._unit_of.get(name)) if each is not None}
+            self._units.put(name, member.workload, _Here(member, status))
+        return {each for each in (before, self._units.group_of.get(name)) if each is not None}
 
     def workload_of(self, key: Key) -> str | None:
-        return self._unit_of.get(key[1]) if key[0] == KIND else None
+        return self._units.group_of.get(key[1]) if key[0] == KIND else None
 
     def keys(self, workload: str) -> list[Key]:
-        return [(KIND, name) for name in self._units.get(workload, {})]
+        return [(KIND, name) for name in self._units.of(workload)]
 
     def owner(self, local: Workload) -> OwnerJob | None:
         """The unit, with what placement needs; None if it has no Pods.
 
         If no worker is chosen and Pods have no gate, they run on this cluster.
         """
-        members = [each.member for each in self._units.get(local.key, {}).values()]
+        members = [each.member for each in self._units.of(local.key).values()]
         if not members:
             return None
         gated = bool(local.cluster) or all(member.gated for member in members if member.counts)
@@ -178,7 +174,7 @@ class PodUnits:
             news=any(self._news(name, there)),
             idle=all(pod.gated or pod.ended or pod.left for pod in there.values()),
             deleting=all(pod.deleting for pod in there.values()),
-            missing=any(not _has(there, key, member) for key, member in wanted.items()),
+            missing=any(key not in there or not there[key].represents(member) for key, member in wanted.items()),
             extra=any(self._extra(name, there)),
             broken=any(_taken_away(there.get(key), member) for key, member in wanted.items()),
         )
@@ -186,7 +182,7 @@ class PodUnits:
     def _wanted(self, name: str, local: Workload | None) -> dict[str, GroupPod]:
         """The Pods that should run: they own the Workload, it has room for them, and they are not being deleted."""
         owners = {owner.uid for owner in local.owners} if local is not None else set()
-        members = ((key, each.member) for key, each in self._units.get(name, {}).items())
+        members = ((key, each.member) for key, each in self._units.of(name).items())
         wanted = {
             key: member for key, member in members if member.uid in owners and not member.deleting and not member.ended
         }
@@ -195,7 +191,7 @@ class PodUnits:
 
     def _extra(self, name: str, there: Mapping[str, RemotePod]) -> Iterator[str]:
         """The remote Pods whose local Pod is gone or being deleted."""
-        here = self._units.get(name, {})
+        here = self._units.of(name)
         for key, pod in there.items():
             found = here.get(key)
             represented = found is not None and not found.member.deleting and pod.represents(found.member)
@@ -203,7 +199,7 @@ class PodUnits:
                 yield key
 
     def _news(self, name: str, there: Mapping[str, RemotePod]) -> Iterator[tuple[GroupPod, RemotePod]]:
-        for key, here in self._units.get(name, {}).items():
+        for key, here in self._units.of(name).items():
             pod = there.get(key)
             if pod is None or not pod.shows or not pod.represents(here.member):
                 continue
@@ -233,12 +229,11 @@ class PodUnits:
     def status_writes(
         self, step: CopyStatus | ReportStopped, name: str, cache: WorkerCache | None
     ) -> Iterator[WantedWrite]:
-        """The writes of the status of Pods on this cluster."""
         if isinstance(step, CopyStatus) and cache is not None:
             for member, pod in self._news(name, _pods(cache, name)):
                 yield _status(member, json.loads(pod.status))
         if isinstance(step, ReportStopped):
-            for here in self._units.get(name, {}).values():
+            for here in self._units.of(name).values():
                 if here.member.away:
                     yield _status(here.member, {"phase": "Pending", "conditions": [_WAITING]})
 
@@ -262,12 +257,8 @@ def _roles(members: Mapping[str, GroupPod], local: Workload | None) -> Mapping[s
 
 
 def _pods(cache: WorkerCache, workload: str) -> dict[str, RemotePod]:
-    found = (cache.get(REMOTE_PODS, name) for kind, name in cache.jobs.get(workload, {}) if kind == KIND)
+    found = (cache.get(REMOTE_PODS, name) for kind, name in cache.jobs.of(workload) if kind == KIND)
     return {observed.key[1]: observed.value for observed in found if observed is not None}
-
-
-def _has(there: Mapping[str, RemotePod], key: str, member: GroupPod) -> bool:
-    return key in there and there[key].represents(member)
 
 
 def _taken_away(pod: RemotePod | None, member: GroupPod) -> bool:

@@ -29,7 +29,6 @@ class RequestRate:
         self._next = clock() - self._saved
 
     def wait(self) -> None:
-        """Wait until the caller may send its request."""
         with self._lock:
             now = self._clock()
             write = self._next = max(self._next + self._each, now - self._saved)

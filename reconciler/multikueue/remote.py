@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 
 from cluster.resource import NAMESPACES
@@ -27,35 +27,18 @@ REMOTE_NAMESPACES: WatchedKind[str] = WatchedKind("Namespace", NAMESPACES, read_
 """The views of queues on workers. They do not change the manager's world."""
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteKinds:
-    """The kinds that are watched on each worker.
-
-    `ours`: kinds of which only objects with the origin label are watched.
-    `queues`: kinds of which all objects are watched.
-    """
-
-    ours: tuple[WatchedKind[object], ...]
-    queues: tuple[WatchedKind[object], ...] = field(default=())
-
-    @property
-    def kinds(self) -> tuple[WatchedKind[object], ...]:
-        return (*self.queues, *self.ours)
-
-
-def remote_kinds(origin: str, jobs: Iterable[WatchedKind[object]], *, orchestrated: bool = False) -> RemoteKinds:
-    """The kinds to watch on a worker: Workloads and jobs that this manager created, and queues.
+def remote_kinds(
+    origin: str, jobs: Iterable[WatchedKind[object]], *, orchestrated: bool = False
+) -> tuple[WatchedKind[object], ...]:
+    """The kinds to watch on a worker: queues, and the Workloads and jobs that this manager created.
 
     `orchestrated`: whether `status.effectiveQuotas` replaces the quotas in the spec, as on this cluster.
     """
     label = f"{ORIGIN}={origin}"
-    ours = (WORKLOAD_VIEW, *jobs)
-    return RemoteKinds(
-        tuple(replace(each, label_selector=label) for each in ours),
-        (
-            replace(REMOTE_COHORTS, read=partial(read_cohort_settings, orchestrated=orchestrated)),
-            replace(REMOTE_CLUSTER_QUEUES, read=partial(read_remote_cluster_queue, orchestrated=orchestrated)),
-            REMOTE_LOCAL_QUEUES,
-            REMOTE_NAMESPACES,
-        ),
+    return (
+        replace(REMOTE_COHORTS, read=partial(read_cohort_settings, orchestrated=orchestrated)),
+        replace(REMOTE_CLUSTER_QUEUES, read=partial(read_remote_cluster_queue, orchestrated=orchestrated)),
+        REMOTE_LOCAL_QUEUES,
+        REMOTE_NAMESPACES,
+        *(replace(each, label_selector=label) for each in (WORKLOAD_VIEW, *jobs)),
     )

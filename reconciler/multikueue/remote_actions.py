@@ -9,7 +9,8 @@ from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.kueue_kinds import IN_USE
 from policies.dialects.reading import Manifest, listing, metadata
 from policies.model.objects import parted
-from reconciler.jobs.kind import JobKind, job_patch
+from reconciler.jobs.described import JobKind
+from reconciler.jobs.kind import job_patch
 from reconciler.multikueue.copies import clone_change, clone_of, job_change, job_copy
 from reconciler.multikueue.worker_cache import WORKLOAD, RemoteJobRef, WorkerCache
 from reconciler.objects.observed import Key, Observed
@@ -32,20 +33,12 @@ from scheduling.placement.gates import with_open_gate
 from scheduling.placement.settings import PlacementSettings
 from scheduling.status.eviction import target_for_deactivation
 
-MANAGER = MULTIKUEUE
-"""The field manager of MultiKueue's writes, on all clusters."""
-
 
 @dataclass(frozen=True, slots=True)
 class RemoteCase:
     """A workload with its job, and the cache of one worker.
 
     `name`: `namespace/name` of the workload.
-    `local`: the workload; None if it is gone.
-    `kind`, `job_key`: the kind and the key of its job.
-    `job`: the job; None if it is gone.
-    `cache`: the cache of the worker.
-    `placing`: how workloads are placed.
     `now`: nanoseconds.
     """
 
@@ -64,10 +57,10 @@ def remote_action(decision: Remote, case: RemoteCase, kinds: dict[str, JobKind])
     match decision:
         case CreateClone() if case.local is not None:
             made = clone_of(case.local.manifest(), case.placing.origin, gated=case.placing.gated)
-            return (WORKLOAD, case.name), Create(WORKLOADS, made, MANAGER)
+            return (WORKLOAD, case.name), Create(WORKLOADS, made, MULTIKUEUE)
         case CreateJob() if case.job is not None and case.kind is not None and case.job_key is not None:
             made = job_copy(case.kind, case.job.manifest(), parted(case.name)[1], case.placing)
-            return case.job_key, Create(case.kind.resource, made, MANAGER)
+            return case.job_key, Create(case.kind.resource, made, MULTIKUEUE)
         case DeleteJob():
             found = case.cache.job(case.name)
             kind = kinds.get(found.key[0]) if found is not None else None
@@ -88,7 +81,7 @@ def _changed_job(found: RemoteJobRef, kind: JobKind, case: RemoteCase) -> tuple[
         return None
     remote = found.packed.manifest()
     body = job_change(kind, case.job.manifest(), remote)
-    return (found.key, job_patch(kind.resource, remote, {"spec": body}, manager=MANAGER)) if body else None
+    return (found.key, job_patch(kind.resource, remote, {"spec": body}, manager=MULTIKUEUE)) if body else None
 
 
 def _deleted_job(found: RemoteJobRef, kind: JobKind, running: bool) -> tuple[Key, Action]:
@@ -105,12 +98,12 @@ def _on_clone(decision: Remote, case: RemoteCase, observed: Observed[Workload]) 
             return _deleted_clone(remote, observed.manifest())
         case UpdateClone() if case.local is not None:
             body = clone_change(case.local.manifest(), observed.manifest())
-            return patch(remote, {"spec": body}, MANAGER) if body else None
+            return patch(remote, {"spec": body}, MULTIKUEUE) if body else None
         case EvictRemote():
             left = target_for_deactivation(remote, "EvictedOnManagerCluster", decision.message, case.now)
-            return status_patch(remote, left, MANAGER)
+            return status_patch(remote, left, MULTIKUEUE)
         case OpenGate():
-            return status_patch(remote, replace(remote, gate_states=with_open_gate(remote, case.now)), MANAGER)
+            return status_patch(remote, replace(remote, gate_states=with_open_gate(remote, case.now)), MULTIKUEUE)
     return None
 
 
@@ -122,7 +115,7 @@ def _deleted_clone(remote: Workload, manifest: Manifest) -> Patch | Delete | Non
     finalizers = listing(metadata(manifest).get("finalizers"))
     if IN_USE in finalizers:
         kept = [name for name in finalizers if name != IN_USE]
-        return patch(remote, {"metadata": {"finalizers": kept}}, MANAGER)
+        return patch(remote, {"metadata": {"finalizers": kept}}, MULTIKUEUE)
     if remote.deleting:
         return None
     return Delete(WORKLOADS, remote.namespace, remote.name, uid=remote.uid, background=True)

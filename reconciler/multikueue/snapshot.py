@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from policies.dialects.reading import Manifest
-from reconciler.jobs.kind import JobKind
+from reconciler.jobs.described import JobKind
 from reconciler.jobs.pod_writes import KIND as POD
 from reconciler.multikueue.copies import owner_job, remote_job, unsupported
-from reconciler.multikueue.loads import Loads
 from reconciler.multikueue.objects import MultiKueueCluster, MultiKueueConfig
 from reconciler.multikueue.pods import UNIT, PodUnits
 from reconciler.multikueue.worker_cache import WORKLOAD, WorkerCache
 from reconciler.multikueue.writes import RemoteWrites
+from reconciler.objects.grouped import Grouped
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.packed import HasManifest, Packed
 from reconciler.objects.watched import WatchedKind
@@ -30,13 +30,40 @@ _KEPT = 1024
 """How many jobs are cached in the form for placement. Each is read a dozen times, and changes two or three times."""
 
 
+class Loads:
+    """The workloads of each worker, so that work is spread over equal workers.
+
+    `placed`: the unfinished workloads on the worker, also if the write of that choice is in flight.
+    `asked`: the workloads without a worker that were first offered to this worker.
+    """
+
+    def __init__(self) -> None:
+        self.placed: Grouped[str, str, None] = Grouped()
+        self.asked: Grouped[str, str, None] = Grouped()
+
+    def observe(self, name: str, local: Workload | None) -> None:
+        """Process a workload as it is stored on this cluster; None if it is gone."""
+        waits = local is not None and local.reserved and not local.finished
+        cluster = local.cluster if local is not None and not local.finished else ""
+        self.choose(name, cluster)
+        if cluster or not waits:
+            self.asked.pop(name)
+
+    def choose(self, name: str, cluster: str) -> None:
+        self.placed.pop(name)
+        if cluster:
+            self.placed.put(name, cluster, None)
+
+    def ask(self, name: str, cluster: str) -> None:
+        """The workload was offered to a worker. Only the first offer counts."""
+        if name not in self.asked.group_of:
+            self.asked.put(name, cluster, None)
+
+
 class PlacementSnapshot:
     """Builds the inputs of placement decisions.
 
-    `kinds`: the kinds of jobs that can run on workers.
-    `jobs`: the local jobs by key.
     `remote`: the views of jobs and Pods on workers, by kind.
-    `caches`: the caches of the workers.
     `pods`: the local Pods that are queued by themselves. The Pods of one Workload share a key of the kind UNIT.
     """
 
@@ -71,7 +98,6 @@ class PlacementSnapshot:
         return self.pods.keys(owner[1]) if owner[0] == UNIT else [owner]
 
     def anywhere(self, workload: str) -> bool:
-        """Whether any worker has an object of the workload."""
         return any(cache.holds(workload) for cache in self.caches.values())
 
     def state(self, local: Workload) -> CheckState | None:
@@ -167,8 +193,8 @@ class PlacementSnapshot:
             namespace=local is None or cache.has_namespace(local.namespace),
             **({"local_queue": queues[0], "cluster_queue": queues[1]} if queues else {}),
             free=cache.free(local) if local is not None and rules.score != AS_LISTED else None,
-            load=self.loads.placed[cluster],
-            asked=self.loads.asked[cluster],
+            load=len(self.loads.placed.of(cluster)),
+            asked=len(self.loads.asked.of(cluster)),
             writing=self._writes.flying(cluster, (WORKLOAD, name)),
         )
 

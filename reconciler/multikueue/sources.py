@@ -83,7 +83,6 @@ class Sources:
             self._thread.join(5)
 
     def follow(self, name: str, source: Source | None) -> None:
-        """Watch the source of the worker's kubeconfig."""
         self.drop(name)
         match source:
             case SecretSource(secret):
@@ -99,7 +98,6 @@ class Sources:
                 self._offer(name, RefusedKubeconfig(BAD, "kubeconfig reference is nil"))
 
     def drop(self, name: str) -> None:
-        """Stop watching the worker's kubeconfig."""
         reflector = self._reflectors.pop(name, None)
         if reflector is not None:
             reflector.stop(timeout=0)

@@ -44,7 +44,6 @@ def _all(cluster: ClusterClient, resource: Resource) -> tuple[Manifest, ...]:
 
 
 def _placed(workload: Manifest) -> str | None:
-    """The worker that runs the Workload; None if there is none."""
     status = mapping(workload.get("status"))
     conditions = map(mapping, status.get("conditions") or ())
     over = any(each.get("type") == "Finished" and each.get("status") == "True" for each in conditions)

@@ -18,6 +18,7 @@ from reconciler.multikueue.remote import (
 )
 from reconciler.multikueue.remote_objects import RemoteClusterQueue
 from reconciler.objects.cache import NewestObjects
+from reconciler.objects.grouped import Grouped
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.packed import HasManifest
 from reconciler.objects.watched import WORKLOAD_VIEW, WatchedKind
@@ -47,15 +48,13 @@ class WorkerCache:
     """The cache of a worker.
 
     `views`: the views of jobs and Pods, by kind.
-    `connection`: the state of the connection.
     `jobs`: the jobs and Pods, by the Workload that they belong to.
     """
 
     def __init__(self, views: Mapping[str, WatchedKind[HasManifest]] = _NO_JOBS) -> None:
         self._views = views
         self.connection = WorkerConnection("connecting")
-        self.jobs: dict[str, dict[Key, RemoteJobRef]] = {}
-        self._job_at: dict[Key, RemoteJobRef] = {}
+        self.jobs: Grouped[str, Key, RemoteJobRef] = Grouped()
         self._kinds: dict[str, NewestObjects] = {}
         self._tree: QuotaTree | None = None
 
@@ -95,17 +94,12 @@ class WorkerCache:
         return self._store(observed) if self._objects_of(observed.key[0]).is_news(observed) else None
 
     def _take_job(self, observed: Observed[object]) -> str:
-        before = self._job_at.pop(observed.key, None)
-        if before is not None:
-            self.jobs.get(before.workload, {}).pop(observed.key, None)
-            if not self.jobs.get(before.workload):
-                self.jobs.pop(before.workload, None)
+        before = self.jobs.pop(observed.key)
         packed = self._views[observed.key[0]].value(observed)
         if packed is None:
             return before.workload if before is not None else observed.key[1]
         found = _job_ref(observed.key, packed)
-        self._job_at[observed.key] = found
-        self.jobs.setdefault(found.workload, {})[observed.key] = found
+        self.jobs.put(observed.key, found.workload, found)
         return found.workload
 
     def _objects_of(self, kind: str) -> NewestObjects:
@@ -118,7 +112,6 @@ class WorkerCache:
         return known.get(view, name) if known is not None else None
 
     def at(self, key: Key) -> Observed[object] | None:
-        """The object in the view that the key names."""
         known = self._kinds.get(key[0])
         return known.at(key) if known is not None else None
 
@@ -126,13 +119,12 @@ class WorkerCache:
         return self._value(WORKLOAD_VIEW, name)
 
     def job(self, workload: str) -> RemoteJobRef | None:
-        return next(iter(self.jobs.get(workload, {}).values()), None)
+        return next(iter(self.jobs.of(workload).values()), None)
 
     def holds(self, workload: str) -> bool:
         return workload in self.jobs or self.get(WORKLOAD_VIEW, workload) is not None
 
     def names(self) -> Iterator[str]:
-        """The names of all workloads with objects on the worker."""
         yield from self.jobs
         yield from (workload.key for workload in self._all(WORKLOAD_VIEW))
 
@@ -192,7 +184,6 @@ class WorkerCache:
         return Fraction(free, total) if total and free >= amount else Fraction(0)
 
     def _quota(self) -> QuotaTree:
-        """The quota tree of the worker, with the reserved quota."""
         if self._tree is None:
             self._tree = tree = QuotaTree()
             for cohort in self._all(REMOTE_COHORTS):

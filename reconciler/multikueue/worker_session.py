@@ -21,10 +21,9 @@ from cluster.reflector import Pacing, Reflector
 from cluster.wire import Timeouts
 from reconciler.multikueue.kubeconfigs import WorkerLogin
 from reconciler.multikueue.rate_limit import RequestRate
-from reconciler.multikueue.remote import RemoteKinds
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, Outcome
-from reconciler.objects.watched import by_resource
+from reconciler.objects.watched import WORKLOAD_VIEW, WatchedKind, by_resource
 from reconciler.shell.reflectors import follow
 from reconciler.shell.writer import Writer
 
@@ -79,20 +78,14 @@ SessionEvent: TypeAlias = Observed[object] | Listed | Outcome | SessionReady | S
 class WorkerSession:
     """The session.
 
-    `name`: the name of the worker.
-    `login`: its kubeconfig.
-    `watched`: the kinds to watch.
-    `report`: called with each event.
-    `may_write`: called before each write; returns whether this process may write.
     `patience`: the seconds in which everything must be listed.
-    `pulse`: the timing of the checks.
     """
 
     def __init__(
         self,
         name: str,
         login: WorkerLogin,
-        watched: RemoteKinds,
+        watched: tuple[WatchedKind[object], ...],
         report: Callable[[WorkerSession, SessionEvent], None],
         may_write: Callable[[], bool],
         patience: float,
@@ -159,9 +152,7 @@ class WorkerSession:
         self._ping(worker)
         self._writer = Writer(worker, lambda event: self._report(self, event), self._may_write)
         pacing = Pacing(longest=60.0, watch=self._pulse.watch)
-        self._reflectors = follow(
-            worker, lambda event: self._report(self, event), by_resource(self._watched.kinds), pacing
-        )
+        self._reflectors = follow(worker, lambda event: self._report(self, event), by_resource(self._watched), pacing)
         self._report(self, SessionReady(self._await_lists()))
         while not self._ended.is_set():
             self._worried.wait(self._pulse.every)
@@ -169,7 +160,6 @@ class WorkerSession:
             self._check_worker(worker)
 
     def _end(self) -> None:
-        """Stop all threads of the session."""
         self._ended.set()
         for reflector in self._reflectors:
             reflector.stop(timeout=0)
@@ -209,8 +199,7 @@ class WorkerSession:
 
     @property
     def _workloads(self) -> Reflector[tuple[Observed[object], ...]]:
-        plural = self._watched.ours[0].resource
-        return next(each for each in self._reflectors if each.resource == plural)
+        return next(each for each in self._reflectors if each.resource == WORKLOAD_VIEW.resource)
 
     def _need_workloads(self) -> None:
         if isinstance(self._workloads.last_error, ApiError) and self._workloads.state == "absent":

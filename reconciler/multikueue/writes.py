@@ -97,7 +97,6 @@ class RemoteWrites:
                 found.unsure = None
 
     def drop(self, cluster: str) -> None:
-        """The worker is not configured any more."""
         self._flying = {entry for entry in self._flying if entry[0] != cluster}
         self._objects = {entry: found for entry, found in self._objects.items() if entry[0] != cluster}
 

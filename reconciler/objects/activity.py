@@ -5,12 +5,12 @@ Source: Kueue v0.19, pkg/controller/admissionchecks and pkg/util/admissioncheck.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Container
+from typing import NamedTuple
 
 from cluster.actions import Patch
 from cluster.resource import Resource
-from policies.dialects.reading import listing, mapping
+from policies.dialects.reading import condition
 from policies.model.objects import GroupKind
 from reconciler.objects.stored import Stored, with_condition
 from scheduling.objects.queue_settings import CheckParameters
@@ -19,8 +19,7 @@ ACTIVE = "Active"
 _BAD = "bad parameters reference"
 
 
-@dataclass(frozen=True, slots=True)
-class ActiveCondition:
+class ActiveCondition(NamedTuple):
     """A condition to write. `holds`: whether its status is True."""
 
     holds: bool
@@ -47,15 +46,14 @@ def parameters_fault(parameters: CheckParameters | None, kind: GroupKind, names:
 
 
 def same(stored: Stored, wanted: ActiveCondition) -> bool:
-    """Whether the stored condition equals the wanted one."""
-    found = _stored(stored)
+    found = condition(stored.status, ACTIVE)
     stored_as = tuple(found.get(key) for key in ("status", "reason", "message"))
     return stored_as == ("True" if wanted.holds else "False", wanted.reason, wanted.message)
 
 
 def news(stored: Stored, wanted: ActiveCondition) -> bool:
     """Whether the change deserves an Event. A new message alone does not."""
-    found = _stored(stored)
+    found = condition(stored.status, ACTIVE)
     return (found.get("status"), found.get("reason")) != ("True" if wanted.holds else "False", wanted.reason)
 
 
@@ -63,11 +61,6 @@ def active_patch(
     resource: Resource, name: str, stored: Stored, wanted: ActiveCondition, now: int, manager: str
 ) -> Patch:
     """The patch of the condition. The time of the last transition changes only with the status."""
-    conditions = with_condition(stored, ACTIVE, wanted.holds, wanted.reason, wanted.message, now)
+    conditions = with_condition(stored, ACTIVE, *wanted, now)
     body = {"status": {"conditions": conditions}}
     return Patch(resource, None, name, body, stored.version, manager, "status")
-
-
-def _stored(stored: Stored) -> Mapping[str, object]:
-    conditions: Iterable[Mapping[str, object]] = map(mapping, listing(stored.status.get("conditions")))
-    return next((each for each in conditions if each.get("type") == ACTIVE), {})

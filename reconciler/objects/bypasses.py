@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from reconciler.objects.observed import Key
 
+RAN, LABEL_REMOVED = "RanWithoutQuota", "LabelRemoved"
+"""Ways to bypass the webhook, of several controllers."""
+
 
 @dataclass(slots=True)
 class Undone:
     """The undone changes of one kind of object that bypassed the webhook in one way.
 
-    `count`: their number.
     `nanoseconds`: the total time until they were undone.
     """
 
@@ -26,6 +28,7 @@ class Bypasses:
     def __init__(self) -> None:
         self.undone: dict[tuple[str, str], Undone] = {}
         self._standing: dict[tuple[Key, str], int] = {}
+        self._gone: list[tuple[Key, str]] = []
 
     def seen(self, key: Key, way: str, now: int) -> None:
         self._standing.setdefault((key, way), now)
@@ -38,6 +41,18 @@ class Bypasses:
             found.count += 1
             found.nanoseconds += now - since
 
+    def gone(self, key: Key, way: str = "") -> None:
+        """The object is gone, so its changes are undone at the next `turn`. `way`: empty for all ways."""
+        if self._standing:
+            self._gone.append((key, way))
+
+    def turn(self, now: int) -> None:
+        """Begin a turn. Called after all observed changes were processed."""
+        for key, way in self._gone:
+            for each in (way,) if way else self.ways(key):
+                self.end(key, each, now)
+        self._gone.clear()
+
     def ways(self, key: Key) -> Iterator[str]:
         """The ways in which the object has bypassed the webhook, and which are not undone yet."""
         yield from [way for each, way in self._standing if each == key]
@@ -47,5 +62,4 @@ class Bypasses:
         return min([*self._standing.values()], default=None)
 
     def __len__(self) -> int:
-        """The number of changes that are not undone yet."""
         return len(self._standing)

@@ -23,11 +23,9 @@ class NewestObjects:
         return view.find(self._objects, name)
 
     def at(self, key: Key) -> Observed[object] | None:
-        """The object in the view that the key names."""
         return self._objects.get(key)
 
     def all(self, view: WatchedKind[T]) -> list[T]:
-        """The value of each object in this view."""
         return [value for each in self._objects.values() if (value := view.value(each)) is not None]
 
     def take(self, observed: Observed[object]) -> bool:

@@ -28,7 +28,6 @@ class DueNames:
         self._order: list[tuple[int, str]] = []
 
     def __len__(self) -> int:
-        """The number of objects that have a time."""
         return len(self._at)
 
     def __contains__(self, name: str) -> bool:
@@ -45,7 +44,6 @@ class DueNames:
             self._order = sorted((at, name) for name, at in self._at.items())
 
     def drop(self, name: str) -> bool:
-        """Remove the object. Returns whether it had a time."""
         return self._at.pop(name, None) is not None
 
     @property

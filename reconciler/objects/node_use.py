@@ -21,7 +21,6 @@ NodeUse: TypeAlias = Mapping[str, Mapping[str, int]]
 
 
 def use_of(pods: Iterable[PodOnNode]) -> NodeUse:
-    """The sums of these Pods."""
     found: dict[str, dict[str, int]] = {}
     for pod in pods:
         amounts.add_to(found.setdefault(pod.node, {}), dict(pod_request(pod.requests)))

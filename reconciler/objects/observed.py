@@ -45,7 +45,6 @@ class Observed(Generic[T_co]):
 
     @property
     def name(self) -> str:
-        """The bare name."""
         return parted(self.key[1])[1]
 
     @property
@@ -79,7 +78,6 @@ class Listed:
 
 
 def put_or_drop(known: dict[K, T], key: K, value: T | None) -> None:
-    """Store the value, or remove what is stored if the value is None."""
     if value is None:
         known.pop(key, None)
     else:

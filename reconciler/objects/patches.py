@@ -66,6 +66,11 @@ _EntryKey = tuple[str, str]
 """A field of the status and, for a list, the name of an entry."""
 
 
+def manager_of(kind: str) -> str:
+    """The field manager of Kueue's controller for this kind, except Workloads."""
+    return f"kueue-{kind.lower()}-controller"
+
+
 def condition_manager(kind: str) -> str:
     """The field manager of a condition that a job reports, such as Finished or PodsReady."""
     return _MANAGER_OF.get(kind, f"{JOB_MANAGER}-{kind}")

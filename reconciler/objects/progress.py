@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from cluster.versions import is_newer, is_older
 from reconciler.objects.observed import Key, Listed, Observed
-from reconciler.objects.versions import older, reached
 
 
 class ListProgress:
@@ -19,12 +19,12 @@ class ListProgress:
 
     def advance(self, kind: str, version: str) -> None:
         """The watch of the kind has reached this version."""
-        if not older(version, self._passed.get(kind, "")):
+        if not is_older(version, self._passed.get(kind, "")):
             self._passed[kind] = version
 
     def passed(self, observed: Observed[object]) -> bool:
         """Whether the watch has passed the version of the object. If so, it has already reported something newer."""
-        return reached(self._passed.get(observed.key[0], ""), observed.version)
+        return not is_newer(observed.version, self._passed.get(observed.key[0]))
 
     def known(self, kinds: Iterable[str]) -> bool:
         """Whether a list of each of these kinds has arrived."""
@@ -51,7 +51,7 @@ class ListProgress:
         If the watch is ahead of the list, there are no changes. A list that was requested still makes the kind count
         as listed, once all changes have been consumed.
         """
-        awaited, overtaken = self.awaited(listed.kind), older(listed.version, self._passed.get(listed.kind, ""))
+        awaited, overtaken = self.awaited(listed.kind), is_older(listed.version, self._passed.get(listed.kind, ""))
         if not overtaken:
             self.advance(listed.kind, listed.version)
             there = {observed.key for observed in listed.objects}
@@ -72,4 +72,4 @@ def news(before: Observed[object] | None, after: Observed[object]) -> bool:
         return True
     if after.version == before.version != "":
         return after.value is None and before.value is not None
-    return not older(after.version, before.version)
+    return not is_older(after.version, before.version)

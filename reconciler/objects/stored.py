@@ -17,7 +17,6 @@ _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 class Stored:
     """The fields at a resource version.
 
-    `deleting`: whether deletion was requested.
     `annotations`: all annotations, without the one in which kubectl keeps the whole object.
     """
 
@@ -50,16 +49,23 @@ def with_condition(before: Stored, kind: str, holds: bool, reason: str, message:
     """The conditions with this one replaced or added. The time of its transition changes only with its status."""
     conditions = [mapping(each) for each in listing(before.status.get("conditions"))]
     old = next((each for each in conditions if each.get("type") == kind), {})
-    status = "True" if holds else "False"
+    new = condition_to_write(old, kind, "True" if holds else "False", reason, message, now)
+    if before.generation:
+        new["observedGeneration"] = before.generation
+    if not old:
+        return [*conditions, new]
+    return [new if each is old else each for each in conditions]
+
+
+def condition_to_write(
+    old: Mapping[str, Any], kind: str, status: str, reason: str, message: str, now: int
+) -> dict[str, Any]:
+    """The condition. It keeps the time of the last transition of `old` if that has the same status."""
     since = old.get("lastTransitionTime") if old.get("status") == status else None
-    new = {
+    return {
         "type": kind,
         "status": status,
         "reason": reason,
         "message": message,
         "lastTransitionTime": since or written(now),
-        **({"observedGeneration": before.generation} if before.generation else {}),
     }
-    if not old:
-        return [*conditions, new]
-    return [new if each is old else each for each in conditions]

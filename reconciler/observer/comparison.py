@@ -10,13 +10,14 @@ same tree changed shortly before it, or if quotas changed shortly after it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
 from reconciler.objects.observed import Observed
 from reconciler.objects.watched import WORKLOAD_VIEW
+from reconciler.observer.observer import NullObserver
 from scheduling.cycle.engine import AdmissionEngine
 from scheduling.cycle.outcome import admission_of
 from scheduling.objects.requests import total_requests, usage
@@ -55,12 +56,7 @@ class ComparisonResult(StrEnum):
 
 
 class DecisionDifference(NamedTuple):
-    """A difference between two decisions.
-
-    `workload`: `namespace/name`.
-    `theirs`, `ours`: the decision of the other controller, and ours.
-    `why`: the reason of our decision.
-    """
+    """A difference between two decisions."""
 
     kind: DifferenceKind
     workload: str
@@ -76,8 +72,6 @@ Report = Callable[[ComparisonResult, DecisionDifference | None], None]
 class _Expected:
     """A decision that the other controller is expected to make.
 
-    `decision`: our decision.
-    `root`: the name of the tree's root.
     `since`: when it was first expected.
     `withdrawn`: when it stopped being expected; None if it is still expected.
     """
@@ -95,10 +89,9 @@ class _Suspected(NamedTuple):
     difference: DecisionDifference
 
 
-class Comparison:
+class Comparison(NullObserver):
     """An observer of the core.
 
-    `report`: called with the result of each comparison.
     `known`: returns whether all objects have been listed. Before that nothing is compared.
     `patience`: how long the other controller may take, in nanoseconds.
 
@@ -132,7 +125,6 @@ class Comparison:
 
     @property
     def kept(self) -> int:
-        """The number of workloads whose latest change is remembered."""
         return sum(map(len, self._recent_changes.values()))
 
     # --- calls of the core
@@ -174,9 +166,6 @@ class Comparison:
             self._victims.pop(workload.key, None)
         if new is None or old is None or new.reserved != old.reserved:
             self._reported.discard(workload.key)
-
-    def decided(self, decisions: Iterable[object], seconds: float) -> None:
-        """Nothing to do, because this process makes no decisions of its own."""
 
     def passed(self, now: int, _seconds: float = 0.0, /) -> None:
         """Report expectations that were not fulfilled in time, and suspected differences that are confirmed now."""

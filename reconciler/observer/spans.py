@@ -73,7 +73,6 @@ class SpanObserver(NullObserver):
 
 
 def about(workload: Workload, **more: Attribute) -> dict[str, Attribute]:
-    """The attributes of a span about a Workload."""
     found = {"workload": workload.key, "uid": workload.uid, "local_queue": workload.local_queue, **more}
     return {f"quotree.{key}": value for key, value in found.items()}
 

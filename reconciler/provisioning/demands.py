@@ -31,8 +31,6 @@ class Demand:
     """A number of equal pods for which new nodes are requested.
 
     `pod_sets`: their pod sets. The PodTemplate is named after the first one.
-    `count`: the number of pods.
-    `template`: their pod template.
     """
 
     pod_sets: tuple[str, ...]
@@ -68,7 +66,6 @@ def needing(workload: Workload, config: ProvisioningConfig) -> list[str]:
 
 
 def _counts(workload: Workload) -> dict[str, int]:
-    """The admitted number of pods by pod set."""
     counts = {pod_set.name: pod_set.count for pod_set in workload.pod_sets}
     for assigned in workload.admission.assignments if workload.admission is not None else ():
         if assigned.count is not None:
@@ -152,7 +149,6 @@ _ALIKE: Mapping[str, Callable[[Manifest], object]] = {
     "IdenticalWorkloadSchedulingRequirements": _scheduled_alike,
 }
 """Functions that return what must be equal in two pod templates to merge their demands, by podSetMergePolicy."""
-
 
 # --- the objects
 

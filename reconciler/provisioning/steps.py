@@ -54,9 +54,7 @@ class ProvisioningCase:
     `configs`: the config of each check of this controller; None if the check is not active.
     `requests`, `templates`: all existing objects, by `namespace/name`.
     `owned`: the keys of the workload's requests.
-    `own_templates`: the keys of its PodTemplates.
     `doomed`: the uids of objects that this process has deleted. A late watch may still show them.
-    `flavors`: the ResourceFlavors by name.
     `cleanup`: whether an eviction deletes requests; otherwise only the end of the workload does.
     """
 
@@ -80,7 +78,9 @@ class ProvisioningCase:
             return []
         return self._states() or [
             *self._provide_all(),
-            *self._deletions(self._outdated_requests(), self._stale_templates()),
+            *self._deletions(
+                self._outdated_requests(), [key for key in self.own_templates if self._stale(self.templates[key])]
+            ),
         ]
 
     @property
@@ -135,7 +135,6 @@ class ProvisioningCase:
     # --- states
 
     def _states(self) -> list[WantedWrite]:
-        """Write the states of all checks in one write."""
         checks = self.workload.checks
         for check in self._checks:
             request = self._current_request(check)
@@ -261,9 +260,6 @@ class ProvisioningCase:
             return range(0)
         present = (check.retries or 0) + 1
         return range(present if self.cleanup else 1, present + 1)
-
-    def _stale_templates(self) -> list[str]:
-        return [key for key in self.own_templates if self._stale(self.templates[key])]
 
     def _deletions(self, requests: Iterable[str], templates: Iterable[str]) -> Iterator[WantedWrite]:
         about = reference(self.workload)

@@ -52,8 +52,6 @@ class _Subject(NamedTuple):
 class _Series:
     """The Events on one object with one reason.
 
-    `message`: the message of the last Event.
-    `first`, `last`: the times of the first and the last Event.
     `said`: the message that was written last.
     `written`: when that was; 0 for never.
     `count`: the number of Events that are not written yet.

@@ -28,14 +28,12 @@ class EventRecorder:
     def _record(
         self, about: ObjectReference | None, reason: str, message: str, now: int, *, warning: bool = False
     ) -> None:
-        """Record and log an Event."""
         if about is None:
             return
         self._events.record(about, reason, message, now, warning=warning)
         self._journal.note(about, reason, message, now, warning=warning)
 
     def workload_changed(self, before: Workload, after: Workload, now: int) -> None:
-        """A stored Workload has changed."""
         about = None
         for news in workload_news(before, after):
             about = about or reference(after)

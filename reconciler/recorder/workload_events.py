@@ -39,7 +39,6 @@ class News(NamedTuple):
 
 
 def workload_news(before: Workload, after: Workload) -> Iterator[News]:
-    """The Events for a change of a stored Workload."""
     yield from _admission(before, after)
     yield from _waiting(before, after)
     yield from _leaving(before, after)

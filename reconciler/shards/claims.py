@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from cluster.actions import Patch
-from policies.dialects.reading import listing, mapping, text
-from reconciler.objects.stored import Stored
-from scheduling.objects.times import written
+from policies.dialects.reading import condition, listing, mapping, text
+from reconciler.objects.stored import Stored, condition_to_write
 
 DEFAULT = "default"
 """The part that decides for every ClusterQueue without a claim."""
@@ -62,7 +61,6 @@ UNCLAIMED = TreeClaim()
 
 
 def read_claim(status: Mapping[str, Any]) -> TreeClaim:
-    """Read the claim from the status of a ClusterQueue."""
     deciding: list[str] = []
     asking: list[str] = []
     for each in map(mapping, listing(status.get("conditions"))):
@@ -117,17 +115,8 @@ def _message(claim: TreeClaim) -> str:
 
 def _condition(part: str, status: str, reason: str, message: str, before: Stored, now: int) -> dict[str, Any]:
     kind = f"{CONDITION}{part}"
-    conditions = map(mapping, listing(before.status.get("conditions")))
-    old: Mapping[str, Any] = next((each for each in conditions if each.get("type") == kind), {})
-    since = old.get("lastTransitionTime") if old.get("status") == status else None
-    return {
-        "type": kind,
-        "status": status,
-        "reason": reason,
-        "message": message,
-        "lastTransitionTime": since or written(now),
-    }
+    return condition_to_write(condition(before.status, kind), kind, status, reason, message, now)
 
 
-def _of_part(condition: object) -> bool:
-    return (text(mapping(condition).get("type")) or "").startswith(CONDITION)
+def _of_part(each: object) -> bool:
+    return (text(mapping(each).get("type")) or "").startswith(CONDITION)

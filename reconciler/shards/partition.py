@@ -46,9 +46,7 @@ _OF_ALL = frozenset(
 class PartitionedTree:
     """A tree, and which part decides for it.
 
-    `queues`: the names of its ClusterQueues.
     `wanted`: the part that its root names. A tree with topologies wants the default part, a cycle has None.
-    `decides`: whether this process decides for the tree.
     """
 
     queues: tuple[str, ...]
@@ -74,7 +72,6 @@ _NO_CHANGE = Changed()
 class TreePartition:
     """The trees of the cluster. Observed objects have an effect from the next `refresh` on.
 
-    `me`: the part of this process.
     `due`: ClusterQueues whose claim this part may have to change.
     `world.undecided`: the ClusterQueues that this process decides nothing for.
     """
@@ -131,11 +128,9 @@ class TreePartition:
 
     @property
     def outdated(self) -> bool:
-        """Whether observed objects have not been processed by `refresh` yet."""
         return bool(self._stale)
 
     def refresh(self) -> Changed:
-        """Process the observed objects."""
         if not self._stale:
             return _NO_CHANGE
         changed, self._stale = self._stale, {}

@@ -6,68 +6,28 @@ import queue
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
-from cluster.actions import Action
 from reconciler.core.commands import Command, FollowResource, ReadObject, Relist, WriteCommand
 from reconciler.core.core import Core
 from reconciler.core.events import Continue, Event, LeadershipGained, LeadershipLost, TimePassed
 from reconciler.objects.moments import whole_second
-from reconciler.objects.observed import Key
 from reconciler.objects.outcomes import Written
 from reconciler.objects.watched import WatchedResource
-from reconciler.objects.workers import (
-    DropWorker,
-    FollowWorker,
-    Source,
-    WorkerActivity,
-    WorkerCommand,
-    WorkerCondition,
-    WorkerWrite,
-)
+from reconciler.objects.workers import DropWorker, FollowWorker, WorkerCommand, WorkerCondition, WorkerWrite
 from reconciler.observer.observer import NullObserver, Observer
 from reconciler.shell.call import Call
 from reconciler.shell.pace import RoundPace
+from reconciler.shell.permit import LeasePermit
 from reconciler.shell.write_spans import WriteSpans
+from reconciler.shell.writer import Writer
 from scheduling.objects.times import SECOND
 
 Message: TypeAlias = Event | Call
 
 
-class Executor(Protocol):
-    """Executes commands in other threads. The results arrive in the inbox."""
-
-    def write(self, key: Key, action: Action) -> None: ...
-
-    def read(self, key: Key, path: str) -> None: ...
-
-    def relist(self, watched: WatchedResource, request: int) -> None: ...
-
-
 def _nobody(_: WatchedResource) -> None:
     return None
-
-
-class Leadership(Protocol):
-    """Whether this process may write; see `reconciler.shell.permit`."""
-
-    def held(self) -> bool: ...
-
-    def late_writes_possible(self) -> bool: ...
-
-    def term(self) -> int: ...
-
-
-class WorkerPort(Protocol):
-    """Executes commands about worker clusters; see `reconciler.objects.workers`."""
-
-    def write(self, cluster: str, key: Key, action: Action) -> None: ...
-
-    def follow(self, cluster: str, source: Source | None) -> None: ...
-
-    def stored(self, cluster: str, active: WorkerActivity) -> None: ...
-
-    def drop(self, cluster: str) -> None: ...
 
 
 @dataclass
@@ -75,19 +35,16 @@ class Loop:
     """The loop.
 
     `core`: the state machine, which only the thread of the loop may use.
-    `executor`: executes the core's commands.
-    `permit`: says whether this process may write.
-    `follow`: begins to list and watch a resource.
     `workers`: executes commands for worker clusters; None if there are no workers.
     `spans`: records spans of writes; None if writes are not traced.
     `clock`: returns the present time in nanoseconds.
     """
 
     core: Core
-    executor: Executor
-    permit: Leadership
+    executor: Writer
+    permit: LeasePermit
     follow: Callable[[WatchedResource], None] = _nobody
-    workers: WorkerPort | None = None
+    workers: Callable[[WorkerCommand], None] | None = None
     observer: Observer = field(default_factory=NullObserver)
     spans: WriteSpans | None = None
     inbox: queue.SimpleQueue[Message] = field(default_factory=queue.SimpleQueue)
@@ -150,7 +107,7 @@ class Loop:
         match command:
             case WorkerWrite() | FollowWorker() | WorkerCondition() | DropWorker():
                 if self.workers is not None:
-                    _execute_on_worker(command, self.workers)
+                    self.workers(command)
             case WriteCommand():
                 self.executor.write(command.key, command.action)
             case ReadObject():
@@ -159,15 +116,3 @@ class Loop:
                 self.executor.relist(command.watched, command.request)
             case FollowResource():
                 self.follow(command.watched)
-
-
-def _execute_on_worker(command: WorkerCommand, workers: WorkerPort) -> None:
-    match command:
-        case WorkerWrite():
-            workers.write(command.cluster, command.key, command.action)
-        case FollowWorker():
-            workers.follow(command.cluster, command.source)
-        case WorkerCondition():
-            workers.stored(command.cluster, command.active)
-        case DropWorker():
-            workers.drop(command.cluster)

@@ -11,20 +11,17 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from cluster.client import ClusterClient
+from cluster.lease import LeaseClaim
 from cluster.reflector import ChangeKind, Pacing, Reflector
-from cluster.resource import LEASES, Manifest
-from policies.dialects.reading import mapping, metadata, text
+from cluster.resource import LEASES
 
 log = logging.getLogger(__name__)
 KUEUE_LEASE = "c1f6bfd2.kueue.x-k8s.io"
 """The default name of the Lease of Kueue's manager."""
 _WATCHED = ("watching", "absent")
-_DURATION = 15.0
-"""Duration, in seconds, of a Lease without leaseDurationSeconds."""
 
 
 class LeasePermit(Protocol):
@@ -65,50 +62,11 @@ class AlwaysPermitted:
         return 0
 
 
-class NeverPermitted:
+class NeverPermitted(AlwaysPermitted):
     """For a process that only observes. It may never write."""
-
-    def start(self) -> None:
-        """Do nothing."""
-
-    def stop(self) -> None:
-        """Do nothing."""
 
     def held(self) -> bool:
         return False
-
-    def late_writes_possible(self) -> bool:
-        return False
-
-    def term(self) -> int:
-        return 0
-
-
-@dataclass(frozen=True, slots=True)
-class LeaseClaim:
-    """A Lease as it was observed.
-
-    `key`: `namespace/name`.
-    `holder`: the identity of the holder; empty if the Lease is released.
-    `renewed`: `renewTime`, by the clock of the holder.
-    `duration`: how long the Lease is held without a renewal, in seconds.
-    """
-
-    key: str
-    holder: str
-    renewed: str
-    duration: float
-
-    @classmethod
-    def of(cls, manifest: Manifest) -> LeaseClaim:
-        meta, spec = metadata(manifest), mapping(manifest.get("spec"))
-        seconds = spec.get("leaseDurationSeconds")
-        return cls(
-            f"{text(meta.get('namespace'))}/{text(meta.get('name'))}",
-            text(spec.get("holderIdentity")) or "",
-            text(spec.get("renewTime")) or "",
-            float(seconds) if isinstance(seconds, int) and seconds > 0 else _DURATION,
-        )
 
 
 class RivalLease:
@@ -175,11 +133,9 @@ class RivalLease:
 
     @property
     def renewals(self) -> int:
-        """The number of renewals that were observed."""
         return self._renewals
 
     def change(self, kind: ChangeKind, claim: LeaseClaim, _version: str = "") -> None:
-        """Handle a change of a Lease from the watch."""
         with self._lock:
             self._put(claim)
             if kind == "DELETED":

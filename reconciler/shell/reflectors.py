@@ -10,10 +10,6 @@ from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.watched import WatchedResource, lists_of
 
 
-def _as_it_is(observed: Observed[object]) -> Observed[object]:
-    return observed
-
-
 def follow(
     cluster: ClusterClient,
     report: Callable[[Observed[object] | Listed], None],
@@ -21,7 +17,7 @@ def follow(
     pacing: Pacing | None = None,
     known: Callable[[Key], Observed[object] | None] = lambda _: None,
     awaited: Callable[[str], int] = lambda _: 0,
-    note: Callable[[Observed[object]], Observed[object]] = _as_it_is,
+    note: Callable[[Observed[object]], Observed[object]] = lambda observed: observed,
 ) -> list[Reflector[tuple[Observed[object], ...]]]:
     """Start one reflector for each resource; the caller stops them.
 

@@ -63,7 +63,6 @@ class Writer:
             self._window.put(partial(self._perform_first, key, action))
 
     def read(self, key: Key, path: str) -> None:
-        """Read the object again."""
         self._pool.submit(self._get, key, path)
 
     def relist(self, watched: WatchedResource, request: int) -> None:
@@ -102,11 +101,9 @@ class Writer:
             if not self._may_write():
                 raise LeaseLost("the Lease is not held")
             self._report(Written(key, action, perform(self._writes, action)))
-        except ClusterError as error:
-            self._report(Failed(key, action, error))
-            return error
         except Exception as error:
-            log.exception("%s: a write failed with an internal error", key)
+            if not isinstance(error, ClusterError):
+                log.exception("%s: a write failed with an internal error", key)
             self._report(Failed(key, action, error))
             return error
         return None
@@ -141,8 +138,7 @@ class Writer:
     def _get(self, key: Key, path: str) -> None:
         try:
             self._report(ObjectRead(key, self._cluster.get(path)))
-        except ClusterError as error:
-            self._report(Failed(key, None, error))
         except Exception as error:
-            log.exception("%s: a read failed with an internal error", key)
+            if not isinstance(error, ClusterError):
+                log.exception("%s: a read failed with an internal error", key)
             self._report(Failed(key, None, error))

@@ -20,9 +20,9 @@ from cluster.apply import perform
 from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
 from cluster.resource import Resource
+from policies.dialects.kueue_checks import MULTIKUEUE as MANAGER
 from policies.dialects.reading import Manifest
 from reconciler.jobs.batch_job import BATCH
-from reconciler.multikueue.remote_actions import MANAGER
 from reconciler.objects.patches import ADMISSION_MANAGER, JOB_MANAGER, WORKLOADS, condition_manager
 
 _APART = "floor"

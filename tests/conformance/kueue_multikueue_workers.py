@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.reading import Manifest
-from reconciler.multikueue.conditions import check_condition, cluster_condition, cluster_patch
+from reconciler.multikueue.conditions import check_condition, cluster_condition
 from reconciler.multikueue.connections import FAILED, refusal
 from reconciler.multikueue.kubeconfigs import AllowedSources, RefusedKubeconfig, WorkerLogin, read_file, read_secret
 from reconciler.multikueue.link import Link, patience_after
-from reconciler.multikueue.objects import MULTIKUEUE, read_activity, read_multikueue_cluster, read_multikueue_config
+from reconciler.multikueue.objects import (
+    MULTIKUEUE_CLUSTERS,
+    read_activity,
+    read_multikueue_cluster,
+    read_multikueue_config,
+)
 from reconciler.multikueue.profiles import disabled, read_profile
+from reconciler.objects.activity import active_patch
 from reconciler.objects.stored import read_stored
 from reconciler.objects.workers import PathSource, ProfileSource, SecretSource, WorkerConnection
 from scheduling.objects import times
@@ -131,7 +138,7 @@ class _Worker:
         wanted = cluster_condition(self.connection)
         if wanted is None or self.manifest is None:
             return _active(self.manifest)
-        body = cluster_patch(self.name, read_stored(self.manifest), wanted, _NOW).body
+        body = active_patch(MULTIKUEUE_CLUSTERS, self.name, read_stored(self.manifest), wanted, _NOW, "").body
         return _active({**self.manifest, **body})
 
 

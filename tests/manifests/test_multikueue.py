@@ -77,7 +77,7 @@ def test_the_kustomization_around_it_moves_no_namespace() -> None:
 
 def test_on_a_worker_it_may_follow_what_it_follows_there_and_nothing_else() -> None:
     (role,) = [obj for obj in WORKER if obj["kind"] == "ClusterRole"]
-    kinds = {(each.resource.group, each.resource.plural) for each in remote_kinds("o", ()).kinds}
+    kinds = {(each.resource.group, each.resource.plural) for each in remote_kinds("o", ())}
 
     jobs = {(each.group, each.plural) for each in (*JOBS, PODS)}
     made = {("kueue.x-k8s.io", "workloads"), *jobs}

@@ -11,11 +11,15 @@ from cluster.client import ClusterClient
 from cluster.endpoint import Endpoint
 from cluster.lease import LeaseTimes
 from policies.configuration.file import read_configuration
-from policies.configuration.kueue.values import CLUSTER_QUEUE_RESOURCES, LOCAL_QUEUE_METRICS, UNADMITTED_WORKLOADS
+from policies.configuration.kueue.values import (
+    CLUSTER_QUEUE_RESOURCES,
+    LOCAL_QUEUE_METRICS,
+    UNADMITTED_WORKLOADS,
+    RetentionPolicies,
+)
 from policies.configuration.settings import Dialect
 from policies.model.errors import BadConfiguration
 from reconciler.configured import ReconcilerConfiguration, read_configured
-from reconciler.controllers.retention import Retention
 from reconciler.process import DecisionSettings, Reconciler
 from scheduling.objects.times import SECOND
 from scheduling.queues.consumption import UsageDecay
@@ -156,8 +160,8 @@ def test_retention_and_one_at_a_time_are_read() -> None:
         waitForPodsReady={"blockAdmission": True},
     )
 
-    assert read().settings.retention == Retention()
-    assert configured.settings.retention == Retention(3600 * SECOND, 0)
+    assert read().settings.retention == RetentionPolicies()
+    assert configured.settings.retention == RetentionPolicies(3600 * SECOND, 0)
     assert configured.settings.waiting is not None
     assert (configured.settings.waiting.block_admission, configured.settings.waiting.timeout) == (True, 1800)
 

@@ -8,7 +8,7 @@ as unsure if quota changed shortly before or after it, or became free shortly af
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from cluster.resource import Manifest
@@ -18,9 +18,9 @@ from policies.model.objects import parted
 from reconciler.objects.observed import Observed
 from reconciler.objects.watched import WatchedKind
 from reconciler.observer.comparison import PATIENCE, ComparisonResult, DecisionDifference, DifferenceKind, Report
+from reconciler.observer.observer import NullObserver
 from scheduling.objects.times import SECOND
 from scheduling.queue_tree.pod_at_gate import PodAtGate
-from scheduling.world.decisions import Decision
 
 PERIOD = 30 * SECOND
 """Nanoseconds between two checks for Pods that wait although there is room. A Pod that two checks find is reported."""
@@ -44,10 +44,7 @@ class GateVerdict(NamedTuple):
 class LetIn(NamedTuple):
     """An object that another scheduler let into a queue.
 
-    `what`: the kind of the object.
     `name`: `namespace/name`.
-    `queue`: the name of the queue.
-    `verdict`: whether the object would wait here.
     """
 
     what: str
@@ -73,8 +70,6 @@ class Judge(ABC, Generic[K]):
     """The queues of one project, as the comparison needs them.
 
     A Pod is judged as if it waited at our gate until it is bound.
-
-    `pods`: the view of the project's Pods.
     """
 
     pods: WatchedKind[PodAtGate]
@@ -89,7 +84,6 @@ class Judge(ABC, Generic[K]):
         return pod.waits if pod is not None and pod.gated else ""
 
     def refresh(self) -> None:
-        """Process what was observed."""
         self.keeper.refresh()
 
     @abstractmethod
@@ -117,10 +111,8 @@ class Judge(ABC, Generic[K]):
 class _Suspected(NamedTuple):
     """A decision of the other scheduler for a Pod that would have waited here.
 
-    `since`: when the decision was observed.
     `name`: the Pod or the object that was let in.
     `subject`: how a report names it.
-    `theirs`: the decision, as a report describes it.
     """
 
     since: int
@@ -130,7 +122,7 @@ class _Suspected(NamedTuple):
     verdict: GateVerdict
 
 
-class PodComparison:
+class PodComparison(NullObserver):
     """An observer that compares Pods.
 
     `known`: returns whether all objects have been listed. Before that nothing is compared.
@@ -142,7 +134,6 @@ class PodComparison:
     `_reported`: those of them that were reported.
     `_full`: the queues of which a Pod was reported that waits for Nodes.
     `_reasons`: the schedulers' reasons for waiting, by Pod.
-    `_looked`: the time of the last check.
     """
 
     def __init__(self, judge: Judge[Any], report: Report, known: Callable[[], bool]) -> None:
@@ -171,12 +162,6 @@ class PodComparison:
         if found is not None and self._known():
             subject, theirs = f"{found.what} {found.name}", f"let into {found.queue}"
             self._classify(_Suspected(now, found.name, subject, theirs, found.verdict))
-
-    def changed(self, now: int) -> None:
-        """Nothing to do, because the comparison keeps its own queues."""
-
-    def decided(self, decisions: Sequence[Decision], seconds: float) -> None:
-        """Nothing to do, because these decisions are about Kueue's queues."""
 
     def passed(self, now: int, _: float, /) -> None:
         self._judge.refresh()

@@ -15,7 +15,6 @@ from policies.dialects.kueue_owners import controller_of
 from policies.dialects.reading import Manifest, metadata, text
 from policies.model.objects import GroupKind
 from reconciler.controllers.internal_errors import InternalErrors
-from reconciler.controllers.jobs.halting import Halting
 from reconciler.controllers.jobs.job_questions import JobQuestions
 from reconciler.controllers.jobs.job_writes import WORKLOAD, about, at_rest, awaited
 from reconciler.controllers.jobs.kept_pods import CountSurplus, KeptPods
@@ -32,10 +31,10 @@ from reconciler.controllers.stored_workloads import StoredWorkloads
 from reconciler.core.controller import Busy, Controller, Lookup, WakeAt, Wanted
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.composed import RequestCache
+from reconciler.jobs.described import JobKind
 from reconciler.jobs.elastic import all_pods_gated, waits_for_slice
-from reconciler.jobs.kind import JobKind
 from reconciler.jobs.step import JobInputs
-from reconciler.objects.bypasses import Bypasses
+from reconciler.objects.bypasses import RAN, Bypasses
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.packed import Packed
 from reconciler.objects.wanted import WantedWrite
@@ -51,10 +50,8 @@ def _ignore(workload: str, pods: Mapping[str, int]) -> None:
 class JobsController(Controller):
     """Runs the transitions of jobs.
 
-    `kinds`: the kinds of jobs to manage.
     `others`: kinds of owners whose Workloads another controller manages, even after the owner is gone.
     `every`: whether jobs that name no queue are managed, too.
-    `elastic`: whether elastic jobs are supported.
     `counts_ending`: see `JobInputs`.
     `count_surplus`: see `KeptPods`.
     """
@@ -81,10 +78,9 @@ class JobsController(Controller):
         self._workloads = StoredWorkloads(stored)
         self._owners, self._questions, self._errors = Owners(self.store), JobQuestions(), InternalErrors()
         self._slicing = Slicing(self._workloads, self.store, enabled=elastic)
-        found = Bypasses() if bypasses is None else bypasses
+        self._bypasses = Bypasses() if bypasses is None else bypasses
         self._counts_ending = counts_ending
-        self._halting = Halting(found)
-        self._kept = KeptPods(self.store, self._workloads, found, count_surplus, counts_ending=counts_ending)
+        self._kept = KeptPods(self.store, self._workloads, self._bypasses, count_surplus, counts_ending=counts_ending)
         self._around = JobSurroundings(
             self._kinds,
             frozenset(others),
@@ -93,7 +89,7 @@ class JobsController(Controller):
             self._workloads,
             self._slicing,
             self._questions,
-            self._halting,
+            self._bypasses,
             RequestCache(),
             JobInputs(child=self._belongs, elastic=elastic, counts_ending=counts_ending),
         )
@@ -114,7 +110,7 @@ class JobsController(Controller):
             self.store.stale.pop(key, None)
             self.store.renewed.pop(key, None)
             self._errors.forget(key)
-            self._halting.gone(key)
+            self._bypasses.gone(key, RAN)
         else:
             self._show(self.store.job(read[0]), read[1])
 
@@ -311,7 +307,7 @@ class JobsController(Controller):
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
         """The next step of each job that may need one. A job whose Workload is being written has to wait."""
-        self._halting.turn(now)
+        self._bypasses.turn(now)
         self.store.stamp(now)
         self.store.renew_some()
         for job in [*self.store.unresolved]:

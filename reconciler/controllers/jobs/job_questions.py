@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from reconciler.controllers.jobs.record import JobId
 from reconciler.core.commands import ReadObject
 from reconciler.core.controller import Busy
-from reconciler.jobs.kind import JobKind
+from reconciler.jobs.described import JobKind
 from reconciler.objects.observed import Key
 
 

@@ -6,7 +6,7 @@ import logging
 
 from cluster.actions import Delete
 from reconciler.controllers.jobs.record import JobId, VisibleJob
-from reconciler.jobs.kind import JobKind
+from reconciler.jobs.described import JobKind
 from reconciler.jobs.step import JobStep
 from reconciler.jobs.superseded import idle
 from reconciler.objects.observed import Key

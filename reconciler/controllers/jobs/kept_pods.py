@@ -25,7 +25,7 @@ from reconciler.controllers.slices.slice_pods import counted_pods
 from reconciler.controllers.stored_workloads import StoredWorkloads
 from reconciler.core.controller import Busy, WaitFor, WakeAt, Wanted
 from reconciler.jobs.pod_writes import CUT_OFF, LONGEST_GRACE, POD_MANAGER
-from reconciler.objects.bypasses import Bypasses
+from reconciler.objects.bypasses import LABEL_REMOVED, RAN, Bypasses
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
 from scheduling.objects.roles import pod_requests
@@ -37,7 +37,6 @@ MARKS_RESTORED = "QuotaMarksRestored"
 _GROWN = "The Pod requests more than was admitted"
 _GIVEN_UP = "Its job gave the Pod up and made another one, so that more Pods run than were admitted"
 _TOO_MANY = "More Pods run than were admitted"
-_RAN, _LABEL = "RanWithoutQuota", "LabelRemoved"
 _STOPPED = "Its job has stopped"
 _PATIENCE, _PATIENCE_WHEN_STOPPED = 10 * SECOND, 30 * SECOND
 """How long more Pods may run than were admitted, or Pods of a stopped job: its controller may be about to end them."""
@@ -83,7 +82,7 @@ class KeptPods:
 
     def found(self, observed: Observed[object]) -> str | None:
         name, pod = observed.key[1], STARTED_PODS.value(observed)
-        if pod is None or not self._answers(name):
+        if pod is None or not (self._sight.sought(name) and self._sight.answers(name)):
             return None
         self._sight.found(name)
         known = self._store.pod(name)
@@ -96,9 +95,6 @@ class KeptPods:
             return None
         self._sight.found(name)
         return self._store_pod(name, None)
-
-    def _answers(self, name: str) -> bool:
-        return bool(self._sight.sought(name)) and self._sight.answers(name)
 
     def _store_pod(self, name: str, pod: StartedPod | None) -> str | None:
         over = pod is None or pod.ended or (pod.deleting and not self._counts_ending)
@@ -160,7 +156,7 @@ class KeptPods:
         for name in changed:
             pod = self._store.pod(name)
             for way in self._bypasses.ways((POD.kind, name)):
-                if pod is None or (way == _LABEL and pod.marked):
+                if pod is None or (way == LABEL_REMOVED and pod.marked):
                     self._bypasses.end((POD.kind, name), way, now)
 
     def _look_at(self, workload: str, busy: Busy, now: int) -> Iterator[Wanted]:
@@ -169,7 +165,8 @@ class KeptPods:
         if record is None:
             self._crowded_since.pop(workload, None)
             return
-        for name, pod in [*self._unmarked(record.pods), *self._excess(workload, record.pods)]:
+        unmarked = [(name, pod) for name, pod in record.pods.items() if not pod.marked]
+        for name, pod in [*unmarked, *self._excess(workload, record.pods)]:
             if busy(STARTED_PODS.kind, name):
                 yield WaitFor((STARTED_PODS.kind, workload), (STARTED_PODS.kind, name))
                 continue
@@ -236,9 +233,6 @@ class KeptPods:
             self._surplus[workload] = None
         self._count(workload, found)
 
-    def _unmarked(self, pods: dict[str, StartedPod]) -> list[tuple[str, StartedPod]]:
-        return [(name, pod) for name, pod in pods.items() if not pod.marked]
-
     def _excess(self, workload: str, pods: dict[str, StartedPod]) -> Iterator[tuple[str, StartedPod]]:
         """The Pods to end: those that request more than before, and those that the job released, if too many run.
 
@@ -267,7 +261,7 @@ class KeptPods:
     def _end(self, name: str, pod: StartedPod, message: str, now: int) -> WantedWrite:
         namespace, bare = parted(name)
         shorter = LONGEST_GRACE if pod.grace > LONGEST_GRACE else None
-        self._bypasses.seen((POD.kind, name), _RAN, now)
+        self._bypasses.seen((POD.kind, name), RAN, now)
         action = Delete(PODS, namespace, bare, uid=pod.uid, grace_seconds=shorter)
         return WantedWrite(_key(name), action, _about(name, pod), CUT_OFF, message, True)
 
@@ -277,7 +271,7 @@ class KeptPods:
         notes = {STARTED_FOR: first, SLICE_CHAIN: first if read is not None and read.elastic else None}
         body = {"metadata": {"labels": {POD_SET: pod.pod_set}, "annotations": notes}}
         patch = Patch(PODS, namespace, bare, body, "", POD_MANAGER, None, pod.uid)
-        self._bypasses.seen((POD.kind, name), _LABEL, now)
+        self._bypasses.seen((POD.kind, name), LABEL_REMOVED, now)
         message = f"The Pod lost {POD_SET} or {STARTED_FOR}, by which it is counted; Quotree restores them"
         return WantedWrite(_key(name), patch, _about(name, pod), MARKS_RESTORED, message, True)
 

@@ -12,7 +12,6 @@ from functools import cached_property
 
 from policies.dialects.reading import Manifest
 from policies.model.objects import GroupKind
-from reconciler.controllers.jobs.halting import Halting
 from reconciler.controllers.jobs.job_questions import JobQuestions
 from reconciler.controllers.jobs.job_writes import WORKLOAD, about, at_rest, deletion, wanted
 from reconciler.controllers.jobs.orphans import disowned, disowned_by, has_owner
@@ -23,12 +22,13 @@ from reconciler.controllers.slices.slicing import Slicing, carries
 from reconciler.controllers.stored_workloads import StoredWorkloads
 from reconciler.core.controller import Busy
 from reconciler.jobs.composed import RequestCache
+from reconciler.jobs.described import JobKind
 from reconciler.jobs.elastic import with_autoscaled_workers
-from reconciler.jobs.kind import JobKind
 from reconciler.jobs.life import child_steps, is_of_another, managed, orphaned, owner_not_found, steps
 from reconciler.jobs.life import has_finalizer as holds_finalizer
 from reconciler.jobs.step import JobInputs, JobStep
 from reconciler.jobs.superseded import controller, idle, in_use, may_go
+from reconciler.objects.bypasses import RAN, Bypasses
 from reconciler.objects.moments import whole_second
 from reconciler.objects.wanted import WantedWrite, reference
 from scheduling.objects.workload import JOB_UID, Workload
@@ -41,15 +41,7 @@ GONE = (JobState.MISSING, JobState.REPLACED)
 class JobSurroundings:
     """What all looks share.
 
-    `kinds`: the kinds of jobs by name.
     `others`: kinds of owners that another controller manages.
-    `store`, `workloads`: the records, and the stored Workloads.
-    `owners`: the owner graph.
-    `slicing`: the slices of elastic jobs.
-    `questions`: looks up jobs by name.
-    `halting`: measures how long it takes to stop jobs.
-    `requested`: the requests of jobs, computed once for each.
-    `inputs`: see `JobInputs`.
     """
 
     kinds: Mapping[str, JobKind]
@@ -59,7 +51,7 @@ class JobSurroundings:
     workloads: StoredWorkloads
     slicing: Slicing
     questions: JobQuestions
-    halting: Halting
+    bypasses: Bypasses
     requested: RequestCache
     inputs: JobInputs
 
@@ -84,9 +76,6 @@ class JobSurroundings:
 class JobLook:
     """A look at a job that a watch shows.
 
-    `around`: what all looks share.
-    `record`: the record of the job.
-    `busy`: returns whether an object cannot be written now.
     `now`: nanoseconds.
     `entered`: whether the job has just entered its present state.
     """
@@ -228,7 +217,8 @@ class JobLook:
         return self.around.inputs.counts_ending and in_use
 
     def _reported(self, found: list[JobStep]) -> Iterator[WantedWrite]:
-        self.around.halting.looked(self.record.id.key, any(step.undoes for step in found), self.now)
+        note = self.around.bypasses.seen if any(step.undoes for step in found) else self.around.bypasses.end
+        note(self.record.id.key, RAN, self.now)
         yield from map(self._wanted, (*found, *self.around.owners.warnings(self.record)))
 
     def _wanted(self, step: JobStep) -> WantedWrite:

@@ -8,7 +8,7 @@ from itertools import islice, takewhile
 from policies.model.objects import GroupKind, parted
 from reconciler.controllers.jobs.record import Event, JobId, JobRecord, JobState, VisibleJob, WorkloadRecord
 from reconciler.controllers.jobs.started_pods import StartedPod
-from reconciler.jobs.kind import JobKind
+from reconciler.jobs.described import JobKind
 from reconciler.objects.observed import Key
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Owner, Workload
@@ -26,7 +26,6 @@ class JobStore:
     `by_uid`: the same jobs by uid.
     `stale`, `stale_workloads`: the jobs and Workloads to look at in this turn.
     `renewed`: the jobs to look at in this turn or a later one.
-    `unresolved`: the jobs in the state Unresolved.
     """
 
     def __init__(self, kinds: Mapping[GroupKind, JobKind]) -> None:
@@ -54,7 +53,6 @@ class JobStore:
         return found
 
     def show(self, record: JobRecord, visible: VisibleJob) -> None:
-        """A watch shows the job."""
         before, record.visible = record.visible, visible
         self.visible[record.id.key] = self.by_uid[record.id.uid] = record
         self.workload(visible.workload).jobs[record.id.key] = None
@@ -64,7 +62,6 @@ class JobStore:
             self._unlink(record, before)
 
     def hide(self, record: JobRecord) -> None:
-        """A watch no longer shows the job."""
         before, record.visible, record.due = record.visible, None, None
         if before is not None:
             self._unlink(record, before)
@@ -93,7 +90,6 @@ class JobStore:
     # --- states
 
     def enter(self, record: JobRecord, state: JobState, event: Event, why: str) -> bool:
-        """Set the state. Returns whether it differs from the one before."""
         if not record.enter(state, event, why):
             return False
         self._changed[record.id] = None

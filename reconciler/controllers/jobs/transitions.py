@@ -32,11 +32,7 @@ S = TypeVar("S")
 
 
 class Transition(NamedTuple, Generic[L, S]):
-    """A row of a table: if `guard` holds, the object enters the state `then`.
-
-    `writes`: returns the writes of the state.
-    `why`: the reason for the state.
-    """
+    """A row of a table: if `guard` holds, the object enters the state `then`."""
 
     guard: Callable[[L], bool]
     then: S
@@ -45,12 +41,7 @@ class Transition(NamedTuple, Generic[L, S]):
 
 
 class HiddenTransition(NamedTuple):
-    """A transition of a job that no watch shows: from one of the states `at`, on `event`, if `guard` holds.
-
-    `then`: the next state.
-    `does`: what to do in it.
-    `why`: the reason for it.
-    """
+    """A transition of a job that no watch shows: from one of the states `at`, on `event`, if `guard` holds."""
 
     at: tuple[JobState, ...]
     event: Event

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from cluster.decoding import deeper
 from cluster.resource import Manifest
 from policies.dialects.reading import mapping, metadata, text
-from reconciler.jobs.kind import JobKind
+from reconciler.jobs.described import JobKind
 from reconciler.objects.packed import Packed
 from reconciler.objects.watched import QUEUE_NAME, WatchedKind
 

@@ -12,7 +12,7 @@ from cluster.resource import PODS
 from policies.dialects.core import POD
 from reconciler.core.commands import ReadObject
 from reconciler.core.controller import Busy
-from scheduling.objects.workload import Owner, Workload
+from scheduling.objects.workload import Workload
 
 _V1 = ("v1", POD.kind)
 
@@ -52,7 +52,7 @@ class OutOfSight:
 
     def lists(self, workload: str, read: Workload, known: Iterable[str]) -> None:
         """Process the Pods that the Workload has as owners. `known`: the uids of Pods that the watch shows."""
-        owners = {owner.uid: owner.name for owner in read.owners if _is_pod(owner)}
+        owners = {owner.uid: owner.name for owner in read.owners if (owner.api_version, owner.kind) == _V1}
         gone = self._gone.get(workload, set()) & owners.keys()
         self._gone[workload] = gone
         for uid in owners.keys() - gone - set(known):
@@ -72,7 +72,3 @@ class OutOfSight:
         self.found(name)
         for workload in workloads:
             self._gone.setdefault(workload, set()).add(uid)
-
-
-def _is_pod(owner: Owner) -> bool:
-    return (owner.api_version, owner.kind) == _V1

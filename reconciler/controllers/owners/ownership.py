@@ -17,7 +17,6 @@ class WorkloadsByOwner:
         self._owners: dict[str, tuple[str, ...]] = {}
 
     def put(self, name: str, workload: Workload | None) -> None:
-        """Process a Workload; None if it is gone."""
         owners = tuple(self._uids(workload.owners if workload is not None else ()))
         before = self._owners.get(name, ())
         if owners == before:

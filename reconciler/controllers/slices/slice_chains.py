@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reconciler.jobs.elastic import chain_of
+from reconciler.objects.grouped import Grouped
 from scheduling.objects.workload import Workload
 
 
@@ -10,20 +11,15 @@ class SliceChains:
     """Chains of slices. A slice is named `namespace/name`. A chain has the name of its first slice."""
 
     def __init__(self) -> None:
-        self._slices: dict[str, dict[str, None]] = {}
-        self._chain_of: dict[str, str] = {}
+        self._slices: Grouped[str, str, None] = Grouped()
 
     def put(self, name: str, read: Workload | None) -> str:
         """Process a Workload; None if it is gone. Returns the name of its chain; empty if it is not a slice."""
-        before = self._chain_of.pop(name, None)
-        if before is not None:
-            self._slices[before].pop(name)
-            if not self._slices[before]:
-                del self._slices[before]
+        self._slices.pop(name)
         if read is None or not read.elastic:
             return ""
-        self._chain_of[name] = first = f"{read.namespace}/{chain_of(read)}"
-        self._slices.setdefault(first, {})[name] = None
+        first = f"{read.namespace}/{chain_of(read)}"
+        self._slices.put(name, first, None)
         return first
 
     def __contains__(self, first: object) -> bool:
@@ -31,4 +27,4 @@ class SliceChains:
 
     def of(self, first: str) -> dict[str, None]:
         """The slices of a chain in order. The first is always included, even if it is not stored any more."""
-        return {first: None, **self._slices.get(first, {})}
+        return {first: None, **self._slices.of(first)}

@@ -6,7 +6,7 @@ when a larger slice is admitted, or when other Pods have ended. Source: Kueue v0
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from cluster.actions import Delete, Patch
 from cluster.resource import PODS
@@ -15,6 +15,7 @@ from reconciler.controllers.jobs.started_pods import STARTED_PODS, StartedPod
 from reconciler.controllers.slices.slice_chains import SliceChains
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.jobs.pod_writes import EXCESS
+from reconciler.objects.grouped import Grouped
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.patches import JOB_MANAGER
 from reconciler.objects.wanted import WantedWrite, refer
@@ -33,24 +34,19 @@ class SlicePodsController(Controller):
 
     def __init__(self, stored: Lookup) -> None:
         self._stored = stored
-        self._pods: dict[str, dict[str, Observed[StartedPod]]] = {}
-        self._chain_of_pod: dict[str, str] = {}
+        self._pods: Grouped[str, str, Observed[StartedPod]] = Grouped()
         self._chains = SliceChains()
         self._stale: dict[str, None] = {}
         self._over: dict[str, int] = {}
 
     def observe(self, observed: Observed[object]) -> None:
         name, found = observed.key[1], STARTED_PODS.of(observed)
-        before = self._chain_of_pod.pop(name, None)
-        if before is not None:
-            del self._pods[before][name]
-            if not self._pods[before]:
-                del self._pods[before]
-            self._look_at(before)
+        if name in self._pods.group_of:
+            self._look_at(self._pods.group_of[name])
+            self._pods.pop(name)
         if found is not None and found.value.workload:
             pod = found.value
-            self._chain_of_pod[name] = pod.workload
-            self._pods.setdefault(pod.workload, {})[name] = found
+            self._pods.put(name, pod.workload, found)
             self._look_at(pod.workload, waits=bool(pod.gates))
 
     def _look_at(self, first: str, *, waits: bool = False) -> None:
@@ -77,12 +73,12 @@ class SlicePodsController(Controller):
             if blocked is not None:
                 yield WaitFor((_CHAIN, first), (_WORKLOAD, blocked))
                 continue
-            pods = self._pods.get(first, {})
+            pods = self._pods.of(first)
             if any(each.value.gates for each in pods.values()):
                 yield from self._remove_gates(first, pods, busy)
             yield from self._delete_excess(first, pods, busy, now)
 
-    def _remove_gates(self, first: str, pods: dict[str, Observed[StartedPod]], busy: Busy) -> Iterator[Wanted]:
+    def _remove_gates(self, first: str, pods: Mapping[str, Observed[StartedPod]], busy: Busy) -> Iterator[Wanted]:
         room = self._most(first, _admitted)
         waiting = []
         for name, observed in sorted(pods.items()):
@@ -100,7 +96,7 @@ class SlicePodsController(Controller):
                 yield WaitFor((_CHAIN, first), observed.key)
 
     def _delete_excess(
-        self, first: str, pods: dict[str, Observed[StartedPod]], busy: Busy, now: int
+        self, first: str, pods: Mapping[str, Observed[StartedPod]], busy: Busy, now: int
     ) -> Iterator[Wanted]:
         """Delete Pods without quota whose gate another client removed. First wait for the Job controller to do so."""
         excess = []
@@ -124,7 +120,7 @@ class SlicePodsController(Controller):
             )
             yield WaitFor((_CHAIN, first), each.key)
 
-    def _excess(self, first: str, pods: dict[str, Observed[StartedPod]]) -> Iterator[Observed[StartedPod]]:
+    def _excess(self, first: str, pods: Mapping[str, Observed[StartedPod]]) -> Iterator[Observed[StartedPod]]:
         """The Pods beyond the quota of their pod set; none while no slice has quota."""
         held = self._most(first, _reserved)
         for name in sorted(pods) if held else ():

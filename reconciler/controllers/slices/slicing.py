@@ -14,8 +14,9 @@ from reconciler.controllers.slices.slice_chains import SliceChains
 from reconciler.controllers.stored_workloads import StoredWorkloads
 from reconciler.core.controller import Busy
 from reconciler.jobs.composed import composed, workload_key
+from reconciler.jobs.described import JobKind
 from reconciler.jobs.elastic import chain_of, size_may_differ, uses_slices
-from reconciler.jobs.kind import JobKind, notes, prebuilt
+from reconciler.jobs.kind import notes, prebuilt
 from reconciler.jobs.reported import report_patch
 from reconciler.jobs.slices import Chain, chain, steps
 from reconciler.jobs.step import JobInputs, JobStep

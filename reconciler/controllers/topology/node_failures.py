@@ -18,16 +18,16 @@ from policies.dialects.core import POD
 from policies.dialects.kueue_flavor import Flavor
 from policies.dialects.node_reading import NodeReading
 from policies.model.objects import parted
-from reconciler.controllers.topology.node_health import NODE_HEALTH
-from reconciler.controllers.topology.placed_pods import PLACED_PODS
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.core.state import ClusterState
 from reconciler.jobs.pod_writes import POD_MANAGER
+from reconciler.objects.grouped import Grouped
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.patches import ADMISSION_MANAGER, status_patch
+from reconciler.objects.stored import condition_to_write
+from reconciler.objects.topology_views import NODE_HEALTH, PLACED_PODS
 from reconciler.objects.wanted import WantedWrite, refer
-from scheduling.objects import times
 from scheduling.objects.workload import Workload
 from scheduling.status.node_failure import DEFAULT_GATES, FailureGates, judge_node
 from scheduling.topology.assignment import HOSTNAME, used_hosts
@@ -39,7 +39,6 @@ _WORKLOAD, _HOST = "Workload", "Host"
 
 
 def node_failures(state: ClusterState, gates: FailureGates) -> NodeFailuresController:
-    """Create the controller for this state of the core."""
     listed = state.records.progress.listed
     known = partial(listed.__contains__, NODE_HEALTH.kind)
     return NodeFailuresController(state.records.workload, state.world.state.flavors, known, gates)
@@ -47,11 +46,7 @@ def node_failures(state: ClusterState, gates: FailureGates) -> NodeFailuresContr
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """The places of a Workload.
-
-    `stored`: the topology assignments as they are stored.
-    `hosts`: the host names in them.
-    """
+    """The places of a Workload."""
 
     stored: tuple[Mapping[str, object] | None, ...]
     hosts: frozenset[str]
@@ -60,7 +55,6 @@ class _Places:
 class NodeFailuresController(Controller):
     """Handles failed nodes. Keys are host names.
 
-    `flavors`: the flavors by name.
     `listed`: returns whether all Nodes are known.
     """
 
@@ -77,10 +71,8 @@ class NodeFailuresController(Controller):
         self._flavors = flavors
         self._listed = listed
         self._gates = gates
-        self._nodes: dict[str, dict[str, NodeReading]] = {}
-        self._host_of: dict[str, str] = {}
-        self._pods: dict[str, dict[str, Observed[TopologyPod]]] = {}
-        self._host_of_pod: dict[str, str] = {}
+        self._nodes: Grouped[str, str, NodeReading] = Grouped()
+        self._pods: Grouped[str, str, Observed[TopologyPod]] = Grouped()
         self._places: dict[str, _Places] = {}
         self._workloads: dict[str, dict[str, None]] = {}
         self._stale: dict[str, None] = {}
@@ -94,27 +86,18 @@ class NodeFailuresController(Controller):
             self._see_pod(observed.key[1], PLACED_PODS.of(observed))
 
     def _see_node(self, name: str, node: NodeReading | None) -> None:
-        before = self._host_of.pop(name, None)
-        known = self._nodes[before].pop(name) if before is not None else None
-        if before is not None and not self._nodes[before]:
-            del self._nodes[before]
+        before, known = self._nodes.group_of.get(name), self._nodes.pop(name)
         if node is not None:
-            host = node.labels.get(HOSTNAME, name)
-            self._host_of[name] = host
-            self._nodes.setdefault(host, {})[name] = node
+            self._nodes.put(name, node.labels.get(HOSTNAME, name), node)
         if node != known:
-            self._stale.update({host: None for host in (before, self._host_of.get(name)) if host is not None})
+            self._stale.update({host: None for host in (before, self._nodes.group_of.get(name)) if host is not None})
 
     def _see_pod(self, key: str, found: Observed[TopologyPod] | None) -> None:
-        before = self._host_of_pod.pop(key, None)
-        known = self._pods[before].pop(key) if before is not None else None
-        if before is not None and not self._pods[before]:
-            del self._pods[before]
+        before, known = self._pods.group_of.get(key), self._pods.pop(key)
         if found is not None and (host := found.value.selector.get(HOSTNAME) or found.value.node):
-            self._host_of_pod[key] = host
-            self._pods.setdefault(host, {})[key] = found
+            self._pods.put(key, host, found)
         if known is None or found is None or known.value != found.value:
-            self._stale.update({host: None for host in (before, self._host_of_pod.get(key)) if host is not None})
+            self._stale.update({host: None for host in (before, self._pods.group_of.get(key)) if host is not None})
 
     def workload_changed(self, workload: str) -> None:
         found = self._stored(workload)
@@ -149,15 +132,15 @@ class NodeFailuresController(Controller):
 
     def failing(self, name: str) -> bool:
         """Whether the Node is failing, so that pods that still run there may have lost their places."""
-        host = self._host_of.get(name)
+        host = self._nodes.group_of.get(name)
         if host is None:
             return True
-        node = self._nodes[host][name]
+        node = self._nodes.of(host)[name]
         return not (node.ready if self._gates.pod_termination else _works(node))
 
     def _node(self, host: str) -> NodeReading | None:
         """The Node with this host name. If there are several, a Node that works is preferred."""
-        found = sorted(self._nodes.get(host, {}).values(), key=lambda node: (not _works(node), node.name))
+        found = sorted(self._nodes.of(host).values(), key=lambda node: (not _works(node), node.name))
         return found[0] if found else None
 
     def _is_well(self, host: str) -> bool:
@@ -166,12 +149,12 @@ class NodeFailuresController(Controller):
         if node is None or not _works(node):
             return False
         at_home = self._workloads.get(host, {})
-        waiting = (each.value.workload for each in self._pods.get(host, {}).values() if _can_wait(each.value))
+        waiting = (each.value.workload for each in self._pods.of(host).values() if _can_wait(each.value))
         lost = (host in each.value.unhealthy_nodes for each in map(self._stored, at_home) if each is not None)
         return all(each in at_home for each in waiting) and not any(lost)
 
     def _look_at(self, host: str, busy: Busy, now: int) -> Iterator[Wanted]:
-        pods = self._pods.get(host, {})
+        pods = self._pods.of(host)
         names = dict.fromkeys([*self._workloads.get(host, {}), *(each.value.workload for each in pods.values())])
         found = {name: each for name in names if (each := self._stored(name)) is not None}
         moment = whole_second(now)
@@ -226,13 +209,7 @@ def _can_wait(pod: TopologyPod) -> bool:
 def _failed(pod: Observed[TopologyPod], now: int) -> WantedWrite:
     """Let the Pod fail, because it can never run on its node."""
     message = "Pod terminated by Kueue NodeController due to node taint"
-    condition = {
-        "type": "TerminatedByKueue",
-        "status": "True",
-        "reason": "UnschedulableOnAssignedNode",
-        "message": message,
-        "lastTransitionTime": times.written(now),
-    }
+    condition = condition_to_write({}, "TerminatedByKueue", "True", "UnschedulableOnAssignedNode", message, now)
     others = [each for each in pod.value.conditions if each.get("type") != condition["type"]]
     body = {"status": {"phase": "Failed", "conditions": [*others, condition]}}
     namespace, name = parted(pod.value.key)

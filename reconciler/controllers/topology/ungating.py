@@ -15,12 +15,12 @@ from cluster.resource import PODS
 from policies.dialects.core import POD
 from policies.model.objects import parted
 from policies.mutation.kueue_pod_defaults import TOPOLOGY_GATE
-from reconciler.controllers.topology.node_health import NODE_HEALTH
-from reconciler.controllers.topology.placed_pods import PLACED_PODS
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.jobs.pod_writes import LONGEST_GRACE
+from reconciler.objects.grouped import Grouped
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.patches import JOB_MANAGER
+from reconciler.objects.topology_views import NODE_HEALTH, PLACED_PODS
 from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Workload
@@ -32,7 +32,7 @@ _KIND, _WORKLOAD, _NAME = PLACED_PODS.kind, "Workload", "NamedByPods"
 _PATIENCE = 10 * SECOND
 """How long a Pod may be outside the places. Its job may be about to delete it."""
 
-Pods = dict[str, Observed[TopologyPod]]
+Pods = Mapping[str, Observed[TopologyPod]]
 
 
 def _never(_: str) -> bool:
@@ -46,8 +46,6 @@ class UngatingController(Controller):
         deleted until the node works again. None: nodes are not watched.
 
     Private state, by key:
-    `_pods`: the Pods.
-    `_workloads`: the stored slices.
     `_over`: when Pods outside their places were first found.
 
     `_sent`: the node selectors of writes without a response, by Pod.
@@ -58,10 +56,8 @@ class UngatingController(Controller):
         self.watched = (PLACED_PODS,) if failing is None else (PLACED_PODS, NODE_HEALTH)
         self._stored = stored
         self._failing = failing or _never
-        self._pods: dict[str, Pods] = {}
-        self._name_of_pod: dict[str, str] = {}
-        self._workloads: dict[str, dict[str, None]] = {}
-        self._name_of_workload: dict[str, str] = {}
+        self._pods: Grouped[str, str, Observed[TopologyPod]] = Grouped()
+        self._workloads: Grouped[str, str, None] = Grouped()
         self._sent: dict[str, Mapping[str, str]] = {}
         self._over: dict[str, int] = {}
         self._left: dict[str, dict[str, None]] = {}
@@ -74,31 +70,21 @@ class UngatingController(Controller):
             self._stale.update(self._left.pop(observed.key[1], {}))
             return
         key, found = observed.key[1], PLACED_PODS.of(observed)
-        before = self._name_of_pod.pop(key, None)
-        known = self._pods[before].pop(key) if before is not None else None
-        if before is not None and not self._pods[before]:
-            del self._pods[before]
+        before, known = self._pods.group_of.get(key), self._pods.pop(key)
         if found is None:
             self._sent.pop(key, None)
         else:
-            name = found.value.workload
-            self._name_of_pod[key] = name
-            self._pods.setdefault(name, {})[key] = found
+            self._pods.put(key, found.value.workload, found)
         if known is None or found is None or _as_placed(known.value) != _as_placed(found.value):
-            self._stale.update(dict.fromkeys(name for name in (before, self._name_of_pod.get(key)) if name))
+            self._stale.update(dict.fromkeys(name for name in (before, self._pods.group_of.get(key)) if name))
 
     def workload_changed(self, workload: str) -> None:
         found = self._stored(workload)
-        before = self._name_of_workload.pop(workload, None)
-        if before is not None:
-            self._workloads[before].pop(workload)
-            if not self._workloads[before]:
-                del self._workloads[before]
+        before = self._workloads.group_of.get(workload)
+        self._workloads.pop(workload)
         if found is not None and found.value.admission is not None:
-            name = carried_name(found.value)
-            self._name_of_workload[workload] = name
-            self._workloads.setdefault(name, {})[workload] = None
-        names = (before, self._name_of_workload.get(workload))
+            self._workloads.put(workload, carried_name(found.value), None)
+        names = (before, self._workloads.group_of.get(workload))
         self._stale.update({each: None for each in names if each is not None and each in self._pods})
 
     def wake(self, item: Key) -> None:
@@ -109,7 +95,7 @@ class UngatingController(Controller):
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
         stale, self._stale = self._stale, {}
         for name in stale:
-            pods, slices = self._pods.get(name, {}), self._workloads.get(name, {})
+            pods, slices = self._pods.of(name), self._workloads.of(name)
             blocked = next((each for each in slices if busy(_WORKLOAD, each)), None)
             if blocked is not None:
                 yield WaitFor((_NAME, name), (_WORKLOAD, blocked))

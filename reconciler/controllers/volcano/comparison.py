@@ -12,12 +12,12 @@ from typing import NamedTuple
 from reconciler.controllers.volcano.contents import Contents
 from reconciler.controllers.volcano.kinds import COMMAND, POD_GROUP, QUEUE
 from reconciler.objects.observed import Observed
+from reconciler.observer.observer import NullObserver
 from scheduling.objects.times import SECOND
 from scheduling.volcano_queues.life import OperationRefused, wanted_state
 from scheduling.volcano_queues.queue_object import QueueObject
 from scheduling.volcano_queues.states import QueueAction
 from scheduling.volcano_queues.tree import VolcanoQueueTree
-from scheduling.world.decisions import Decision
 
 PATIENCE = 2 * SECOND
 
@@ -25,8 +25,6 @@ PATIENCE = 2 * SECOND
 class _Doubt(NamedTuple):
     """A difference to check again.
 
-    `due`: when to check it.
-    `before`: the queue before the change.
     `theirs`: the state that Volcano's controller wrote.
     `actions`: the possible causes of the change.
     """
@@ -37,7 +35,7 @@ class _Doubt(NamedTuple):
     actions: tuple[QueueAction, ...]
 
 
-class QueueComparison:
+class QueueComparison(NullObserver):
     """An observer of queue states.
 
     `report`: called with the name of a queue, the state that was written, and ours. If several states of ours are
@@ -66,12 +64,6 @@ class QueueComparison:
             if was is not None and was.state != queue.state:
                 self._compare(was, queue.state, now)
             self._tree.put(queue)
-
-    def changed(self, now: int) -> None:
-        """Nothing to do, because the comparison keeps its own tree."""
-
-    def decided(self, decisions: Sequence[Decision], seconds: float) -> None:
-        """Nothing to do, because these decisions are about Kueue's queues."""
 
     def passed(self, now: int, _: float, /) -> None:
         due = [doubt for doubt in self._doubts if doubt.due <= now]

@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from policies.configuration.settings import QuotaReclaim, VolcanoSettings
 from policies.dialects.volcano_gates import TOGETHER
 from reconciler.controllers.gates.controller import GatesController
-from reconciler.controllers.gates.pod_writes import cut_off, passes, reclaimed, waits
+from reconciler.controllers.gates.pod_writes import cut_off, passes, places, reclaimed, waits
 from reconciler.controllers.volcano.gate_kinds import GATED_CLASS, GATED_GROUP, GATED_POD, GATED_QUEUE, WATCHED
-from reconciler.controllers.volcano.group_news import GroupNews
 from reconciler.core.controller import WakeAt, Wanted
 from reconciler.core.records import Records
 from reconciler.objects.observed import Key, Observed
-from reconciler.objects.wanted import WantedWrite
+from reconciler.objects.wanted import WantedWrite, refer
 from scheduling.queue_tree.shortage import Shortage
 from scheduling.volcano.gates.gate_queues import PodWait
 from scheduling.volcano.gates.gated_pod import VolcanoGatedPod
@@ -22,12 +21,52 @@ from scheduling.volcano.resources import written
 
 _RECLAIM: Key = ("QuotaReclaim", "")
 _SETTINGS = VolcanoSettings()
+_GROUP_VERSION = f"{GATED_GROUP.resource.group}/{GATED_GROUP.resource.version}"
+
+
+class GroupNews:
+    """Events on PodGroups. Each of their Pods has its own Event as well.
+
+    Records an Event when a group's reason for waiting changes (without amounts), and when its Pods first pass.
+    """
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+        self._waits: dict[str, list[str]] = {}
+        self._passed: set[str] = set()
+        self._news: list[WantedWrite] = []
+
+    def waits(self, group: str, reason: str, text: str, *, warning: bool) -> None:
+        if self._waits.get(group) != places(text):
+            self._waits[group] = places(text)
+            self._record(group, reason, text, warning=warning)
+
+    def passes(self, group: str, queue: str, pods: int) -> None:
+        """This number of the group's Pods pass together."""
+        if group not in self._passed:
+            self._passed.add(group)
+            self._record(group, "QuotaAdmitted", f"{pods} Pod{'s' * (pods != 1)} admitted in {queue}")
+
+    def gone(self, group: str) -> None:
+        self._passed.discard(group)
+        self._waits.pop(group, None)
+
+    def take(self) -> list[WantedWrite]:
+        """The Events since the last call."""
+        found, self._news = self._news, []
+        return found
+
+    def _record(self, group: str, reason: str, text: str, *, warning: bool = False) -> None:
+        observed = self._records.get(GATED_GROUP, group)
+        if observed is None:
+            return
+        about = refer(_GROUP_VERSION, "PodGroup", group, observed.value.uid, version=observed.version)
+        self._news.append(WantedWrite(observed.key, None, about, reason, text, warning=warning))
 
 
 class VolcanoGatesController(GatesController[VolcanoGatekeeper]):
     """Lets Pods pass.
 
-    `records`: the stored objects.
     `others`: the other projects with gates. A Pod whose label names one of them is not managed here.
     `settings`: what is checked, and how Pods are reclaimed for queues that have less than they deserve.
     """

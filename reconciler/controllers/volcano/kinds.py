@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cluster.lease import LeaseClaim
 from cluster.resource import LEASES, NODES, PODS, Manifest, Resource
 from policies.amounts.requests import pod_requests
 from policies.dialects.core import POD
@@ -22,7 +23,6 @@ from scheduling.volcano_queues.queue_object import OPERATION, QueueObject, read_
 BUS = "bus.volcano.sh"
 QUEUES = Resource(GROUP, "v1beta1", "queues", namespaced=False, owners=True)
 COMMANDS = Resource(BUS, "v1alpha1", "commands", namespaced=True)
-_LEASE_SECONDS = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,6 @@ class CommandObject:
     """A Command to a queue.
 
     `queue`: the queue; empty if the Command is for another kind.
-    `uid`: the uid of the queue.
-    `action`: what the Command requests.
     `created`: nanoseconds.
     `step`: whether the Command is a step of an operation. The operation is recorded on the queue or an ancestor.
     """
@@ -53,20 +51,6 @@ class BoundPod:
 
     group: str
     requests: tuple[tuple[str, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class LeaseObject:
-    """A Lease.
-
-    `holder`: the holder; empty if nobody holds it.
-    `renewed`: the time of the last renewal, by the clock of the holder.
-    `seconds`: its duration.
-    """
-
-    holder: str
-    renewed: str
-    seconds: int
 
 
 def _pod_group(manifest: Manifest) -> tuple[str, str]:
@@ -104,16 +88,6 @@ def _node_amounts(manifest: Manifest) -> tuple[tuple[str, int], ...] | None:
     return amounts or None if node.ready else None
 
 
-def _lease(manifest: Manifest) -> LeaseObject:
-    spec = mapping(manifest.get("spec"))
-    seconds = spec.get("leaseDurationSeconds")
-    return LeaseObject(
-        text(spec.get("holderIdentity")) or "",
-        text(spec.get("renewTime")) or "",
-        seconds if isinstance(seconds, int) and seconds > 0 else _LEASE_SECONDS,
-    )
-
-
 QUEUE: WatchedKind[QueueObject] = WatchedKind("Queue", QUEUES, read_queue_object, detail=read_stored, relist=True)
 WRITERS: WatchedKind[QueueWriters] = WatchedKind(
     "QueueWriters", QUEUES, read_queue_writers, relist=True, object_kind=QUEUE.kind
@@ -132,11 +106,11 @@ BOUND_POD: WatchedKind[BoundPod] = WatchedKind(
 PROGRAM: WatchedKind[str] = WatchedKind(
     "VolcanoProgram", PODS, program_of, field_selector=BOUND_POD.field_selector, object_kind=POD.kind
 )
-MANAGER: WatchedKind[LeaseObject] = WatchedKind(
-    "VolcanoManager", LEASES, _lease, field_selector=f"metadata.name={MANAGER_LEASE}"
+MANAGER: WatchedKind[LeaseClaim] = WatchedKind(
+    "VolcanoManager", LEASES, LeaseClaim.of, field_selector=f"metadata.name={MANAGER_LEASE}"
 )
-SCHEDULER: WatchedKind[LeaseObject] = WatchedKind(
-    "VolcanoScheduler", LEASES, _lease, field_selector=f"metadata.name={SCHEDULER_LEASE}"
+SCHEDULER: WatchedKind[LeaseClaim] = WatchedKind(
+    "VolcanoScheduler", LEASES, LeaseClaim.of, field_selector=f"metadata.name={SCHEDULER_LEASE}"
 )
 NODE_AMOUNTS: WatchedKind[tuple[tuple[str, int], ...]] = WatchedKind(
     "NodeAmounts", NODES, _node_amounts, object_kind="Node"

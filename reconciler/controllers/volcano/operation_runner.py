@@ -110,7 +110,7 @@ class OperationRunner:
         with suppress(NotFound):
             while not self._reached(queue.name, action):
                 if self._clock() - since > self._longest:
-                    state = self._state(queue.name) or "without a state"
+                    state = read_queue_object(self._cluster.get(QUEUES.item(queue.name))).state or "without a state"
                     raise CommandIgnored(
                         f"a controller took the Command, but queue {queue.name} is still {state} after"
                         f" {self._longest:g} s. Look at the Events of the queue and at the log of the controller"
@@ -127,9 +127,6 @@ class OperationRunner:
                 perform(self._cluster, stay_patch(queue, read_stored(manifest)))
             return False
         return True
-
-    def _state(self, name: str) -> str:
-        return read_queue_object(self._cluster.get(QUEUES.item(name))).state
 
     def carry_out(self, name: str, operation: QueueOperation) -> QueueOperation | None:
         """Record the operation and run its remaining steps. Returns the last record.

@@ -5,7 +5,7 @@ Volcano's manifests run the programs without leader election, so a missing Lease
 
 from __future__ import annotations
 
-from reconciler.controllers.volcano.kinds import LeaseObject
+from cluster.lease import LeaseClaim
 from scheduling.objects.times import SECOND
 
 
@@ -17,10 +17,10 @@ class Leases:
     """
 
     def __init__(self) -> None:
-        self._new: dict[str, LeaseObject] = {}
-        self._held: dict[str, tuple[LeaseObject, int]] = {}
+        self._new: dict[str, LeaseClaim] = {}
+        self._held: dict[str, tuple[LeaseClaim, int]] = {}
 
-    def observe(self, key: str, lease: LeaseObject | None) -> None:
+    def observe(self, key: str, lease: LeaseClaim | None) -> None:
         if lease is None or not lease.holder:
             self._new.pop(key, None)
             self._held.pop(key, None)
@@ -33,7 +33,7 @@ class Leases:
         for key, lease in self._new.items():
             self._held[key] = lease, now
         self._new.clear()
-        return max((since + lease.seconds * SECOND for lease, since in self._held.values()), default=0)
+        return max((since + int(lease.duration * SECOND) for lease, since in self._held.values()), default=0)
 
 
 FOREVER = 1 << 62

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.dialects.volcano_programs import VC_CONTROLLER, VC_SCHEDULER
@@ -25,8 +24,6 @@ AMOUNTS = ("capability", "deserved")
 class QueueWriters:
     """When each writer wrote the queue last, as the API server writes times; empty for never.
 
-    `ours`: this reconciler.
-    `controller`: Volcano's controller.
     `scheduler`: Volcano's scheduler; empty if another writer has changed `status.allocated` since.
     `holds_state`: whether `status.state` belongs to a patch of an earlier version of this reconciler.
     `amounts`: the fields of the spec that others have set, each with one of their field managers.
@@ -43,7 +40,7 @@ def read_queue_writers(manifest: Manifest) -> QueueWriters:
     ours, controller, scheduler, holds_state = "", "", "", False
     amounts: dict[str, str] = {}
     for entry in map(mapping, listing(metadata(manifest).get("managedFields"))):
-        manager, status = entry.get("manager"), _status(entry)
+        manager, status = entry.get("manager"), mapping(mapping(entry.get("fieldsV1")).get("f:status"))
         at = text(entry.get("time")) or ""
         if manager != FIELD_MANAGER:
             spec = mapping(mapping(entry.get("fieldsV1")).get("f:spec"))
@@ -58,7 +55,3 @@ def read_queue_writers(manifest: Manifest) -> QueueWriters:
         elif manager == VC_SCHEDULER and "f:allocated" in status:
             scheduler = max(scheduler, at)
     return QueueWriters(ours, controller, scheduler, holds_state, amounts)
-
-
-def _status(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    return mapping(mapping(entry.get("fieldsV1")).get("f:status"))

@@ -14,8 +14,7 @@ from cluster.actions import Delete
 from policies.configuration.settings import Configuration
 from policies.dialects.volcano import BROKEN_SUMS, BUILT_IN, DELETE_CHILDREN
 from policies.dialects.volcano_programs import VC_CONTROLLER, VC_SCHEDULER
-from reconciler.controllers.volcano.commands import Commands
-from reconciler.controllers.volcano.contents import Contents
+from reconciler.controllers.volcano.contents import Commands, Contents
 from reconciler.controllers.volcano.gate_kinds import GATED_QUEUE
 from reconciler.controllers.volcano.kinds import (
     BOUND_POD,
@@ -68,7 +67,6 @@ class VolcanoQueuesController(Controller):
     `configuration`: the settings that moves are checked against.
 
     Private state, by the name of the queue:
-    `_due`: the queues to look at in the next turn.
     `_holds_state`: the queues whose `status.state` belongs to a patch of an earlier version of this reconciler.
     `_counts_due`: when the counts may be written again, in nanoseconds.
     """

@@ -32,7 +32,7 @@ RECENT = local_gauge(
 @source(World, STATUS)
 def statuses(world: World) -> Iterator[Sample]:
     for local in world.queues.local_queues.values():
-        now = str(readiness_of_local(world, local).active)
+        now = str(readiness_of_local(world, local).holds)
         for each in _STATUSES:
             yield STATUS.sample(each == now, local.name, local.namespace, each)
 

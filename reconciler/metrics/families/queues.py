@@ -39,7 +39,7 @@ def cluster_queues(world: World) -> Iterator[Sample]:
 def _status(world: World, queue: ClusterQueueState) -> str:
     if queue.name in world.terminating:
         return "terminating"
-    return "active" if readiness_of(world, queue.name).active else "pending"
+    return "active" if readiness_of(world, queue.name).holds else "pending"
 
 
 @source(World, LOCAL_PENDING, LOCAL_RESERVING, LOCAL_ADMITTED)

@@ -23,7 +23,7 @@ from policies.dialects.job_shape import at
 from policies.model.objects import GroupKind
 from reconciler import process
 from reconciler.configured import read_configured
-from reconciler.jobs.described import Described
+from reconciler.jobs.described import JobKind
 from reconciler.jobs.kinds import SHIPPED
 from reconciler.process import DecisionSettings, Reconciler
 from reconciler.shell.reflectors import follow
@@ -200,7 +200,7 @@ def test_a_job_of_any_kind_starts_gives_way_comes_back_and_ends(server: ControlP
 def test_a_kind_that_may_not_be_listed_is_told_and_one_not_installed_is_waited_for(
     server: ControlPlane,
 ) -> None:
-    boats = Described(replace(SHIPPED[GroupKind("ray.io", "RayJob")].shape, plural="boats"))
+    boats = JobKind(replace(SHIPPED[GroupKind("ray.io", "RayJob")].shape, plural="boats"))
     services = SHIPPED[GroupKind("ray.io", "RayService")]
     login = server.service_account_kubeconfig("quotree-system", "quotree-reconciler")
     with ClusterClient(from_kubeconfig(None, str(login))) as cluster:

@@ -12,7 +12,7 @@ from policies.model.objects import GroupKind
 from reconciler.controllers.jobs.controller import JobsController
 from reconciler.controllers.jobs.owners import PATIENCE
 from reconciler.jobs.batch_job import BATCH
-from reconciler.jobs.described import Described
+from reconciler.jobs.described import JobKind
 from reconciler.jobs.kinds import SHIPPED
 from reconciler.objects.bypasses import Bypasses
 from reconciler.objects.observed import Observed
@@ -31,7 +31,7 @@ JOB_SET, RAY_SERVICE, RAY_CLUSTER, MPI_JOB = (
         ("kubeflow.org", "MPIJob"),
     )
 )
-WRAPPER = Described(
+WRAPPER = JobKind(
     replace(BATCH.shape, kind=GroupKind("example.dev", "Wrapper"), plural="wrappers", makes=None, elastic=False)
 )
 """A kind that a user describes: nobody knows what it makes."""

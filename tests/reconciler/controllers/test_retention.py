@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from cluster.actions import Delete
-from reconciler.controllers.retention import Retention, RetentionController
+from policies.configuration.kueue.values import RetentionPolicies
+from reconciler.controllers.retention import RetentionController
 from reconciler.jobs.batch_job import BATCH
 from reconciler.objects.observed import Observed
 from reconciler.objects.wanted import WantedWrite
@@ -35,7 +36,7 @@ def deactivated(reason: str = "DeactivatedDueToRequeuingLimitExceeded", **meta: 
 class Kept:
     """A side, and the one Workload that it sees."""
 
-    def __init__(self, retention: Retention, stored: dict[str, Any] | None) -> None:
+    def __init__(self, retention: RetentionPolicies, stored: dict[str, Any] | None) -> None:
         self.busy: set[tuple[str, str]] = set()
         self.controller = RetentionController(
             lambda _: self.observed, retention, {BATCH.shape.kind: (BATCH.name, BATCH.resource)}
@@ -58,7 +59,7 @@ def deleted(writes: list[WantedWrite]) -> list[tuple[str, str, str]]:
 
 
 def test_a_finished_workload_goes_when_its_time_is_over_and_not_before() -> None:
-    kept = Kept(Retention(finished=60 * SECOND), finished())
+    kept = Kept(RetentionPolicies(after_finished=60 * SECOND), finished())
 
     assert kept.at(59) == []
     writes = kept.at(60)
@@ -67,11 +68,11 @@ def test_a_finished_workload_goes_when_its_time_is_over_and_not_before() -> None
 
 
 def test_no_time_at_all_means_at_once() -> None:
-    assert deleted(Kept(Retention(finished=0), finished()).at(0)) == [("workloads", "w", "7")]
+    assert deleted(Kept(RetentionPolicies(after_finished=0), finished()).at(0)) == [("workloads", "w", "7")]
 
 
 def test_what_is_not_gone_is_asked_for_again_some_time_later_and_what_is_on_its_way_is_left() -> None:
-    kept = Kept(Retention(finished=0), finished())
+    kept = Kept(RetentionPolicies(after_finished=0), finished())
     kept.at(0)
 
     kept.show(finished())  # a change of the Workload does not bring the next attempt forward
@@ -84,7 +85,7 @@ def test_what_is_not_gone_is_asked_for_again_some_time_later_and_what_is_on_its_
 
 
 def test_what_is_being_written_waits() -> None:
-    kept = Kept(Retention(finished=0), finished())
+    kept = Kept(RetentionPolicies(after_finished=0), finished())
     kept.busy.add(("Workload", "ns/w"))
     assert kept.at(0) == []
 
@@ -93,7 +94,7 @@ def test_what_is_being_written_waits() -> None:
 
 
 def test_the_job_of_a_workload_that_was_deactivated_goes_with_its_pods() -> None:
-    kept = Kept(Retention(deactivated=60 * SECOND), deactivated())
+    kept = Kept(RetentionPolicies(after_deactivated=60 * SECOND), deactivated())
 
     assert kept.at(59) == []
     (write,) = kept.at(60)
@@ -105,7 +106,7 @@ def test_the_job_of_a_workload_that_was_deactivated_goes_with_its_pods() -> None
 
 @pytest.mark.parametrize("owners", [[], [{**JOB_OF, "apiVersion": "example.com/v1"}]])
 def test_without_a_job_that_can_be_deleted_a_deactivated_workload_stays(owners: list[dict[str, Any]]) -> None:
-    kept = Kept(Retention(deactivated=0), deactivated(ownerReferences=owners))
+    kept = Kept(RetentionPolicies(after_deactivated=0), deactivated(ownerReferences=owners))
 
     assert [*kept.at(0), *kept.at(10), *kept.at(10**6)] == []
 
@@ -113,20 +114,20 @@ def test_without_a_job_that_can_be_deleted_a_deactivated_workload_stays(owners: 
 @pytest.mark.parametrize(
     ("retention", "stored"),
     [
-        (Retention(), finished()),
-        (Retention(deactivated=0), finished()),
-        (Retention(finished=0), deactivated()),
-        (Retention(deactivated=0), deactivated("Deactivated")),  # by a person
-        (Retention(deactivated=0), deactivated("Preempted")),
-        (Retention(finished=0, deactivated=0), manifest()),
+        (RetentionPolicies(), finished()),
+        (RetentionPolicies(after_deactivated=0), finished()),
+        (RetentionPolicies(after_finished=0), deactivated()),
+        (RetentionPolicies(after_deactivated=0), deactivated("Deactivated")),  # by a person
+        (RetentionPolicies(after_deactivated=0), deactivated("Preempted")),
+        (RetentionPolicies(after_finished=0, after_deactivated=0), manifest()),
     ],
 )
-def test_all_else_stays(retention: Retention, stored: dict[str, Any]) -> None:
+def test_all_else_stays(retention: RetentionPolicies, stored: dict[str, Any]) -> None:
     assert Kept(retention, stored).at(10**6) == []
 
 
 def test_a_workload_that_is_active_again_stays() -> None:
-    kept = Kept(Retention(deactivated=60 * SECOND), deactivated())
+    kept = Kept(RetentionPolicies(after_deactivated=60 * SECOND), deactivated())
     stored = deactivated()
     kept.show({**stored, "spec": {**stored["spec"], "active": True}})
 
@@ -135,7 +136,7 @@ def test_a_workload_that_is_active_again_stays() -> None:
 
 def test_there_is_one_moment_for_each_workload_and_none_for_those_that_are_gone() -> None:
     stored: dict[str, Observed] = {}
-    controller = RetentionController(stored.get, Retention(finished=60 * SECOND))
+    controller = RetentionController(stored.get, RetentionPolicies(after_finished=60 * SECOND))
     for number in range(1000):
         name = f"ns/w{number}"
         stored[name] = WORKLOAD.observed(finished())

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cluster.actions import Patch
-from reconciler.controllers.finalizers import IN_USE
+from policies.dialects.kueue_kinds import IN_USE
 from reconciler.objects.observed import Key
 from scheduling.quota.state import Options
 from tests import builders

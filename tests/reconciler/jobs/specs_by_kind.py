@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from policies.model.objects import GroupKind
-from reconciler.jobs.kind import JobKind
+from reconciler.jobs.described import JobKind
 from reconciler.jobs.kinds import SHIPPED
 from tests.reconciler.jobs.world import template
 

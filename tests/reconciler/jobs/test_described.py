@@ -11,7 +11,7 @@ from cluster.actions import Apply, Patch
 from policies.dialects.job_shape import Active, JobShape, PodSetPath, ReadyPods, Sign, SuspendField
 from policies.model.objects import GroupKind
 from reconciler.jobs.composed import composed, workload_key
-from reconciler.jobs.described import Described
+from reconciler.jobs.described import JobKind
 from reconciler.jobs.kind import Ending
 from reconciler.jobs.life import managed, steps
 from reconciler.jobs.pod_changes import CannotStart
@@ -75,7 +75,7 @@ def after(manifest: dict[str, Any], step: JobStep) -> dict[str, Any]:
 @pytest.mark.parametrize("name", SPECS)
 def test_a_start_sets_the_switch_and_places_each_template_and_a_stop_takes_both_back(name: str) -> None:
     running, workload, read = started(name)
-    pods = Described(kind(name).shape).pods(running)
+    pods = JobKind(kind(name).shape).pods(running)
 
     assert not kind(name).suspended(running)
     assert kind(name).runs_as_admitted(running, read, AROUND)
@@ -89,7 +89,7 @@ def test_a_start_sets_the_switch_and_places_each_template_and_a_stop_takes_both_
 
 @pytest.mark.parametrize("name", SPECS)
 def test_where_templates_may_not_change_with_the_switch_they_are_restored_when_its_pods_are_gone(name: str) -> None:
-    late = Described(replace(kind(name).shape, late=True, active=Active(("status.pods",))))
+    late = JobKind(replace(kind(name).shape, late=True, active=Active(("status.pods",))))
     running, workload, read = started(name)
     evicted = preempt(read, "InClusterQueue", "away", NOW)
 
@@ -133,7 +133,7 @@ def test_containers_that_kuberay_adds_are_in_the_workload_and_not_in_the_job(nam
     running = merged(scaled, start.patch.body)
 
     assert len(workload["spec"]["podSets"][0]["template"]["spec"]["containers"]) == 2
-    assert [len(each.template["spec"]["containers"]) for each in Described(kind(name).shape).pods(running)] == [1, 1]
+    assert [len(each.template["spec"]["containers"]) for each in JobKind(kind(name).shape).pods(running)] == [1, 1]
     written = {**workload, "status": written_status(read)}
     assert steps(kind(name), running, written, read, replace(AROUND, pods_ready=False), NOW) == []
     (stop,) = steps(kind(name), running, written, preempt(read, "InClusterQueue", "away", NOW), AROUND, NOW)
@@ -303,15 +303,15 @@ def test_a_description_without_signs_is_ready_at_once_never_ends_and_has_no_pods
     )
     train = {"spec": {"state": "Halted", "pod": template()}, "status": {"anything": 1}}
 
-    assert Described(shape).ready(train)
-    assert Described(shape).quiet(train)
-    assert Described(shape).ending(train) is None
-    assert Described(shape).reclaimable(train) == {}
+    assert JobKind(shape).ready(train)
+    assert JobKind(shape).quiet(train)
+    assert JobKind(shape).ending(train) is None
+    assert JobKind(shape).reclaimable(train) == {}
     counted = replace(shape, ready=ReadyPods(counts=("status.anything",)))
-    assert Described(counted).ready(train)
-    assert not Described(counted).ready({**train, "status": {}})
+    assert JobKind(counted).ready(train)
+    assert not JobKind(counted).ready({**train, "status": {}})
     restless = replace(shape, active=Active(sign=Sign(fields={"status.anything": (1,)})))
-    assert not Described(restless).quiet(train)
+    assert not JobKind(restless).quiet(train)
 
 
 @pytest.mark.parametrize("nonsense", [None, 3, "x", [], [3], {"a": 3}, {"": []}])

@@ -13,8 +13,7 @@ from policies.dialects.job_shape import JobShape, PodSetPath, SuspendField
 from policies.dialects.pod_reading import pod_reading
 from policies.model.objects import GroupKind
 from reconciler.jobs.composed import composed
-from reconciler.jobs.described import Described
-from reconciler.jobs.kind import JobKind
+from reconciler.jobs.described import JobKind
 from reconciler.jobs.life import steps
 from scheduling.objects.reading import read_workload
 from scheduling.objects.workload import Admission, PodSetAdmission
@@ -42,7 +41,7 @@ OWN = JobShape(
 )
 KINDS: dict[str, tuple[JobKind, dict[str, Any]]] = {
     **{name: (kind(name), spec) for name, spec in SPECS.items()},
-    "Train": (Described(OWN), {"suspend": True, "engine": template(), "cars": template()}),
+    "Train": (JobKind(OWN), {"suspend": True, "engine": template(), "cars": template()}),
 }
 
 

@@ -15,7 +15,6 @@ from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, GATE, TOPOLOGY_GA
 from reconciler.api.clusters import dispatched, evicted_there, worker_statuses
 from reconciler.controllers.jobs.started_pods import STARTED_PODS
 from reconciler.controllers.pods import WATCHED_PODS
-from reconciler.controllers.topology.placed_pods import PLACED_PODS
 from reconciler.core.state import ClusterState
 from reconciler.metrics.families.dispatches import statuses
 from reconciler.metrics.observer import KueueObserver
@@ -23,6 +22,7 @@ from reconciler.metrics.occasions import Dispatches
 from reconciler.metrics.registry import ChosenRegistry
 from reconciler.objects.observed import Observed
 from reconciler.objects.packed import Packed
+from reconciler.objects.topology_views import PLACED_PODS
 from scheduling.objects.times import SECOND, written
 from scheduling.objects.workload import IS_GROUP_WORKLOAD, Owner, Workload
 from tests import builders

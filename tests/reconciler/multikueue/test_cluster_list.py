@@ -49,7 +49,7 @@ def cache() -> WorkerCache:
     used = [{"name": "plain", "resources": [{"name": "cpu", "total": "1500m"}]}]
     manifest = {"metadata": {"name": "team"}, "spec": spec, "status": {"flavorsReservation": used}}
     found = WorkerCache()
-    for watched in remote_kinds("o", ()).queues:
+    for watched in remote_kinds("o", ())[:-1]:
         objects: tuple[Observed, ...] = (watched.observed(manifest),) if watched.kind == "ClusterQueue" else ()
         found.replaced(Listed(watched.kind, objects, "1"))
     return found

@@ -10,7 +10,7 @@ import pytest
 from policies.dialects.frameworks import SHAPES
 from policies.model.objects import GroupKind
 from reconciler.jobs.batch_job import BATCH
-from reconciler.jobs.described import Described
+from reconciler.jobs.described import JobKind
 from reconciler.jobs.kinds import SHIPPED
 from reconciler.multikueue.copies import (
     clone_change,
@@ -26,7 +26,7 @@ from scheduling.objects.naming import NAMING
 from scheduling.placement.group import RemoteJob
 from scheduling.placement.settings import PlacementSettings
 
-JOB_SET = Described(SHAPES[GroupKind("jobset.x-k8s.io", "JobSet")])
+JOB_SET = JobKind(SHAPES[GroupKind("jobset.x-k8s.io", "JobSet")])
 MANAGED = "kueue.x-k8s.io/multikueue"
 
 

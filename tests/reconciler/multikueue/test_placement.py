@@ -10,7 +10,7 @@ from policies.dialects.frameworks import SHAPES
 from policies.model.objects import GroupKind
 from reconciler.controllers.placement import PlacementController
 from reconciler.jobs.batch_job import BATCH
-from reconciler.jobs.described import Described
+from reconciler.jobs.described import JobKind
 from scheduling.objects import times
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import BLOCKED_ON_GATES, ORIGIN
@@ -511,7 +511,7 @@ def test_each_worker_says_why_not() -> None:
 
 
 def test_any_kind_that_is_described_goes_there_and_comes_back() -> None:
-    kind = Described(SHAPES[GroupKind("jobset.x-k8s.io", "JobSet")])
+    kind = JobKind(SHAPES[GroupKind("jobset.x-k8s.io", "JobSet")])
     world = World3(kinds=(BATCH, kind))
     template = {"spec": {"parallelism": 1, "template": job("x")["spec"]["template"]}}
     spec = {
@@ -538,7 +538,7 @@ def test_any_kind_that_is_described_goes_there_and_comes_back() -> None:
 
 @pytest.mark.parametrize(("syncs", "serves"), [(True, "two"), (False, "one")])
 def test_what_a_ray_service_serves_may_change_while_it_runs_elsewhere(syncs: bool, serves: str) -> None:
-    kind = Described(SHAPES[GroupKind("ray.io", "RayService")])
+    kind = JobKind(SHAPES[GroupKind("ray.io", "RayService")])
     world = World3(PlacementSettings(syncs_spec=syncs), kinds=(BATCH, kind))
     head = {"template": job("x")["spec"]["template"]}
     spec = {

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from policies.dialects.job_shape import at
-from reconciler.jobs.kind import JobKind
+from reconciler.jobs.described import JobKind
 from scheduling.objects.times import SECOND
 from scheduling.placement.settings import PlacementSettings
 from tests.reconciler.jobs.specs_by_kind import SPECS, kind

@@ -12,7 +12,7 @@ from reconciler.objects.observed import Listed, Observed
 from tests import builders
 from tests.reconciler import plain_queues
 
-WATCHED = {each.kind: each for each in remote_kinds("here", ()).kinds}
+WATCHED = {each.kind: each for each in remote_kinds("here", ())}
 OF_ALL_THAT_WAIT = ""
 
 
@@ -48,7 +48,7 @@ def test_the_quota_that_an_orchestrator_wrote_is_what_is_free_where_the_gate_is_
 ) -> None:
     made = queue()
     made["status"]["effectiveQuotas"] = {"resourceGroups": [plain_queues.cpus(2)]}
-    watched = {each.kind: each for each in remote_kinds("here", (), orchestrated=orchestrated).kinds}
+    watched = {each.kind: each for each in remote_kinds("here", (), orchestrated=orchestrated)}
     cache = WorkerCache()
     cache.take(watched["ClusterQueue"].observed({**made, "metadata": {**made["metadata"], "resourceVersion": "5"}}))
 

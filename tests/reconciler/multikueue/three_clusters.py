@@ -18,13 +18,13 @@ from reconciler.controllers.placement import PlacementController
 from reconciler.core.core import Core
 from reconciler.core.state import ClusterState
 from reconciler.jobs.batch_job import BATCH
-from reconciler.jobs.kind import JobKind
+from reconciler.jobs.described import JobKind
 from reconciler.multikueue.pods import REMOTE_PODS
 from reconciler.multikueue.remote import remote_kinds
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, Outcome, Written
 from reconciler.objects.watched import WatchedKind
-from reconciler.objects.workers import FromWorker, Source, WorkerActivity, WorkerConnection
+from reconciler.objects.workers import FromWorker, WorkerCommand, WorkerConnection, WorkerWrite
 from reconciler.shell.loop import Loop
 from scheduling.objects.times import SECOND
 from scheduling.placement.settings import PlacementSettings
@@ -131,7 +131,7 @@ class Links:
         self.silent: set[tuple[str, str]] = set()
         self.slow_watches = False
         jobs = watched_jobs(kinds)
-        self.watched = {each.kind: each for each in remote_kinds(origin, (*jobs, REMOTE_PODS)).kinds}
+        self.watched = {each.kind: each for each in remote_kinds(origin, (*jobs, REMOTE_PODS))}
         self.manager: Loop | None = None
         self.reported: list[Callable[[], None]] = []
         self.watched_later: list[Callable[[], None]] = []
@@ -166,6 +166,11 @@ class Links:
         key, _, value = label_selector.partition("=")
         return (manifest["metadata"].get("labels") or {}).get(key) == value
 
+    def execute(self, command: WorkerCommand) -> None:
+        """Only writes: the test says who is connected, and since when."""
+        if isinstance(command, WorkerWrite):
+            self.write(command.cluster, command.key, command.action)
+
     def write(self, cluster: str, key: Key, action: Action) -> None:
         lost = Unreachable(cluster, "no answer", "look at the network")
         if cluster in self.cut:
@@ -189,15 +194,6 @@ class Links:
     def _report(self, name: str, news: Observed | Listed | Outcome | WorkerConnection) -> None:
         if self.manager is not None:
             self.manager.inbox.put(FromWorker(name, news))
-
-    def follow(self, cluster: str, source: Source | None) -> None:
-        """The test says who is connected."""
-
-    def stored(self, cluster: str, active: WorkerActivity) -> None:
-        """The test says since when."""
-
-    def drop(self, cluster: str) -> None:
-        """None is."""
 
     def lose(self, name: str) -> None:
         self.cut.add(name)
@@ -242,7 +238,7 @@ class Manager(Cluster):
     def start(self, clock: Callable[[], int]) -> None:
         """A new process: it knows what is stored, and connects to whom it reaches."""
         self.loop = self._loop(clock, (jobs_of(self.kinds), pods, self._placement))
-        self.loop.workers = self.links
+        self.loop.workers = self.links.execute
         self.links.manager = self.loop
         self.links.reported.clear()
         for name in self.links.workers:

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from cluster.client import ClusterClient
+from cluster.lease import LeaseClaim
 from cluster.reflector import Pacing
-from reconciler.shell.permit import KUEUE_LEASE, LeaseClaim, ManagePermit, NeverPermitted, NoRivalLease, RivalLease
+from reconciler.shell.permit import KUEUE_LEASE, ManagePermit, NeverPermitted, NoRivalLease, RivalLease
 from tests.cluster.fake import FakeApi, Handler, Reply, events, line, status
 from tests.waiting import eventually
 

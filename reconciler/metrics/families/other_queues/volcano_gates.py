@@ -7,7 +7,7 @@ from math import inf
 
 from cluster.metrics import Family, Sample, Type
 from policies.amounts.real_capability import BASIC
-from reconciler.metrics.numbers import quotient
+from reconciler.metrics.families.other_queues.volcano_queues import quotient
 from reconciler.metrics.occasions import VolcanoGates
 from reconciler.metrics.source import source
 from scheduling.volcano.queues import ALLOCATED, Node, QueueAccounts

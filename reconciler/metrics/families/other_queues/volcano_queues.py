@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 from cluster.metrics import Family, Sample, Stability, Type
 from policies.amounts.real_capability import BASIC
-from reconciler.metrics.numbers import quotient
 from reconciler.metrics.occasions import VolcanoQueues
 from reconciler.metrics.source import source
 from scheduling.volcano.resources import CPU, MEMORY, PODS
@@ -59,3 +59,11 @@ def _allocated(name: str, sums: Sums, named: set[str]) -> Iterator[Sample]:
     for resource in sorted({*named, PODS} - {*BASIC}):
         unit = 10**9 if resource == PODS else 10**6
         yield SCALARS.sample(quotient(sums["amount", resource], unit), name, resource)
+
+
+def quotient(nano: int, unit: int) -> float:
+    """The quotient as a float; infinity if it is too large for a float, because a Queue may name such an amount."""
+    try:
+        return nano / unit
+    except OverflowError:
+        return inf

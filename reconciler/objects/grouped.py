@@ -1,0 +1,44 @@
+"""An index of values by key and by group."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar
+
+G = TypeVar("G", bound=Hashable)
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+_NOTHING: Mapping[Any, Any] = MappingProxyType({})
+
+
+class Grouped(Generic[G, K, V]):
+    """Each key is in one group. A group exists while it has keys, and keeps them in the order in which they came."""
+
+    def __init__(self) -> None:
+        self.group_of: dict[K, G] = {}
+        self._groups: dict[G, dict[K, V]] = {}
+
+    def put(self, key: K, group: G, value: V) -> None:
+        """Move the key to the end of the group."""
+        self.pop(key)
+        self.group_of[key] = group
+        self._groups.setdefault(group, {})[key] = value
+
+    def pop(self, key: K) -> V | None:
+        if key not in self.group_of:
+            return None
+        group = self.group_of.pop(key)
+        value = self._groups[group].pop(key)
+        if not self._groups[group]:
+            del self._groups[group]
+        return value
+
+    def of(self, group: G) -> Mapping[K, V]:
+        return self._groups.get(group, _NOTHING)
+
+    def __contains__(self, group: object) -> bool:
+        return group in self._groups
+
+    def __iter__(self) -> Iterator[G]:
+        return iter(self._groups)

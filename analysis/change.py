@@ -17,6 +17,7 @@ class ChangeSet:
     """A change between two states.
 
     was: the state before the change, in words for the head line.
+    against: the name of that state.
     cluster: the objects of a cluster, with the manifests of the applied ones; empty without a cluster.
     before: the files before the change, including those of --against.
     applied: the files of the change that differ from `before`.

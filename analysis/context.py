@@ -26,9 +26,12 @@ class Revision:
 class Context:
     """The state before the change.
 
+    against: its name.
+    world: its objects.
     unreadable: the parts that could not be read.
     manifests: all manifests if the state consists of files; else those of the requested objects.
     as_of: the time of a snapshot; None for a state that is read now.
+    cluster: the cluster of a snapshot.
     """
 
     against: ContextName

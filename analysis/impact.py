@@ -38,6 +38,7 @@ class Impact:
 
     nodes: the nodes whose quota changes: of Kueue, then of Volcano and YuniKorn.
     prediction: the effect on work of Kueue.
+    simulation: the simulation of Kueue after the change.
     elsewhere: the effect on work of Volcano and YuniKorn.
     quotas: the quotas of all nodes before and after the change.
     """

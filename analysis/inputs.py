@@ -42,7 +42,9 @@ class Repeated:
 class InputObjects:
     """The objects of the inputs, in the order of reading.
 
+    unreadable: inputs that cannot be read.
     rest: documents of kinds without quota. others: their number.
+    repeated: objects that occur twice.
     """
 
     objects: Mapping[Ref, Placed]

@@ -109,6 +109,9 @@ class Report:
 
     subject: what was judged.
     entries: the findings, sorted by `in_order`.
+    not_evaluated: the rules that could not be evaluated.
+    unreadable: inputs that could not be read.
+    failing: the severities that fail the run.
     folder: the working directory, to which names of files are relative.
     baselined: the number of findings in the baseline, which are left out.
     looked: the files that were read; None if none were.

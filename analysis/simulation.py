@@ -41,6 +41,7 @@ class SimulatedFiles:
 
     trees: whether the forest has the nodes of the quota trees.
     forest: the objects, for drawings.
+    unreadable: inputs that cannot be read.
     refused: objects that are left out, since no API server would accept them.
     repeated: objects that occur twice. The first one is simulated.
     others: manifests for Volcano and YuniKorn that `take_others` has not returned yet.

@@ -38,6 +38,7 @@ class Family:
     """One metric with all its series.
 
     `name`: the exported name. The name of a counter ends in `_total`.
+    `help`: a sentence or two.
     `labels`: the names of the labels, in the order of the values in a Sample.
     `buckets`: the upper bounds of a histogram.
     `initial`: the label values of the series that are exported as 0 from the start.

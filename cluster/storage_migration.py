@@ -46,6 +46,7 @@ class StoredKind:
     `definition`: the name of its CustomResourceDefinition.
     `resource`: the kind in its storage version.
     `stored`: the status.storedVersions of the definition.
+    `generation`: the generation of the definition when it was read.
     """
 
     definition: str
@@ -63,6 +64,7 @@ class StoredKind:
 class KindMoved:
     """The result for one kind.
 
+    `objects`: how many were found.
     `gone`: how many of them were deleted meanwhile.
     `refused`: for each object that the API server refuses to store, its reason. The kind then keeps its old versions.
     `trimmed`: whether status.storedVersions now has only the storage version.

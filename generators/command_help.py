@@ -21,6 +21,8 @@ class Help:
 
     `words`: the words of the command, without `quotree`.
     `summary`: without a full stop.
+    `text`: its paragraphs.
+    `examples`: lines.
     `options`: pairs of the notation and the meaning.
     `commands`: pairs of the name and the summary of subcommands.
     `exits`: the text about exit codes.

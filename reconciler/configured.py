@@ -43,8 +43,11 @@ DEFAULTS: Manifest = {"apiVersion": f"{GROUP}/v1beta2", "kind": KIND}
 class ReconcilerConfiguration:
     """The settings of the reconciler.
 
+    `settings`: how the process decides.
+    `times`: the times of the Lease.
     `metrics_off`: the keys that switch metrics off.
     `idle`: the keys of the files that have no effect in Quotree.
+    `custom_labels`: the labels that are added to metrics.
     `local_queues`: a label selector for the LocalQueues that have metrics; None for all.
     """
 

@@ -26,6 +26,7 @@ from scheduling.world.world import World
 class ManagedJobs:
     """The rules for managed jobs.
 
+    `selector`: selects namespaces.
     `without_queue`: whether jobs without a queue name are managed as well.
     `copied_labels`, `copied_annotations`: the keys that a Workload copies from its job.
     `reclaims`, `finishes_orphans`: the feature gates ReclaimablePods and FinishOrphanedWorkloads.

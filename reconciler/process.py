@@ -78,10 +78,17 @@ _FIRST_ROUNDS = 0.01
 class DecisionSettings:
     """How the process decides.
 
+    `options`, `ordering`, `counting`: the settings of the engine.
     `waiting`: how long pods may take to become ready; None for no limit.
+    `kinds`: the kinds of jobs that are queued.
+    `jobs`: which jobs of these kinds are managed.
     `fading`: usage decay for admission fair sharing; None if it is off.
+    `retention`: how long finished and deactivated Workloads are kept.
     `pods`: whether Pods that name a queue are managed, too.
     `cleans_requests`: whether an eviction deletes ProvisioningRequests; otherwise only the end of the Workload does.
+    `multikueue`: the settings of MultiKueue; None if it is off.
+    `observability`: which reasons Workloads without quota show.
+    `dialects`: the projects whose objects are watched and managed.
     `configuration`: the settings that moves of queues are checked against.
     `observes`: whether the process writes nothing, and compares the decisions of other controllers.
     `part`: the part whose trees the process decides for.

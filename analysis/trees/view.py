@@ -53,6 +53,7 @@ class ShownTree:
 
     only: the nodes of Kueue and Volcano, with their ancestors and subtrees.
     queues: the paths of YuniKorn's queues.
+    namespaces: the names of namespaces with a quota.
     children: whether only the nodes and their direct children are shown.
     """
 

@@ -80,6 +80,7 @@ class ReachRow(NamedTuple):
     """The effect of the change on the reach of other nodes, for a flavor and resource.
 
     more: whether they can use more than before, or less.
+    nodes: the number of these nodes.
     most: the largest difference; empty if one of them had no limit, or has none now.
     """
 

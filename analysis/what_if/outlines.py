@@ -26,6 +26,7 @@ class OutlinedAmount(NamedTuple):
 
     pair: "flavor/resource".
     number: which quota it is, one of _NUMBERS.
+    amount: the amount as a text.
     width: the length of its bar, in percent of the longer bar in the two outlines.
     other: the length of the bar in the other outline.
     step: 1 if the amount grew, -1 if it shrank; 0 if it is unchanged, and in the outline before the change.
@@ -48,6 +49,7 @@ class OutlinedNode(NamedTuple):
     """A node in an outline.
 
     depth: 0 for a root, and for a node on a cycle.
+    tags: the effects on the node.
     others: the number of its children that are not shown, since they do not change.
     """
 
@@ -74,6 +76,7 @@ class OutlinedNode(NamedTuple):
 class Outlines(NamedTuple):
     """The outlines before and after a change. Nodes on or below a cycle have no amounts.
 
+    cycles: the new cycles, each as a text.
     more: the numbers of nodes beyond MOST, which are not shown, before and after.
     """
 

@@ -19,6 +19,7 @@ class PartNode:
     `label`: the part that its label names.
     `claim`: the part that holds the ClusterQueue.
     `requested`: the time since which another part requests the ClusterQueue.
+    `flavors`: the flavors of a ClusterQueue.
     """
 
     kind: str

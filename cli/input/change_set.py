@@ -32,6 +32,7 @@ class ChangeRequest:
     """The options that describe a change.
 
     `selection`: the inputs after the change.
+    `against`: the context.
     `base`: the inputs before the change: a revision or a folder; None if the user names only a context.
     `prune`: objects of the context that are not in the inputs are deleted.
     """

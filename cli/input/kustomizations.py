@@ -28,6 +28,7 @@ _CHARTS = ("helmCharts", "helmChartInflationGenerator")
 class Kustomization:
     """A kustomization. Its paths only include files and folders that exist.
 
+    `component`: whether it is a Component.
     `resources`: the resources, bases and components.
     `others`: files that change them, such as patches.
     `plain`: whether the build does not change the resources.

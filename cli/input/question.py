@@ -17,7 +17,10 @@ from cli.input.options import configured
 class ValidationQuestion:
     """The options that decide how manifests are judged.
 
+    `against`: the context.
+    `config`, `profile`: the configuration.
     `prune`: whether objects of the context that are not in the inputs are deleted.
+    `revision`: the revision of --base.
     """
 
     against: Against

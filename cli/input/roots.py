@@ -38,6 +38,7 @@ class FoundRoot:
     """A root.
 
     `path`: its folder or file; empty for the first root.
+    `inputs`: its objects.
     `documents`: all its manifests, file by file.
     `around`: the objects of the first root that it refers to, directly or through other objects.
     `elsewhere`: the kinds of the objects that it refers to and that only other roots, or skipped templates, have.

@@ -31,6 +31,7 @@ class LoadedSnapshot:
     `job`: returns the name of the job of a Workload (`namespace/name`).
     `exit`: the exit code, which says whether everything could be read.
     `others`: the work in the queues of Volcano and YuniKorn; None if it is unknown.
+    `left_out`: the jobs of files that are in no queue.
     """
 
     world: World

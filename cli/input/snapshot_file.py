@@ -33,6 +33,7 @@ class SnapshotFile:
     """A snapshot of a cluster.
 
     `taken`: when the cluster was read.
+    `cluster`: the name of the cluster.
     `complete`: the kinds of which `objects` has all objects.
     `names_hashed`: whether the names of work, users and groups are hashed.
     """

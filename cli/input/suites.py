@@ -62,6 +62,7 @@ class SuiteCase:
     `existing`: the objects before the change.
     `apply`, `delete`: the objects that the change applies and deletes.
     `now`: the time at which the change is judged; None if the case does not set it.
+    `expected`: the expected findings.
     """
 
     name: str

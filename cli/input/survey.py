@@ -56,6 +56,8 @@ class Survey:
     """The result of reading a selection.
 
     `folders`: the folders that the user has named.
+    `unreadable`: the files that cannot be read.
+    `passed`: the files that were skipped.
     `notes`: sentences about kustomizations and charts that could not be rendered.
     `files`: the number of files, including skipped ones.
     """

@@ -31,6 +31,7 @@ class Fixing:
 
     `before`: the text of each file before.
     `texts`: the text of each file after.
+    `done`: the findings that were fixed.
     `left`: the findings whose patch was not used, each with the reason: the patch cannot be written into the text, or
     would cause another finding.
     `foreign`: files with a patchable finding that must not be changed.

@@ -50,6 +50,7 @@ class UserConnection:
     """A connection to the API server with the rights of one user.
 
     `address`: None means the API server of the pod.
+    `authorization`: the Authorization header.
     `headers`: further headers, such as for impersonation.
     `login`: a login of a kubeconfig. If it is set, the other fields are ignored.
     """

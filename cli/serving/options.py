@@ -45,6 +45,7 @@ class CertificateOptions:
 class ProcessOptions(CertificateOptions):
     """The options of a server with probes and /v1. The certificates are for /v1.
 
+    `folder`: the folder of the certificates; None if there are none.
     `host`, `port`: the address of the probes.
     `address_file`: the file to write the actual addresses to.
     `api_host`, `api_port`: the address of /v1. If `api_port` is None, /v1 is not served.

@@ -27,6 +27,7 @@ class ProcessSettings:
     """The settings of a process.
 
     `host`, `port`: the address of its probes.
+    `lease`: `namespace/name`.
     `api`: the address of /v1; None if /v1 is not served.
     `metrics_auth`: whether the API server authorizes callers of /metrics. The port then uses TLS, with the certificate
     of /v1.

@@ -27,6 +27,7 @@ class TraceSpan(NamedTuple):
     """A finished span.
 
     `began`, `ended`: nanoseconds since 1970.
+    `links`: related spans of other traces.
     `failed`: the error; empty if there was none.
     `serves`: whether the span is about a response to another program (span kind SERVER).
     """

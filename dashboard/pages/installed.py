@@ -88,6 +88,7 @@ class CertificateSources:
     """The sources of certificates.
 
     `known`: the certificates that servers have presented.
+    `servers`: the servers that the dashboard calls.
     `own`: returns the dashboard's certificate; None for plain HTTP.
     """
 

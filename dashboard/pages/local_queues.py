@@ -34,6 +34,7 @@ class LocalQueueRow(NamedTuple):
 
     `why`: why it admits nothing; empty if it admits workloads.
     `faulty`: whether it names a ClusterQueue that does not exist.
+    `pending`, `reserving`, `admitted`: the numbers of its workloads.
     `held`: the quota that its workloads use, in nano.
     """
 

@@ -42,7 +42,9 @@ class MyWorkload(NamedTuple):
     """A row of the list of Workloads.
 
     `cluster_queue`: the ClusterQueue of its admission, otherwise of its LocalQueue.
+    `since`: when the state began.
     `requests`: the quota that it uses or waits for.
+    `pods`: the number of Pods in its pod sets.
     `message`: why it waits.
     """
 

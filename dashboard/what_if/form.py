@@ -49,6 +49,8 @@ _ABOUT_SAME_NODE = ("move", "stop")
 class Form:
     """The state of the form.
 
+    `edits`: the edits so far.
+    `pasted`: the pasted YAML.
     `typed`: the content of the fields.
     `problems`: sentences about invalid input.
     """

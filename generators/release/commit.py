@@ -18,6 +18,7 @@ class NotTaggedError(Exception):
 class Commit:
     """A commit.
 
+    `root`: the checkout.
     `id`: 40 hexadecimal digits.
     `epoch`: when it was committed, in seconds since 1970. All files of the release have this time.
     `dirty`: whether the checkout has changes that are not in the commit.

@@ -28,6 +28,7 @@ class Level(StrEnum):
 class ProductPart:
     """A part of Quotree.
 
+    `about`: a description.
     `owns`: the prefixes of its entries in the records; the longest match decides.
     `components`: its folders in manifests/components.
     `settings`, `flags`: keys of Quotree's Configuration and options of commands that also turn it on.

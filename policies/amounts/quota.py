@@ -24,6 +24,7 @@ _MOST_LOOKED_AT = 1000
 class Potential(NamedTuple):
     """The most that a node could use if no node used any quota.
 
+    `amount`: this number.
     `node`: the node whose limit decides.
     `limit`: the deciding limit: `borrowingLimit`, or `nominalQuota` if the quota of the whole tree decides (see
     `givers`).

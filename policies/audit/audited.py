@@ -26,6 +26,7 @@ class AuditedFinding:
     `version`: the object's apiVersion.
     `root`: None for an object that is in no tree.
     `fingerprint`: identifies the finding in a baseline.
+    `consequences`: the findings that follow from it.
     """
 
     judged: Judged
@@ -62,7 +63,10 @@ class TreeFindings:
 class Audit:
     """The findings at one moment.
 
+    `at`: the moment.
     `trees`: the findings by tree, sorted by project and name of the root; at the end those of objects in no tree.
+    `not_evaluated`: what could not be judged.
+    `objects`: the number of objects that were judged.
     `nodes`: the number of these that are nodes of a tree.
     `baselined`: findings that a baseline has; `trees` does not have them.
     """

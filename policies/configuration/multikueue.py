@@ -51,6 +51,7 @@ class ConfigRules:
 class MultiKueueOptions:
     """The settings of MultiKueue.
 
+    `connection`: the settings of the connections to workers.
     `kubeconfig_namespace`: the namespace of Secrets with kubeconfigs; None for the default.
     `without_managed_by`: how a job without `managedBy: kueue.x-k8s.io/multikueue` is handled.
     `configs`: the rules by name of the MultiKueueConfig.

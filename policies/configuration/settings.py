@@ -57,6 +57,7 @@ class KueueSettings:
     `namespaces`: selects the namespaces in which jobs and Pods are managed.
     `without_queue`: whether jobs that name no LocalQueue are suspended as well.
     `admitting_users`: the only users who may start jobs and Pods that wait for quota, by their names in the API server.
+    `version`: the version of Kueue.
     `free_after`: None for the default of the profile.
     """
 
@@ -125,6 +126,7 @@ class VolcanoSettings:
     `reclaim`: how Pods are reclaimed for queues that have less than their deserved amount.
     `root_from_nodes`: whether the reconciler creates `root`, and sets its deserved and capability to the sum of the
     Nodes.
+    `resource_groups`: the groups of Pods that are sent to certain nodes.
     """
 
     max_queue_depth: int = 5
@@ -207,6 +209,7 @@ class Configuration:
     """All settings.
 
     `ledger`: whether all replicas of the webhook order changes of trees with the ledger.
+    `overrides`: the actions of rules that differ from the default.
     `waivable`: the rules that an exemption can waive.
     """
 

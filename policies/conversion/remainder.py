@@ -32,6 +32,8 @@ _ANNOTATIONS: Steps = ("metadata", "annotations")
 class LostFields:
     """Lost fields of one mapping.
 
+    `at`: the path of the mapping.
+    `keys`: the fields.
     `value`: their values, without absent fields.
     `seen`: the digest of the values of these fields in the converted object, to detect edits.
     """

@@ -62,6 +62,7 @@ class Pod(Attached):
     `owner`: the job that controls it, if Kueue manages jobs of that kind; else empty.
     `marks`, `sized`, `ownership`: the results of `pod_marks`, `sized`, `ownership` of `policies.dialects.kueue_pods`.
     `gates`: its scheduling gates.
+    `bound`: whether it has a node.
     `odd`: amounts that are probably mistakes; empty for a Pod that a controller made.
     """
 

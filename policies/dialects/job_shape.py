@@ -71,6 +71,7 @@ class PodSetPath:
 class PodsAt:
     """One pod set of a job.
 
+    `count`: the number of pods.
     `each`, `sub_groups`: the pods form this many `sub_groups` of `each` pods; the first of the counts is `sub_groups`.
     `template`: the pod template in the job, at `path`.
     `counted`: the template with the additions of the job's controller. Quota counts this one, and it is never written.

@@ -159,6 +159,7 @@ class ConcurrentAdmission:
 
     `mode`: whether a workload still tries better flavors.
     `last_flavor`: lastAcceptableFlavorName, or None.
+    `constrained`: whether the policy has constraints.
     """
 
     mode: str
@@ -172,6 +173,8 @@ class ClusterQueue(KueueNode):
 
     `selector`: its namespaceSelector; None if it has none, and so serves no namespace.
     `selector_faults`: the faults of the namespaceSelector.
+    `checks`: the AdmissionChecks that it uses.
+    `concurrent`: spec.concurrentAdmissionPolicy; None if it is absent.
     `reserved`: the reserved quota in status by FlavorResource, in Kueue's units.
     """
 

@@ -63,6 +63,7 @@ class QueuedJob(KubeObject):
     `pod_sets`: the pods of the job, if the templates of its kind can be read.
     `owner`: the kind and name of its controller, if Kueue queues that kind; Kueue then queues the controller instead.
     `controller`: its controller reference, of any kind.
+    `uid`: its own UID.
     `selector`: selects the Pods that its controller counts; None if it has none.
     `replicas`, `present`: spec.replicas and status.replicas.
     `odd`: amounts that are probably mistakes; see `odd_jobs`.

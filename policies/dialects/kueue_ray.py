@@ -18,6 +18,7 @@ class Ray:
     `at`: the path of the cluster's spec.
     `described`: whether the object has such a spec.
     `groups`: the names of its worker groups.
+    `autoscaled`: whether Ray's autoscaler is on.
     `selects`: whether a RayJob runs in an existing cluster.
     `shuts_down`: whether the cluster is deleted after the job has finished.
     """

@@ -37,6 +37,7 @@ class NodeAffinity:
 
     `selector`: the labels of nodeSelector.
     `terms`: the terms of the required node affinity, of which one must hold; None if it is absent.
+    `tolerations`: the tolerations of the pods.
     """
 
     selector: tuple[tuple[str, str], ...]

@@ -26,6 +26,8 @@ class PodLife:
     uid: its UID; a later Pod of the same name has another one.
     phase: status.phase; empty before it is set.
     gates: the names of its scheduling gates, in their order.
+    deleting: whether its deletion was requested.
+    bound: whether it has a node.
     """
 
     uid: str

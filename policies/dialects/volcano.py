@@ -69,6 +69,7 @@ class Queue(Node):
 
     `guarantee`, `deserved`: by resource; a missing resource counts as 0.
     `capability`: by resource; a missing resource has no limit.
+    `state`: status.state.
     `allocated_pods`: status.allocated.pods, the only part of the status that shows use by pods.
     `written_parent`: spec.parent as written; None if it is absent.
     `hierarchy`, `hierarchy_weights`, `node_group_limits`, `overcommit_factor`: annotations as written; None if absent.

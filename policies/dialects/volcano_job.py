@@ -27,6 +27,7 @@ _MAY_CHANGE_IN_TASK = ("replicas", "minAvailable")
 class Partitions:
     """The partitions of a task.
 
+    `total`: the number of partitions.
     `size`: the pods of each partition.
     `minimum`: how many partitions start together at least.
     """
@@ -76,6 +77,7 @@ class Policy:
 class Volume:
     """A volume of a Job.
 
+    `claim_name`: the name of an existing PersistentVolumeClaim.
     `has_claim`: whether a claim is created for it.
     """
 
@@ -90,6 +92,7 @@ class JobSpec:
     """The spec of a Volcano Job.
 
     `policies`: the list of the Job, then those of its tasks. Each list is judged alone.
+    `plugins`: the names of the plugins.
     `mpi`: the names of the master and the worker task for the plugin `mpi`; empty without this plugin.
     `scheduler`: spec.schedulerName; empty if it is absent.
     `fixed`: each immutable field, with a hash of its value.

@@ -46,6 +46,7 @@ class Judged:
 class Unjudged:
     """A rule that could not judge some objects or all of them, for one reason.
 
+    `reason`: why not.
     `error`: the internal error of the rule; None if it lacked objects.
     """
 
@@ -64,6 +65,7 @@ class Verdict:
     """The verdict.
 
     `findings`: the worst first, in a stable order.
+    `not_evaluated`: the rules that did not judge.
     """
 
     findings: tuple[Judged, ...] = ()

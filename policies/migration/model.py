@@ -37,6 +37,7 @@ class Migration:
     """The result.
 
     `objects`: manifests of Kueue, in an order in which they can be applied.
+    `lost`: what could not be migrated.
     `names`: the new names of renamed queues, by their old names.
     """
 
@@ -65,6 +66,7 @@ class SourceQueue:
     `inner`: whether it is a parent even without children.
     `stopped`: whether it takes no work.
     `shielded`: whether its work must not be preempted for another queue.
+    `weight`: its weight, None if it has none.
     """
 
     name: str

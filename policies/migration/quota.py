@@ -47,6 +47,7 @@ class QuotaTerms:
 
     `terms`: the quota and limits, by queue and resource.
     `lenders`: the queues that lend quota, or whose ancestor below the root does.
+    `cuts`, `unreachable`: what differs from the source.
     """
 
     terms: dict[str, dict[str, Terms]]

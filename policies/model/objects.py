@@ -68,6 +68,7 @@ class KubeObject:
     """One object as its dialect read it.
 
     `defects`: the faults of its manifest. Faulty fields count as absent.
+    `exemptions`: the exemptions in its annotations.
     """
 
     ref: Ref

@@ -22,6 +22,7 @@ _LISTS = ("containers", "initContainers")
 class Surroundings:
     """The objects that complete a pod template.
 
+    `limit_ranges`: the LimitRanges of its namespace.
     `overheads`: the overhead of each RuntimeClass.
     `compat`: whether defaults are added in the order of Kueue v0.19 instead of the API server's
     (docs/adr/2026-11-21-requests-as-the-api-server-fills-them-in.md).

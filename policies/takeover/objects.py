@@ -131,6 +131,7 @@ class ReleaseNames:
 class FoundCluster:
     """The state of a cluster.
 
+    `objects`: the objects that exist.
     `pods`: the number of Pods of each Deployment, including terminating ones.
     `lease_holders`: the holder of each held Lease.
     `groups`: the API groups that are served.
@@ -178,6 +179,7 @@ def deletion(manifest: Manifest) -> PlannedWrite:
 class PlanStep:
     """A step of a plan. It is done if it has neither `writes` nor `waits`.
 
+    `writes`: the writes that are left.
     `waits`: what must happen after the writes; empty for nothing.
     `settles`: whether to wait until all API servers use the new state before the next step.
     """
@@ -197,6 +199,7 @@ class TakeoverPlan:
     """A plan.
 
     `refusals`: why it must not be started or continued.
+    `notes`: further information for the user.
     """
 
     steps: tuple[PlanStep, ...] = ()

@@ -38,6 +38,8 @@ _FEW = (PENDING, INADMISSIBLE, WAITING)
 class PendingRow:
     """A workload that waits.
 
+    `requests`: what it waits for, by resource.
+    `reason`, `message`: why it waits.
     `place`, `place_in_local`: its place in the ClusterQueue and in the LocalQueue, from 0; None without a ClusterQueue.
     `set_aside`: whether it is inadmissible, and tried again only after a change.
     `cause`: see `scheduling.visibility.brief`; empty if it was not requested.

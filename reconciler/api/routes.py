@@ -113,6 +113,7 @@ class PostedRead(Protocol):
 class ReconcilerApi:
     """Answers GET requests. Many threads may call it at once.
 
+    `ask`: reads the core in the loop's thread.
     `past`: has the history of nodes. None: only the history in the memory of this process is used.
     """
 

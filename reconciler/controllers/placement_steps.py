@@ -48,7 +48,9 @@ class WorkloadAndJob(NamedTuple):
     """A Workload of this cluster with its job.
 
     `name`: `namespace/name` of the Workload.
+    `observed`: the Workload; None if it is gone.
     `owner`: the key of its job, or of its unit of Pods; None if it has none that can run on workers.
+    `job`: the job; None if it is gone.
     `now`: nanoseconds.
     """
 

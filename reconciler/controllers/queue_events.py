@@ -13,7 +13,10 @@ from scheduling.world.world import World
 
 
 class QueueEvents:
-    """Makes the Events. It remembers why each queue stopped, because not every Cohort has a status for that."""
+    """Makes the Events. It remembers why each queue stopped, because not every Cohort has a status for that.
+
+    `records`: the stored queues.
+    """
 
     def __init__(self, records: Records) -> None:
         self._records = records

@@ -52,6 +52,7 @@ Wanted: TypeAlias = WantedWrite | WaitFor | WakeAt | ReadObject | WorkerCommand
 class Controller:
     """The interface that the core calls. A controller overrides the methods that it needs.
 
+    `watched`: the kinds that it observes.
     `after_decisions`: whether it runs after the decisions of a turn instead of before them.
     `obstacle`: why it writes nothing at present, as a sentence; empty if it may write. Any thread may read it.
     """

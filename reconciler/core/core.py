@@ -40,7 +40,9 @@ _BATCH = 8
 class Core:
     """The state machine. Times are in nanoseconds.
 
+    `state`: the objects and the model of the cluster, which controllers read.
     `waiting`: how long pods may take to become ready; None for no limit.
+    `managed`: which jobs are managed.
     `observability`: which reasons for waiting Workloads show.
     `exclusive`: whether this is the only process that ever writes, so that no fencing is needed.
     `kueue`: whether Kueue's kinds are watched.

@@ -62,6 +62,7 @@ class ObjectRecord:
 
     `decided`: the Workload as decisions have changed it since it was stored. Its write is in flight, follows the
         request in flight, or waits until the object may be written.
+    `in_flight`: the request in flight.
     `backoff`: the backoff, or the last one if it has ended lately.
     `owed`: the reason for waiting that the stored Workload does not show yet.
     """

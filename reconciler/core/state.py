@@ -15,6 +15,9 @@ from scheduling.world.world import World
 class ClusterState:
     """The state.
 
+    `records`: the stored objects.
+    `world`: the scheduler's model of them.
+    `bypasses`: see `reconciler.objects.bypasses`.
     `part`: the part of the cluster that this process decides for.
     `partition`: the trees that belong to that part.
     """

@@ -39,6 +39,7 @@ _Shapes = list[tuple[object, ...]]
 class RequestedWork(NamedTuple):
     """What a job requests, to compare it with the job's Workload. Digests keep it small.
 
+    `seconds`: the maximum execution time.
     `shapes`: the digests of the pod sets, by the fields of the pod spec that they include.
     """
 

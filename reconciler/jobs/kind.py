@@ -23,6 +23,7 @@ class Ending(NamedTuple):
     """The end of a job.
 
     `reason`: Succeeded or Failed.
+    `message`: the job's own message.
     """
 
     reason: str

@@ -40,6 +40,7 @@ class CannotStart(PolicyError):
 class PodChanges:
     """The changes of one pod set.
 
+    `name`: the name of the pod set.
     `count`: the number of its pods; None if the admission does not set it.
     `labels`, `annotations`, `node_selector`, `tolerations`: added to its template.
     `gates`: scheduling gates that are added to its template.

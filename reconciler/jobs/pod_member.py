@@ -45,7 +45,11 @@ class GroupPod(PodLife):
     `workload`: `namespace/name` of its Workload.
     `group`: the name of its group; empty for a single Pod.
     `size`: the size of the group; None if it is unknown.
+    `queue`: its LocalQueue.
     `claim`: the role that it claims, and its requests. `scheduling.objects.roles` says how far a claim is trusted.
+    `priority_class`: its WorkloadPriorityClass.
+    `gated_by`: its admission gates, as written.
+    `max_seconds`: its maximum execution time.
     `retriable`: whether it may be replaced after a failure.
     `serving`: whether its group serves requests, and so never finishes.
     `fast`: whether its group uses fast admission.
@@ -58,6 +62,7 @@ class GroupPod(PodLife):
     `targeted`: whether we have written the condition that it has to end.
     `scheduled`: whether its status says that it has a node.
     `ended_at`: when it last ran, as far as is known; the time as written.
+    `message`: the message in its status.
     """
 
     namespace: str

@@ -46,6 +46,8 @@ def everywhere(_: str) -> bool:
 class JobInputs:
     """What the steps of a job depend on besides the job and its Workload.
 
+    `classes`: the priority classes.
+    `flavors`: the ResourceFlavors by name.
     `selected`: returns whether jobs in a namespace are managed.
     `without_queue`: whether jobs without a queue are managed as well.
     `child`: returns whether a job was admitted together with another job, and so is not queued by itself.
@@ -57,6 +59,8 @@ class JobInputs:
     `counts_ending`: whether Pods that are being deleted use quota until they have ended, and are replaced only then.
     `requeues_pods`: whether the Workload of a single Pod is requeued after an eviction.
     `succeeded_ready`: whether succeeded Pods of a group count as ready.
+    `naming`: the names of Workloads.
+    `topologies`: which topologyRequests Workloads get.
     `observability`: which reasons for waiting Workloads show.
     """
 

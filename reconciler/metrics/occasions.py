@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # these imports are slow, and most processes do not need them
 class WorkloadChange:
     """A stored Workload has changed while this replica writes.
 
+    `before`, `after`: the Workload.
     `cohorts_above`: returns the Cohorts above a ClusterQueue.
     `now`: nanoseconds.
     """
@@ -58,7 +59,12 @@ class WorkloadCreated(NamedTuple):
 
 
 class GateRemoved(NamedTuple):
-    """A Pod's gate was removed `seconds` after its Workload was admitted."""
+    """A Pod's gate was removed `seconds` after its Workload was admitted.
+
+    `gate`: the name of the gate.
+    `queue`: the ClusterQueue.
+    `in_group`: whether the Pod belongs to a group.
+    """
 
     gate: str
     queue: str

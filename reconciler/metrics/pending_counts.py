@@ -26,6 +26,7 @@ class Unadmitted(NamedTuple):
 class PendingPlace(NamedTuple):
     """Where a workload is counted.
 
+    `queue`: its ClusterQueue.
     `local`: the name and the namespace of its LocalQueue.
     `why`: why it is not admitted; None for a finished workload.
     """

@@ -21,6 +21,8 @@ class ChosenRegistry(CollectorRegistry):
     """A registry that omits some metrics, and adds labels to the others.
 
     `switched_off`: the configuration keys that switch metrics off, see `Family.switches`.
+    `labels`: the custom labels to add.
+    `queues`: the LocalQueues that have metrics.
     """
 
     def __init__(

@@ -15,6 +15,8 @@ T = TypeVar("T")
 class MetricSource(Generic[T]):
     """A source of samples.
 
+    `families`: the metrics of the samples.
+    `read`: yields the samples of an occasion.
     `applies`: returns whether these metrics are exported for an occasion.
     """
 

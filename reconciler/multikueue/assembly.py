@@ -28,6 +28,8 @@ class MultiKueueSettings:
     """The settings of MultiKueue.
 
     `kept`: which sources of kubeconfigs are allowed.
+    `placing`: how workloads are placed.
+    `pulse`: how connections to workers are checked.
     `counted`: whether the condition of a MultiKueueCluster shows the number of failed attempts.
     """
 
@@ -40,6 +42,8 @@ class MultiKueueSettings:
 class MultiKueueRunner:
     """Executes the core's commands about workers.
 
+    `post`: puts a message into the inbox of the loop.
+    `may_write`: returns whether this process may write.
     `watched`: the views of jobs and Pods that can run on workers.
     """
 

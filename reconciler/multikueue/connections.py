@@ -35,13 +35,16 @@ JITTER = 0.1
 class ConnectedWorker:
     """A worker and its connection.
 
+    `link`: when to connect.
     `login`: the kubeconfig, or why there is none; None if its source was not read yet.
     `session`: the open connection; None if there is none.
+    `state`, `reason`, `message`: those of the connection.
     `stored`: the condition Active of its MultiKueueCluster.
     `pending`: the writes that have no response yet.
     `unread`: the kinds that the credentials may not read, with the reason.
     `reported`: the state of the connection as last reported.
     `heard_at`: the time of the last response in earlier sessions, in seconds since 1970.
+    `losses`: how often the connection was lost.
     """
 
     name: str
@@ -78,6 +81,8 @@ class Connections:
 
     `post`: puts a call into the inbox of the loop.
     `emit`: reports an event to the core.
+    `watched`: the kinds that are watched on workers.
+    `may_write`: called before each write; returns whether this process may write.
     """
 
     def __init__(

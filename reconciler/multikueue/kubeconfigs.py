@@ -48,6 +48,8 @@ class AllowedSources:
 class WorkerLogin:
     """A kubeconfig that may be used. Kubeconfigs with different `content` are different.
 
+    `content`: its text.
+    `config`: its parsed form.
     `expiry`: when its credentials expire; None if that is not known.
     `link_local`: see Trust.
     """

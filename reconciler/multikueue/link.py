@@ -33,11 +33,13 @@ def patience_after(failures: int) -> int:
 class Link:
     """The attempts to reach one worker.
 
+    `content`: the kubeconfig.
     `connected`: whether the last attempt succeeded and the connection is not lost.
     `failures`: how many attempts in a row have failed.
     `retry_at`: when the next attempt is due, in nanoseconds.
     `jitter`: waits are longer by up to this fraction, so that workers that were lost together are not retried together.
     `longest`: the longest wait in nanoseconds, without the jitter.
+    `chance`: the source of random numbers.
     """
 
     content: str = ""

@@ -39,6 +39,11 @@ class RemoteCase:
     """A workload with its job, and the cache of one worker.
 
     `name`: `namespace/name` of the workload.
+    `local`: the workload; None if it is gone.
+    `kind`, `job_key`: the kind and the key of its job.
+    `job`: the job; None if it is gone.
+    `cache`: the cache of the worker.
+    `placing`: how workloads are placed.
     `now`: nanoseconds.
     """
 

@@ -63,6 +63,7 @@ class Loads:
 class PlacementSnapshot:
     """Builds the inputs of placement decisions.
 
+    `kinds`: the kinds of jobs that can run on workers.
     `remote`: the views of jobs and Pods on workers, by kind.
     `pods`: the local Pods that are queued by themselves. The Pods of one Workload share a key of the kind UNIT.
     """

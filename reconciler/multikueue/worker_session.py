@@ -78,7 +78,13 @@ SessionEvent: TypeAlias = Observed[object] | Listed | Outcome | SessionReady | S
 class WorkerSession:
     """The session.
 
+    `name`: the name of the worker.
+    `login`: its kubeconfig.
+    `watched`: the kinds to watch.
+    `report`: called with each event.
+    `may_write`: called before each write; returns whether this process may write.
     `patience`: the seconds in which everything must be listed.
+    `pulse`: the timing of the checks.
     """
 
     def __init__(

@@ -15,6 +15,7 @@ RAN, LABEL_REMOVED = "RanWithoutQuota", "LabelRemoved"
 class Undone:
     """The undone changes of one kind of object that bypassed the webhook in one way.
 
+    `count`: their number.
     `nanoseconds`: the total time until they were undone.
     """
 

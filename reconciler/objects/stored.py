@@ -17,6 +17,7 @@ _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 class Stored:
     """The fields at a resource version.
 
+    `deleting`: whether deletion was requested.
     `annotations`: all annotations, without the one in which kubectl keeps the whole object.
     """
 

@@ -56,7 +56,12 @@ class ComparisonResult(StrEnum):
 
 
 class DecisionDifference(NamedTuple):
-    """A difference between two decisions."""
+    """A difference between two decisions.
+
+    `workload`: `namespace/name`.
+    `theirs`, `ours`: the decision of the other controller, and ours.
+    `why`: the reason of our decision.
+    """
 
     kind: DifferenceKind
     workload: str
@@ -92,6 +97,7 @@ class _Suspected(NamedTuple):
 class Comparison(NullObserver):
     """An observer of the core.
 
+    `report`: called with the result of each comparison.
     `known`: returns whether all objects have been listed. Before that nothing is compared.
     `patience`: how long the other controller may take, in nanoseconds.
 

@@ -31,6 +31,8 @@ class Demand:
     """A number of equal pods for which new nodes are requested.
 
     `pod_sets`: their pod sets. The PodTemplate is named after the first one.
+    `count`: the number of pods.
+    `template`: their pod template.
     """
 
     pod_sets: tuple[str, ...]

@@ -41,9 +41,12 @@ class RetryStrategy:
 class ProvisioningConfig:
     """The fields of a ProvisioningRequestConfig.
 
+    `name`: its name.
     `class_name`, `parameters`: copied to the request.
     `managed`: pod sets that request none of these resources need no new nodes; empty if all pod sets need some.
+    `backoff`: how failed requests are retried.
     `selectors`: pairs of a node label and the detail of the request that has its value.
+    `merge`: its podSetMergePolicy.
     """
 
     name: str
@@ -60,6 +63,7 @@ class Controlled:
     """An object and its controller.
 
     `owner_kind`, `owner_name`, `owner`: the kind, name and uid of the controller; empty for none.
+    `evictions`: the annotation EVICTIONS.
     """
 
     namespace: str
@@ -81,6 +85,9 @@ class Controlled:
 class ProvisioningRequest:
     """A ProvisioningRequest.
 
+    `meta`: the object and its controller.
+    `class_name`, `parameters`: those of its spec.
+    `templates`: the names of its PodTemplates.
     `details`: what its class reports about the new nodes.
     """
 

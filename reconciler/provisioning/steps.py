@@ -54,7 +54,9 @@ class ProvisioningCase:
     `configs`: the config of each check of this controller; None if the check is not active.
     `requests`, `templates`: all existing objects, by `namespace/name`.
     `owned`: the keys of the workload's requests.
+    `own_templates`: the keys of its PodTemplates.
     `doomed`: the uids of objects that this process has deleted. A late watch may still show them.
+    `flavors`: the ResourceFlavors by name.
     `cleanup`: whether an eviction deletes requests; otherwise only the end of the workload does.
     """
 

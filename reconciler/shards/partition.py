@@ -46,7 +46,9 @@ _OF_ALL = frozenset(
 class PartitionedTree:
     """A tree, and which part decides for it.
 
+    `queues`: the names of its ClusterQueues.
     `wanted`: the part that its root names. A tree with topologies wants the default part, a cycle has None.
+    `decides`: whether this process decides for the tree.
     """
 
     queues: tuple[str, ...]
@@ -72,6 +74,7 @@ _NO_CHANGE = Changed()
 class TreePartition:
     """The trees of the cluster. Observed objects have an effect from the next `refresh` on.
 
+    `me`: the part of this process.
     `due`: ClusterQueues whose claim this part may have to change.
     `world.undecided`: the ClusterQueues that this process decides nothing for.
     """

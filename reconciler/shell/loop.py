@@ -35,6 +35,9 @@ class Loop:
     """The loop.
 
     `core`: the state machine, which only the thread of the loop may use.
+    `executor`: executes the core's commands.
+    `permit`: says whether this process may write.
+    `follow`: begins to list and watch a resource.
     `workers`: executes commands for worker clusters; None if there are no workers.
     `spans`: records spans of writes; None if writes are not traced.
     `clock`: returns the present time in nanoseconds.

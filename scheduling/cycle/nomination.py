@@ -21,6 +21,7 @@ class Nomination:
     preemptor: earlier cycles preempted others for it, so it comes before other heads.
     replaced: the workload whose quota it takes over; None if it takes over none.
     placer: finds its places in topologies; None if it needs none.
+    recomputed: see Wait.
     """
 
     entry: PendingEntry

@@ -42,6 +42,7 @@ class FlavorAttempt:
 
     group: the index of its resource group.
     mode, level: how well it fits, and the borrowing level.
+    no_fit: the reason if it does not fit.
     """
 
     flavor: str
@@ -57,6 +58,7 @@ class PodSetAssignment:
     """The result for a pod set.
 
     requests: of all `count` pods.
+    choices: the flavors by resource.
     reasons: why it does not fit at once.
     places: its places in a topology. delayed: they are assigned after the admission checks.
     fault: why it can have no places, even in empty domains.
@@ -85,6 +87,8 @@ class PodSetAssignment:
 class FlavorAssignment:
     """The result for a workload. Pod sets after the first one that does not fit are missing.
 
+    usage: by pair.
+    level: the highest borrowing level.
     outcome: the worst outcome of all pod sets. no_fit: the reason if the workload does not fit.
     generation: of the ClusterQueue at the time of the search.
     """

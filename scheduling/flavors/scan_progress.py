@@ -20,6 +20,7 @@ class Progress:
 
     tried: by pod set and resource, the index of the last flavor that was tried; ALL_TRIED at the end of the group.
     generation, scheduling_hash: of the ClusterQueue and the workload at the time of the search.
+    cycle: the number of the cycle.
     before: `tried` of the earlier searches with the same generation and hash.
     """
 

@@ -33,6 +33,7 @@ class Elsewhere:
 
     over: the queues that exceed their limit at the moment of the change.
     work: the workloads whose number of running pods changes.
+    settled: whether the simulation settled.
     """
 
     over: tuple[Excess, ...] = ()

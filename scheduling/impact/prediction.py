@@ -56,6 +56,7 @@ class Prediction:
     lost: the first eviction of each workload that has quota before the change and none after it.
     restarted: the first eviction of each workload that loses its quota and gets some again.
     admitted: the workloads that have quota only after the change.
+    settled: whether the simulation settled.
     in_use: the deleted objects that stay until they are no longer used.
     """
 

@@ -76,6 +76,7 @@ class ClusterQueueSettings:
     """A ClusterQueue.
 
     terms: its quota and limits by pair.
+    groups: its resource groups.
     weight: in units of 1e-9.
     selector: None selects no namespace.
     usage_based: admission fair sharing orders its LocalQueues by their recent usage.

@@ -87,6 +87,7 @@ class PodSet:
 class PodSetAdmission:
     """The admission of one pod set: a flavor by resource, and the amount of each resource for all `count` pods.
 
+    count: None if the status lacks it.
     topology: the topologyAssignment as written.
     delayed: Pending until a delayed topologyAssignment exists.
     """

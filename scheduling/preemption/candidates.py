@@ -60,6 +60,7 @@ def kept_order(reservation: Reservation) -> OrderKey:
 class CandidatePrecedence:
     """The settings that order candidates.
 
+    ordering: the order of workloads in queues.
     usage: the usage of LocalQueues, for admission fair sharing.
     buffer: workloads of equal priority do not preempt each other if they began to wait within this many nanoseconds of
         each other.

@@ -34,6 +34,7 @@ class PendingEntry:
     """A pending workload.
 
     scheduling_hash: equal for workloads that the scheduler treats alike; empty if no other one is treated alike.
+    timestamp: its place in the order.
     progress: where its last search for flavors ended; None to start from the first flavor.
     preempted_for: the assignment for which it preempted others last.
     requests: its requests; None until they are counted.

@@ -24,6 +24,7 @@ class DominantShare:
 
     borrowing: whether the node borrows. After a quota was lowered, a node may borrow although nothing can be borrowed;
         then the ratio is 0.
+    resource: the dominant resource.
     ratio: the borrowed part of this resource in thousandths, before the division by `weight`.
     weight: in units of 1e-9.
     """

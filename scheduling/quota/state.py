@@ -29,6 +29,7 @@ class Options:
     strategies: the preemption strategies of fair sharing, in the order in which they are tried.
     ignore_undeclared: resources that the ClusterQueue does not cover need no quota (quotaCheckStrategy
         IgnoreUndeclared).
+    partial_admission: the gate PartialAdmission.
     recompute_on_overlap: the gate RecomputeAssignmentUponPreemptionTargetsOverlap.
     preemptors_first: the gate PrioritizePreemptorWorkloads. Without this gate and the one before it, workloads may
         preempt each other indefinitely (docs/adr/2026-11-22-gates-of-preemption-as-in-kueue.md).
@@ -97,6 +98,8 @@ class UsageSum:
 class Reservation:
     """A workload with quota in a ClusterQueue: QuotaReserved, active and not finished.
 
+    usage: by pair.
+    places: its places in topologies.
     order: its sort key among candidates for preemption, cached by `scheduling.preemption.candidates.order_key`; None
         before the first search.
     """
@@ -138,6 +141,7 @@ class ClusterQueueState:
     usage, usage_by_local_queue: the sums of the reservations, in total and by LocalQueue (`namespace/name`).
     inactive: why it admits nothing; empty if it is active. An inactive queue still lends, and none of its workloads are
         preempted.
+    generation: see `QuotaState.generation`.
     """
 
     settings: ClusterQueueSettings

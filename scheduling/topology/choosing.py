@@ -64,7 +64,9 @@ class Rooms:
 class DomainSearch:
     """The search for domains for a pod set, or for a group of a leader and its workers.
 
+    slices: the number of whole slices.
     leaders: 1 for a group, else 0.
+    level: the requested level.
     least_free: the smallest domains are filled first. Otherwise the largest come first, but the last domain is the
         smallest one that suffices.
     required: one domain of the level has to hold all pods.

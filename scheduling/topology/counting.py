@@ -44,9 +44,11 @@ def pod_request(requests: Mapping[str, int]) -> PodRequest:
 class PodKind:
     """The inputs of the counts, apart from the state of the cluster. Pods of equal kinds share their counts.
 
+    worker: the requests of one pod.
     leader: the requests of the single pod in the smaller set of a group; None if there is none.
     filter: the nodes that may be used; None means all.
     slice_level: the level at which a slice has to stay in one domain.
+    slice_size: the number of pods in a slice.
     sizes: for each level, the number of which the pods of a domain have to be a multiple; 1 for no restriction.
     empty: count as if no workload had places.
     short: the number of pods in the short slice; 0 if all slices are whole.

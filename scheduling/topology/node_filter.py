@@ -40,6 +40,7 @@ class NodeFilter:
     """The requirements of pods on a node.
 
     terms: the required node affinity. One of the terms must match; None means any node.
+    preferred: the preferred terms with their weights.
     avoided: the host names of nodes that are excluded in any case.
     """
 

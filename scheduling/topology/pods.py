@@ -40,7 +40,10 @@ class TopologyPod(PodLife):
 
     key: `namespace/name`.
     workload: `namespace/name` of its Workload, or of the first slice of an elastic job.
+    pod_set: the name of its pod set.
     created: its creationTimestamp as written.
+    node: its node; empty if it has none.
+    selector: its node selector.
     numbers: its labels whose value is a number. One of them may be its rank.
     offset: its annotation pod-index-offset as written; empty if it has none.
     in_topology: its annotations say that its workload has a topology.

@@ -55,6 +55,7 @@ class TopologyUsage(NamedTuple):
 class WorkloadPlaces:
     """The result by pod set.
 
+    assigned: the places.
     refused: why there is no room, in Kueue's words.
     faults: why it can have no place even with other nodes, because of its flavors or its requests.
     waits: a refusal may end when other nodes of the workload become usable again, or are reported as unhealthy.
@@ -115,6 +116,8 @@ def find_places(
 class TopologyShortage(NamedTuple):
     """Why a pod set has no places in a flavor.
 
+    levels: of the flavor's topology.
+    domain: the domain that is short.
     ever: whether it would fit if no workload had places.
     """
 

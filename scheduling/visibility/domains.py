@@ -24,6 +24,9 @@ class PodsOfWorkload(NamedTuple):
 class DomainUsage:
     """The usage of a domain, in base units by resource.
 
+    values: its path.
+    nodes: the number of its nodes.
+    capacity: the amounts of its nodes.
     outside: the usage of pods outside of topologies.
     held: the usage of workloads in topologies.
     """

@@ -36,6 +36,7 @@ _MOST = 3
 class Exclusion(NamedTuple):
     """Why a workload cannot use a flavor.
 
+    text: the reason.
     owner: what the owner of the job can do; empty if nothing.
     administrator: what an administrator can do; empty if nothing.
     """

@@ -48,6 +48,7 @@ _MOST_HOLDERS = 5
 class Obstacle:
     """The node that blocks a request for a pair.
 
+    lacking: the missing amount.
     limit: NOMINAL_QUOTA if the whole tree has too little free quota. Then it needs more quota, or workloads have to
         end. BORROWING_LIMIT if the tree has enough, but the limit of the node blocks its subtree.
     """
@@ -96,6 +97,7 @@ class FlavorLack:
 
     wanted: the requested amount. free: the free amount.
     ever: whether the request would fit if nothing were in use.
+    obstacle: the node that blocks it.
     holders: the queues that use the pair.
     kept: a few nodes whose lendingLimits withhold quota, the largest amounts first, if the whole tree is short.
     raises: the limits of which one could be raised so that the request fits.
@@ -119,7 +121,10 @@ class Explanation:
     reason, message: of its condition QuotaReserved.
     position: its position in the ClusterQueue, from 1; None if it is in no ClusterQueue.
     inadmissible: it is not tried until something changes.
+    victims: the workloads that are preempted for it.
+    lacks: the pairs that are short.
     others: reasons other than quota.
+    shortages: the topology domains that are short.
     remedy: a single quota that would suffice if it were raised.
     """
 

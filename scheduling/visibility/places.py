@@ -30,6 +30,8 @@ class PodSetPlaces:
 
     levels: all levels of the Topology, coarsest first.
     level: the requested level, or the level of slices if it has slices.
+    domains: the domains of `level`.
+    lowest: the domains of the lowest level.
     """
 
     levels: tuple[str, ...]

@@ -15,6 +15,7 @@ class AdmittedPodSet:
     """An admitted pod set.
 
     count, requested: the admitted and the requested number of pods.
+    flavors: by resource.
     usage: of all admitted pods, by resource.
     places: its places in a topology; None if it has none.
     """

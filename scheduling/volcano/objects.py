@@ -22,6 +22,7 @@ Devices = Mapping[str, int]
 class VolcanoQueueSettings:
     """A Queue.
 
+    capability: None if it is not set.
     devices: the limits on devices in its capability.
     affinity: the node groups that it may use or prefers.
     group_limits: amounts by node group; None if they cannot be read.
@@ -71,6 +72,7 @@ class Task:
 
     node: where it runs, or waits to run; empty if it has none.
     nominated: the node from which pods were evicted for it.
+    never_preempts: its preemptionPolicy is Never.
     gated: it has a scheduling gate and is not placed.
     role: its task in Volcano's Job.
     claims: the devices of each ResourceClaim that it names.

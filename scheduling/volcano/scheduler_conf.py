@@ -26,6 +26,8 @@ _OWN_FIELDS = ("name", "arguments")
 class SchedulerConf:
     """A volcano-scheduler.conf.
 
+    actions: the actions, in the order in which they run.
+    tiers: the plugins, by tier.
     left_out: the actions and plugins that are not simulated.
     """
 

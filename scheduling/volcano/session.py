@@ -39,7 +39,9 @@ class SessionOutcome:
     """The decisions of a session, by the name of a pod or a PodGroup.
 
     binds: the pods that got a node, with the node.
+    evicted: the pods to evict.
     pipelined: the pods that wait for room on a node, with the node.
+    phases: the phases of PodGroups.
     refusals: why a PodGroup or a pod got nothing, in the order of actions.
     """
 

@@ -38,6 +38,7 @@ class QueueOperation:
 
     open: the queues that took work when it began, parents first.
     source, target: the parents from which and to which a queue moves.
+    deletes: the queues to delete, parents first.
     """
 
     kind: OperationKind

@@ -25,8 +25,11 @@ class QueueObject:
     """A Queue.
 
     parent: spec.parent; empty if it is absent.
+    closed_by_parent: it has the annotation CLOSED_BY_PARENT.
+    deleting: it has a deletion timestamp.
     guarded: it has our finalizer.
     operation: the text of the annotation OPERATION.
+    allocated: the amounts in its status.
     judged: the queue as rules read it.
     """
 

@@ -38,6 +38,7 @@ class Wait:
     requeue: why it returns to its queue.
     reason, message: for its condition QuotaReserved.
     assignment: the flavors that were tried; None if none were.
+    victims: the workloads that are preempted for it.
     inadmissible: it is not tried again until something changes.
     reserves_capacity: later heads of the cycle could not get the capacity for which it waits.
     recomputed: it was nominated again, since another head of the cycle preempts some of its targets.

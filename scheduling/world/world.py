@@ -43,6 +43,8 @@ _BARE = Surroundings()
 class World:
     """The state of a cluster. `now` of each method is the time of the event in nanoseconds.
 
+    ordering: the order of workloads in queues.
+    counting: how requests are counted.
     consumption: the usage of LocalQueues, for admission fair sharing; else None.
     readiness_changed: the ClusterQueues whose readiness changed, until the reader clears it.
     terminating: the ClusterQueues that are being deleted.

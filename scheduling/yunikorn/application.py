@@ -28,6 +28,7 @@ class ApplicationState(StrEnum):
 class Ask:
     """A request for amounts, which it gets or waits for: of a Pod, or of all placeholders of a gang.
 
+    group: the task group of the Pod.
     optional: it is preempted before asks that opt out of preemption.
     pinned: it needs a specific node, or is for placeholders, and is never preempted.
     """

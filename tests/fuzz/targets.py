@@ -131,7 +131,7 @@ def _identified(chance: random.Random, mutated: Any, like: Mapping[str, Any]) ->
     return {
         **(mutated if isinstance(mutated, dict) else {}),
         "apiVersion": like.get("apiVersion"),
-        "kind": like["kind"],
+        "kind": like.get("kind"),
     }
 
 

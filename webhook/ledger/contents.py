@@ -32,6 +32,7 @@ _YUNIKORN = "yunikorn.apache.org//queues"
 class LedgerContents:
     """The ledger at one resource version.
 
+    `version`: the resource version of its ConfigMap.
     `entries`: by the uid of the request.
     `watermarks`: for each scope of sightings, the resource version that a cache must have reached. A cache at that
     version shows the outcome of the removed entries. Remembered authors have a key here as well (`waste`).

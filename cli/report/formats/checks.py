@@ -29,6 +29,7 @@ class ReportedCase:
 
     `group`: the rule or the suite.
     `name`: the same in every run.
+    `place`: the file and line.
     `details`: further lines, such as causes and the fix.
     """
 

@@ -29,8 +29,10 @@ class FeatureGate:
 
     `on`: the default in Kueue.
     `stage`: alpha, beta or GA.
+    `here`: the support in the reconciler.
     `why`: a sentence for the documentation.
     `ours`: the default in Quotree if it differs, else None.
+    `locked`: whether the gate cannot be set to another value.
     `webhooks`: whether Kueue's webhooks read it, so that it must be set in Quotree's own Configuration, too.
     """
 

@@ -33,6 +33,7 @@ LATEST = KueueVersion.V0_20
 class GateTable:
     """The feature gates of one version of Kueue.
 
+    `gates`: by name.
     `needs`: for a gate, the gates that must be on if it is on.
     `removed`: the gates that only the version before had, each with the value that Kueue now behaves as if it had.
     """

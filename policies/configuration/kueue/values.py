@@ -124,6 +124,7 @@ class MultiKueueValues:
     """The section multiKueue.
 
     `origin`: the value of the label on copies.
+    `dispatcher`: the name of the dispatcher.
     `step_size`: how many workers the incremental dispatcher nominates in each round.
     `providers`: the execConfig of each access provider, by name.
     """

@@ -191,8 +191,10 @@ class Partition:
     """A partition.
 
     `root`: the root queue, which is inserted if the text has none; None if `queues` is absent.
+    `rules`: the placement rules.
     `limits`: the limits of the partition. root inherits them if it has none.
     `sort_type`, `weights`: the node sort policy and its weights.
+    `resolver`: the user group resolver.
     `preempts`: whether queues get back their guaranteed amounts by preemption.
     `quota_preemption`: whether the scheduler preempts after a max was lowered.
     """

@@ -55,6 +55,7 @@ class QueuePlacement:
     """The result of the placement rules for an application.
 
     `queue`: the path of the queue; empty if the application is rejected.
+    `reason`: the reason of a rejection.
     `rule`: the index of the rule that decided; None for the fallback.
     `passed`: for each earlier rule, why it did not match.
     `created`: whether the queue does not exist yet and is created.

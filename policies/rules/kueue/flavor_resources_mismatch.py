@@ -11,7 +11,7 @@ from policies.dialects.resource_names import likely_name
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.cures import Patch, write
-from policies.model.findings import Finding, ObjectField
+from policies.model.findings import Finding
 from policies.model.objects import Ref
 
 
@@ -64,7 +64,6 @@ def _is_readable(group: ResourceGroup, flavor: FlavorQuotas) -> bool:
 
 def _misplaced(ref: Ref, group: ResourceGroup, flavor: FlavorQuotas) -> Iterator[Finding]:
     patch = _reordering(group, flavor)
-    first: tuple[ObjectField, ...] = ()
     for index, (quota, covered) in enumerate(zip(flavor.resources, group.covered_resources, strict=False)):
         if quota.name != covered:
             slip = _slip(group.covered_field(index), covered, quota)
@@ -76,10 +75,7 @@ def _misplaced(ref: Ref, group: ResourceGroup, flavor: FlavorQuotas) -> Iterator
                 subject=f"{flavor.name}/{quota.name}",
                 patch=slip.patch if slip else patch,
                 concerns=((ref, group.covered_field(index)),) if slip else (),
-                follows=first,
             )
-            if not slip:  # a list in another order is one mistake
-                first = first or ((ref, quota.field("name")),)
             patch = ()  # only the first finding has the patch, since it puts the whole list in order
 
 

@@ -39,6 +39,7 @@ class Promise:
     """One of the two amounts that a Volcano queue promises to its children.
 
     `amount`, `field`: the name and the path of the amount.
+    `verb`: the verb for messages.
     """
 
     amount: Literal["guarantee", "deserved"]

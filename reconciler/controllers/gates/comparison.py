@@ -44,7 +44,10 @@ class GateVerdict(NamedTuple):
 class LetIn(NamedTuple):
     """An object that another scheduler let into a queue.
 
+    `what`: the kind of the object.
     `name`: `namespace/name`.
+    `queue`: the name of the queue.
+    `verdict`: whether the object would wait here.
     """
 
     what: str
@@ -70,6 +73,8 @@ class Judge(ABC, Generic[K]):
     """The queues of one project, as the comparison needs them.
 
     A Pod is judged as if it waited at our gate until it is bound.
+
+    `pods`: the view of the project's Pods.
     """
 
     pods: WatchedKind[PodAtGate]

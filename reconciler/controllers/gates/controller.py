@@ -41,7 +41,11 @@ K = TypeVar("K", bound=GateDecider)
 
 
 class GatesController(Controller, Generic[K]):
-    """The base of the controllers of gates."""
+    """The base of the controllers of gates.
+
+    `records`: the stored objects, with the Pods in the view `pods`.
+    `keeper`: decides by the rules of one project.
+    """
 
     def __init__(self, records: Records, keeper: K, pods: WatchedKind[object]) -> None:
         self.records = records

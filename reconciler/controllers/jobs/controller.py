@@ -50,8 +50,10 @@ def _ignore(workload: str, pods: Mapping[str, int]) -> None:
 class JobsController(Controller):
     """Runs the transitions of jobs.
 
+    `kinds`: the kinds of jobs to manage.
     `others`: kinds of owners whose Workloads another controller manages, even after the owner is gone.
     `every`: whether jobs that name no queue are managed, too.
+    `elastic`: whether elastic jobs are supported.
     `counts_ending`: see `JobInputs`.
     `count_surplus`: see `KeptPods`.
     """

@@ -41,7 +41,14 @@ GONE = (JobState.MISSING, JobState.REPLACED)
 class JobSurroundings:
     """What all looks share.
 
+    `kinds`: the kinds of jobs by name.
     `others`: kinds of owners that another controller manages.
+    `store`, `workloads`: the records, and the stored Workloads.
+    `owners`: the owner graph.
+    `slicing`: the slices of elastic jobs.
+    `questions`: looks up jobs by name.
+    `requested`: the requests of jobs, computed once for each.
+    `inputs`: see `JobInputs`.
     """
 
     kinds: Mapping[str, JobKind]
@@ -76,6 +83,9 @@ class JobSurroundings:
 class JobLook:
     """A look at a job that a watch shows.
 
+    `around`: what all looks share.
+    `record`: the record of the job.
+    `busy`: returns whether an object cannot be written now.
     `now`: nanoseconds.
     `entered`: whether the job has just entered its present state.
     """

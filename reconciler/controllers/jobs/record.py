@@ -111,7 +111,9 @@ class JobChange(NamedTuple):
 class VisibleJob(NamedTuple):
     """A job as a watch shows it, and what other jobs need to know about it.
 
+    `packed`: the manifest.
     `workload`: `namespace/name` of the Workload that represents the job.
+    `deleting`: whether the job is being deleted.
     `elastic`: whether the Workload is a slice.
     `moves`: whether another Workload may come to represent the job without a change of the job itself.
     `local_queue`: `namespace/name`; the name is empty if the job names no queue.
@@ -149,14 +151,17 @@ class VisibleJob(NamedTuple):
 class JobRecord:
     """Everything that is known about one job. Times are in nanoseconds.
 
+    `why`: the reason for its state.
     `visible`: the job as a watch shows it; None if no watch does.
     `workloads`: the Workloads that name the job as an owner.
+    `children`: the jobs whose controller it is.
     `due`: the time until which it stays in its state; None if it need not wait.
     `since`: when watches stopped showing the job, or it stopped being queued; None if it is visible and queued.
     `exists`: whether the API server has an object with its name; None if that was not looked up.
     `confirmed`: whether the API server has confirmed the job since its Workload lost the owner reference to it.
     `idle`: whether the job had no pods when it was last observed.
     `used`: Workloads that do not represent the job any more, but whose quota its pods may still use.
+    `changes`: the latest changes of its state.
     """
 
     id: JobId
@@ -195,7 +200,9 @@ class JobRecord:
 class WorkloadRecord:
     """The objects that refer to one Workload. Times are in nanoseconds.
 
+    `owners`: the jobs among its owners.
     `state`: its state; None if it never needed one.
+    `why`: the reason for its state.
     `jobs`: the visible jobs that it represents. That is usually one, but several jobs may name the same Workload.
     `pods`: the Pods that use its quota.
     `given_up`: the Pods among them that may have to end; see `StartedPod.given_up`.

@@ -28,7 +28,9 @@ class StartedPod(NamedTuple):
 
     `workload`: `namespace/name` of the Workload whose quota the Pod uses, the first one of several slices. Empty if the
         Pod names none.
+    `pod_set`: the name of its pod set.
     `gates`: its scheduling gates. A Pod with the gate of elastic jobs uses no quota.
+    `deleting`: whether it is being deleted.
     `bound`: whether it is bound to a Node, where it may run even after its job has released it.
     `controller`: the uid of its controller; empty if it has none.
     `let_go`: whether its controller has released it, and may have made another Pod.
@@ -36,6 +38,7 @@ class StartedPod(NamedTuple):
     `marked`: whether it has the label that the watch selects.
     `ended`: whether it has ended. Then the other fields are not known.
     `alone`: whether it is queued by itself. Then this module does not compare its requests.
+    `asks`: its requests.
     `grown`: whether it requests more than when it was started.
     """
 

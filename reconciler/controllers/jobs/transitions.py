@@ -32,7 +32,11 @@ S = TypeVar("S")
 
 
 class Transition(NamedTuple, Generic[L, S]):
-    """A row of a table: if `guard` holds, the object enters the state `then`."""
+    """A row of a table: if `guard` holds, the object enters the state `then`.
+
+    `writes`: returns the writes of the state.
+    `why`: the reason for the state.
+    """
 
     guard: Callable[[L], bool]
     then: S
@@ -41,7 +45,12 @@ class Transition(NamedTuple, Generic[L, S]):
 
 
 class HiddenTransition(NamedTuple):
-    """A transition of a job that no watch shows: from one of the states `at`, on `event`, if `guard` holds."""
+    """A transition of a job that no watch shows: from one of the states `at`, on `event`, if `guard` holds.
+
+    `then`: the next state.
+    `does`: what to do in it.
+    `why`: the reason for it.
+    """
 
     at: tuple[JobState, ...]
     event: Event

@@ -55,6 +55,7 @@ class _Places:
 class NodeFailuresController(Controller):
     """Handles failed nodes. Keys are host names.
 
+    `flavors`: the flavors by name.
     `listed`: returns whether all Nodes are known.
     """
 

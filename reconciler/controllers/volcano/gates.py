@@ -28,6 +28,8 @@ class GroupNews:
     """Events on PodGroups. Each of their Pods has its own Event as well.
 
     Records an Event when a group's reason for waiting changes (without amounts), and when its Pods first pass.
+
+    `records`: the stored PodGroups.
     """
 
     def __init__(self, records: Records) -> None:
@@ -67,6 +69,7 @@ class GroupNews:
 class VolcanoGatesController(GatesController[VolcanoGatekeeper]):
     """Lets Pods pass.
 
+    `records`: the stored objects.
     `others`: the other projects with gates. A Pod whose label names one of them is not managed here.
     `settings`: what is checked, and how Pods are reclaimed for queues that have less than they deserve.
     """

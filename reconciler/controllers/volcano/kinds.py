@@ -30,6 +30,8 @@ class CommandObject:
     """A Command to a queue.
 
     `queue`: the queue; empty if the Command is for another kind.
+    `uid`: the uid of the queue.
+    `action`: what the Command requests.
     `created`: nanoseconds.
     `step`: whether the Command is a step of an operation. The operation is recorded on the queue or an ancestor.
     """

@@ -29,6 +29,7 @@ class WantedOperation:
 class NextOrder:
     """The state that a queue should have.
 
+    `wanted`: the state.
     `done`: the Command that this state fulfils.
     `refused`: why the first Command is dropped.
     `again`: when to look at the queue again, in nanoseconds; 0 for never.

@@ -64,6 +64,7 @@ class ScheduledGroup(NamedTuple):
     """A PodGroup.
 
     `gated`: the PodGroup as our gates see it.
+    `phase`: its phase.
     `minimum`: its minResources, which it reserves once it is let into its queue.
     """
 

@@ -24,6 +24,8 @@ AMOUNTS = ("capability", "deserved")
 class QueueWriters:
     """When each writer wrote the queue last, as the API server writes times; empty for never.
 
+    `ours`: this reconciler.
+    `controller`: Volcano's controller.
     `scheduler`: Volcano's scheduler; empty if another writer has changed `status.allocated` since.
     `holds_state`: whether `status.state` belongs to a patch of an earlier version of this reconciler.
     `amounts`: the fields of the spec that others have set, each with one of their field managers.

@@ -29,6 +29,7 @@ _PLACES: Key = ("QuotaPlaces", "")
 class QuotaGatesController(GatesController[YuniKornGatekeeper]):
     """Lets Pods pass, and writes conditions of Namespaces.
 
+    `records`: the stored objects.
     `others`: the other projects with gates. A Pod whose label names one of them is not managed here.
     """
 

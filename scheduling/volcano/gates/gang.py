@@ -28,6 +28,8 @@ class PodBatch(NamedTuple):
 
     order: the batch with the lowest value is tried first. Pods that complete a gang of which some have passed come
         first, then PodGroups by priority, incomplete ones first, by age and name, then Pods by priority, age and name.
+    queue, group: the queue and the PodGroup of the Pods.
+    need: the sum of their requests.
     keys: the Pods, as `namespace/name`.
     together: what is recorded on the Pods about their joint start.
     reclaims: whether Pods of other queues may be reclaimed for this batch: only until minMember Pods have passed.

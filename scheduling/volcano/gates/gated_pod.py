@@ -56,8 +56,11 @@ ALONE = Together()
 class VolcanoGatedPod(PodAtGate):
     """A Pod of Volcano's queues.
 
+    group: its PodGroup; empty if it names none.
+    need: what it requests.
     role: its task in the PodGroup.
     together: the joint start with which it passed.
+    reclaims: whether other Pods may be reclaimed for it.
     stays: it is never reclaimed itself.
     """
 

@@ -75,6 +75,7 @@ class VolcanoSimulation:
     An evicted pod stops at once and waits again. With Volcano's own configuration it waits one session longer, since
     a controller recreates such pods while the scheduler already uses their room.
 
+    conf: the configuration of the scheduler.
     refusals: why each PodGroup or pod waits.
     next: decisions about waiting pods that `look` did not carry out.
     unsettled: whether sessions kept changing something until the limit.

@@ -41,6 +41,7 @@ class _Refused(NamedTuple):
 class YuniKornGatekeeper:
     """The Pods and Namespaces at the gate, and the decisions about them.
 
+    queues: the queues of queues.yaml.
     others: the projects whose Pods another gatekeeper decides.
     preempts: whether Pods are deleted so that queues get their guaranteed amounts, see `evictions.py`.
     once: whether the quota of a Namespace limits all its dynamic queues together, also after a change of its parent

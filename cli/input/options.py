@@ -103,7 +103,7 @@ engine = grouped(
     click.option(
         "--kueue-config",
         metavar="FILE",
-        help="Kueue's Configuration: fairSharing, resources, waitForPodsReady, featureGates.",
+        help="Kueue's Configuration or its ConfigMap: fairSharing, resources, waitForPodsReady, featureGates.",
     ),
 )
 

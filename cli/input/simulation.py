@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from analysis.documents import Document
+from analysis.documents import Document, Unreadable, parse
 from analysis.simulation import SimulatedFiles, Simulations, decision_settings, play
 from cli.exits import Exit, Misused, strongest
 from cli.input.documents import read
@@ -18,8 +18,10 @@ from cli.output import note
 from cli.progress import stage
 from policies.configuration.kueue.reading import GROUP, KIND
 from policies.configuration.settings import Configuration
-from policies.dialects.reading import Manifest
+from policies.dialects.core import CONFIG_MAP
+from policies.dialects.reading import Manifest, mapping
 from policies.model.errors import BadConfiguration, PolicyError
+from policies.takeover.translation import KEY
 from policies.text.positions import BadText
 from policies.text.yaml_values import single
 from scheduling.impact.elsewhere import OtherSimulation
@@ -93,10 +95,26 @@ def _kueue_configuration(file: str) -> Document:
     documents, unreadable = read([file], io.BytesIO())
     for failure in unreadable:
         raise Misused(f"{failure.place}: {failure.message}")
-    found = [document for document in documents if _is_kueues(document.manifest)]
+    found = [each for document in documents for each in _configurations(document)]
     if len(found) != 1:
-        raise Misused(f"{file}: expected one {KIND} of {GROUP}, as Kueue's manager reads it; found {len(found)}")
+        raise Misused(
+            f"{file}: expected one {KIND} of {GROUP}, as Kueue's manager reads it, or a ConfigMap with the key {KEY}; "
+            f"found {len(found)}"
+        )
     return found[0]
+
+
+def _configurations(document: Document) -> Iterator[Document]:
+    """Yield the document if it is a Configuration of Kueue, or the one in it if it is Kueue's ConfigMap."""
+    if _is_kueues(document.manifest):
+        yield document
+    written = mapping(document.manifest.get("data")).get(KEY)
+    if document.manifest.get("kind") == CONFIG_MAP.kind and isinstance(written, str):
+        for found in parse(f"{document.source}: {KEY}", written.encode()):
+            if isinstance(found, Unreadable):
+                raise Misused(f"{found.place}: {found.message}")
+            if _is_kueues(found.manifest):
+                yield found
 
 
 def _is_kueues(manifest: Manifest) -> bool:

@@ -185,6 +185,25 @@ def test_kueues_configuration_is_read_from_its_file(tmp_path: Path) -> None:
     assert "admissionFairSharing is not simulated" in run("simulate", file, "--kueue-config", old).stderr
 
 
+def test_kueues_configuration_is_read_from_its_config_map(tmp_path: Path) -> None:
+    """As Kueue's manifests have it, among other objects."""
+    file = write(tmp_path / "a.yaml", *SHARING)
+    head = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
+
+    def manifests(name: str, text: str) -> str:
+        data = {"controller_manager_config.yaml": head + text}
+        made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kueue-manager-config"}, "data": data}
+        return write(tmp_path / name, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}, made)
+
+    assert answer(file, "--kueue-config", manifests("good.conf", "fairSharing: {}\n"))["fairSharing"] is True
+    for text, says in (
+        ("fairSharing:\n  preemptionStrategies: [Best]\n", ":4:"),
+        ("fairSharing: [\n", ":4:1: "),
+    ):
+        refused = run("simulate", file, "--kueue-config", manifests("bad.conf", text))
+        assert (refused.exit_code, f"bad.conf: controller_manager_config.yaml{says}" in refused.stderr) == (2, True)
+
+
 def test_a_job_without_a_queue_and_a_group_that_is_not_whole_are_in_no_queue(tmp_path: Path) -> None:
     file = write(tmp_path / "a.yaml", *SHARING, queued_job("free", None, 1), queued_pod("p", "a", 1, "duo", 2))
 

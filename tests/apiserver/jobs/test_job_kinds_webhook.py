@@ -46,7 +46,7 @@ def path(kind: Kind) -> str:
 def ask_about_trains(server: ControlPlane) -> None:
     """Add what docs/kinds-of-jobs.md says to add."""
     page = (ROOT / "docs" / "kinds-of-jobs.md").read_text()
-    start = page.index("    - name: trains.quotree.dev")
+    start = page.index("       - name: trains.quotree.dev")
     (webhook,) = yaml.safe_load(textwrap.dedent(page[start : page.index("\n\n", start)]))
     installed = server.request("GET", MUTATING)
     like = next(each for each in installed["webhooks"] if each["name"] == "kueue-jobs.quotree.dev")

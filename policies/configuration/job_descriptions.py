@@ -56,7 +56,7 @@ def _shape(section: Section) -> JobShape:
         version=_matching(section, "version", _WORD, "v1"),
         plural=_matching(section, "plural", _WORD, "trains"),
         pod_sets=tuple(_pod_set(entry) for entry in section.sections("podSets")),
-        suspend=_switch(section),
+        suspend=_suspend_field(section),
         succeeded=_sign(finished, "succeeded"),
         failed=_sign(finished, "failed"),
         ready=_ready(section),
@@ -95,7 +95,7 @@ def _count(item: object, at: str) -> Count:
     return Count(_path(section, "path"), _path(section, "atMost", ""))
 
 
-def _switch(section: Section) -> SuspendField:
+def _suspend_field(section: Section) -> SuspendField:
     """Read the suspend field: the path of a boolean, or `path`, `suspended` and `running`."""
     value = section.value("suspend")
     if value is None:

@@ -60,7 +60,7 @@ class KeptPods:
         counts_ending: bool,
     ) -> None:
         self._count = count
-        self._surplus: dict[str, None] = {}
+        self._with_surplus: dict[str, None] = {}
         self._counts_ending = counts_ending
         self._store = store
         self._workloads = workloads
@@ -109,12 +109,12 @@ class KeptPods:
             self._changed.append(name)
         if kept is not None and (not kept.marked or self._is_looked_at(kept.workload)):
             self._stale[kept.workload] = None
-        if left in self._surplus:
+        if left in self._with_surplus:
             self._stale[left] = None
         return left
 
     def workload_changed(self, workload: str) -> None:
-        if workload in self._surplus or self._is_looked_at(workload):
+        if workload in self._with_surplus or self._is_looked_at(workload):
             self._stale[workload] = None
 
     def _is_looked_at(self, workload: str) -> bool:
@@ -243,9 +243,9 @@ class KeptPods:
         )
         beyond = _beyond_admitted(read, pods.values())
         found = {name: min(count, beyond[name]) for name, count in most.items() if beyond[name] > 0}
-        self._surplus.pop(workload, None)
+        self._with_surplus.pop(workload, None)
         if found:
-            self._surplus[workload] = None
+            self._with_surplus[workload] = None
         self._count(workload, found)
 
     def _excess(self, workload: str, pods: dict[str, StartedPod]) -> Iterator[tuple[str, StartedPod, str]]:

@@ -29,12 +29,13 @@ _KEYS = (
 )
 _NO_PODS = "none"
 _NOT_WRITTEN = ("apiVersion", "kind", "metadata", "status")
-"""The fields that a patch that starts or stops a job never changes."""
+"""Top-level fields that a suspend field must not be in: the patch that starts or stops a job does not write them."""
+_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?").fullmatch
 _WORD = re.compile(r"[A-Za-z0-9]+").fullmatch
 
 
 def read_jobs(section: Section) -> Mapping[GroupKind, JobShape]:
-    """The list `jobs`. Raises BadConfiguration with the path of the key and the nearest known name."""
+    """The list `jobs`. Raises BadConfiguration with the path of the key."""
     found: dict[GroupKind, JobShape] = {}
     for entry in section.sections("jobs"):
         shape = _shape(entry)
@@ -55,7 +56,7 @@ def _shape(section: Section) -> JobShape:
         version=_matching(section, "version", _WORD, "v1"),
         plural=_matching(section, "plural", _WORD, "trains"),
         pod_sets=tuple(_pod_set(entry) for entry in section.sections("podSets")),
-        suspend=_switch(section),
+        suspend=_suspend_field(section),
         succeeded=_sign(finished, "succeeded"),
         failed=_sign(finished, "failed"),
         ready=_ready(section),
@@ -68,7 +69,7 @@ def _shape(section: Section) -> JobShape:
         late=section.flag("restoreWhenQuiet", False),
     )
     if not shape.pod_sets:
-        raise BadConfiguration("give at least one pod template: its path in the job", section.at("podSets"))
+        raise BadConfiguration("name at least one pod set, with the path of its pod template", section.at("podSets"))
     finished.done()
     return shape
 
@@ -77,49 +78,49 @@ def _pod_set(section: Section) -> PodSetPath:
     section.expect("name", "template", "counts", "entries", "order")
     entries = _path(section, "entries", "")
     return PodSetPath(
-        name=_path(section, "name", "") if entries else section.text("name"),
+        name=_path(section, "name", "") if entries else _matching(section, "name", _NAME, "worker"),
         template=_path(section, "template"),
-        counts=tuple(_count(item, f"{section.at('counts')}[{i}]") for i, item in enumerate(_list(section, "counts"))),
+        counts=tuple(_count(item, f"{section.at('counts')}[{i}]") for i, item in enumerate(section.entries("counts"))),
         entries=entries,
         order=tuple(section.texts("order")),
     )
 
 
 def _count(item: object, at: str) -> Count:
-    """Read a path, or a path and the path of its limit."""
+    """Read the number of pods: the path of a number, or `path` and `atMost`, the path of a number that limits it."""
     if isinstance(item, str):
         return Count(_checked(item, at))
     section = Section(item, at)
-    count = Count(_path(section, "path"), _path(section, "atMost", ""))
-    section.done()
-    return count
+    section.expect("path", "atMost")
+    return Count(_path(section, "path"), _path(section, "atMost", ""))
 
 
-def _switch(section: Section) -> SuspendField:
-    """Read the path of a boolean, or a path and its two values."""
+def _suspend_field(section: Section) -> SuspendField:
+    """Read the suspend field: the path of a boolean, or `path`, `suspended` and `running`."""
     value = section.value("suspend")
     if value is None:
         raise BadConfiguration("is required: the path of the field that suspends the job", section.at("suspend"))
     if isinstance(value, str):
         return SuspendField(_writable(_checked(value, section.at("suspend")), section.at("suspend")))
     part = Section(value, section.at("suspend"))
+    part.expect("path", "suspended", "running")
     path = _writable(_path(part, "path"), part.at("path"))
     switch = SuspendField(path, _scalar(part, "suspended", True), _scalar(part, "running", False))
     if switch.on == switch.off:
         raise BadConfiguration("must differ from the value of a suspended job", part.at("running"))
-    part.done()
     return switch
 
 
-def _sign(section: Section, key: str) -> Sign | None:
+def _sign(section: Section, key: str, *instead: str) -> Sign | None:
+    """Read what a status must show. `instead`: the other keys of a description without conditions and fields."""
     if section.value(key) is None:
         return None
     part = section.section(key)
+    part.expect("condition", "fields", "message", *instead)
     condition = part.text("condition", "")
     sign = Sign((condition,) if condition else (), _fields(part, "fields"), _path(part, "message", ""))
     if not sign.conditions and not sign.fields:
         raise BadConfiguration("name a condition, or fields and their values", section.at(key))
-    part.done()
     return sign
 
 
@@ -128,10 +129,12 @@ def _ready(section: Section) -> ReadyPods | None:
         return None
     part = section.section("ready")
     counts, of = _paths(part, "counts"), _paths(part, "of")
-    if counts or of:
+    if of and not counts:
+        raise BadConfiguration("is required beside `of`, else no job is ever ready", part.at("counts"))
+    if counts:
         part.done()
         return ReadyPods(counts=counts, of=of)
-    return ReadyPods(_sign(section, "ready"))
+    return ReadyPods(_sign(section, "ready", "counts", "of"))
 
 
 def _active(section: Section) -> Active:
@@ -147,8 +150,11 @@ def _active(section: Section) -> Active:
     )
     part.done()
     if active == Active():
-        say = "say how the status shows that the job still has pods; otherwise quota is released while they run"
-        raise BadConfiguration(f"{say}; write {_NO_PODS} if a suspended job has no pods at once", section.at("active"))
+        raise BadConfiguration(
+            "say how the status shows that the job still has pods; otherwise quota is released while they run; "
+            f"write {_NO_PODS} if suspending a job ends its pods at once",
+            section.at("active"),
+        )
     return active
 
 
@@ -156,9 +162,8 @@ def _reclaimable(section: Section) -> ReclaimableCount | None:
     if section.value("reclaimable") is None:
         return None
     part = section.section("reclaimable")
-    found = ReclaimableCount(_path(part, "entries"), _path(part, "name"), _path(part, "count"))
-    part.done()
-    return found
+    part.expect("entries", "name", "count")
+    return ReclaimableCount(_path(part, "entries"), _path(part, "name"), _path(part, "count"))
 
 
 def _fields(section: Section, key: str) -> dict[str, tuple[object, ...]]:
@@ -174,12 +179,13 @@ def _fields(section: Section, key: str) -> dict[str, tuple[object, ...]]:
 
 
 def _paths(section: Section, key: str) -> tuple[str, ...]:
-    return tuple(_checked(item, f"{section.at(key)}[{i}]") for i, item in enumerate(_list(section, key)))
+    return tuple(_checked(item, f"{section.at(key)}[{i}]") for i, item in enumerate(section.entries(key)))
 
 
 def _path(section: Section, key: str, default: str | None = None) -> str:
+    """The path; `default` or an empty one only if the path has a default."""
     found = section.text(key, default)
-    return _checked(found, section.at(key)) if found else found
+    return _checked(found, section.at(key)) if found or default is None else found
 
 
 def _checked(path: object, at: str) -> str:
@@ -206,10 +212,3 @@ def _scalar(section: Section, key: str, default: object) -> object:
     if isinstance(value, Mapping | list):
         raise BadConfiguration("expected a string, a number, true or false", section.at(key))
     return default if value is None else value
-
-
-def _list(section: Section, key: str) -> list[Any]:
-    value = section.value(key)
-    if not isinstance(value, list | None):
-        raise BadConfiguration("expected a list", section.at(key))
-    return value or []

@@ -76,9 +76,9 @@ class Section:
         return Section({} if value is None else value, self.at(key))
 
     def sections(self, key: str) -> list[Section]:
-        return [Section(item, f"{self.at(key)}[{i}]") for i, item in enumerate(self._list(key))]
+        return [Section(item, f"{self.at(key)}[{i}]") for i, item in enumerate(self.entries(key))]
 
-    def _list(self, key: str) -> list[Any]:
+    def entries(self, key: str) -> list[Any]:
         value = self._take(key)
         if value is None:
             return []
@@ -87,7 +87,7 @@ class Section:
         return value
 
     def texts(self, key: str) -> list[str]:
-        items = self._list(key)
+        items = self.entries(key)
         if not all(isinstance(item, str) for item in items):
             raise BadConfiguration("expected a list of strings", self.at(key))
         return items
@@ -105,7 +105,7 @@ class Section:
         return value or {}
 
     def mappings(self, key: str) -> list[Mapping[str, Any]]:
-        items = self._list(key)
+        items = self.entries(key)
         if not all(isinstance(item, Mapping) for item in items):
             raise BadConfiguration("expected a list of mappings", self.at(key))
         return items

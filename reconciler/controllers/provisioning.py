@@ -51,7 +51,7 @@ class ProvisioningController(Controller):
         self._statuses: dict[str, Stored] = {}
         self._requests: dict[str, ProvisioningRequest] = {}
         self._templates: dict[str, Controlled] = {}
-        self._of_workload: Grouped[str, Key, None] = Grouped()
+        self._of_workload: Grouped[Key, str, None] = Grouped()
         self._needs: dict[Key, dict[str, None]] = {}
         self._deleted: dict[str, int] = {}
         self._stale: dict[Key, None] = {}

@@ -54,7 +54,7 @@ class WorkerCache:
     def __init__(self, views: Mapping[str, WatchedKind[HasManifest]] = _NO_JOBS) -> None:
         self._views = views
         self.connection = WorkerConnection("connecting")
-        self.jobs: Grouped[str, Key, RemoteJobRef] = Grouped()
+        self.jobs: Grouped[Key, str, RemoteJobRef] = Grouped()
         self._kinds: dict[str, NewestObjects] = {}
         self._tree: QuotaTree | None = None
 

@@ -6,26 +6,30 @@ from collections.abc import Hashable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
-G = TypeVar("G", bound=Hashable)
 K = TypeVar("K", bound=Hashable)
+G = TypeVar("G", bound=Hashable)
 V = TypeVar("V")
 _NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 
-class Grouped(Generic[G, K, V]):
-    """Each key is in one group. A group exists while it has keys, and keeps them in the order in which they came."""
+class Grouped(Generic[K, G, V]):
+    """Each key is in one group. A group exists while it has keys, and keeps them in the order of `put`.
+
+    `in` and iteration are about groups.
+    """
 
     def __init__(self) -> None:
         self.group_of: dict[K, G] = {}
         self._groups: dict[G, dict[K, V]] = {}
 
     def put(self, key: K, group: G, value: V) -> None:
-        """Move the key to the end of the group."""
+        """Set the value at the end of the group, and remove the key from its former place."""
         self.pop(key)
         self.group_of[key] = group
         self._groups.setdefault(group, {})[key] = value
 
     def pop(self, key: K) -> V | None:
+        """Remove the key. Returns its value; None if it is absent."""
         if key not in self.group_of:
             return None
         group = self.group_of.pop(key)

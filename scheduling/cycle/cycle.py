@@ -7,7 +7,7 @@ Source: Kueue v0.19, pkg/scheduler/scheduler.go.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from policies.model.pools import NO_TERMS
@@ -55,7 +55,10 @@ FAILED_CHECKS = "The workload has failed admission checks"
 def run(
     world: World, heads: Iterable[tuple[str, PendingEntry]], number: int, known: KnownAssignments
 ) -> list[tuple[PendingEntry, Decision]]:
-    """Decide on these heads, one for each ClusterQueue. Returns them in the order of decisions."""
+    """Decide on these heads, at most one for each ClusterQueue. Returns each decision with its head, in order.
+
+    A head has several decisions if it preempts others. A head that already has quota has none.
+    """
     cycle = _Cycle(world, number, known)
     decided: list[tuple[PendingEntry, Decision]] = []
     nominations: list[Nomination] = []
@@ -74,17 +77,17 @@ def run(
 def try_alone(world: World, name: str, entry: PendingEntry | None) -> Wait | None:
     """Why the workload would keep waiting if it were the only head now. Nothing is changed.
 
-    None if it would get quota, or if it would preempt others.
+    None if `entry` is None, if it would get quota, or if it would preempt workloads that are not being evicted yet.
     """
     if entry is None:
         return None
+    entry = replace(entry)  # a cycle keeps progress and requests in the entry
     cycle = _Cycle(world, 0, KnownAssignments(world.state))
     refused = cycle.refusal(name, entry)
     if refused is not None:
         return refused
     nomination = cycle.nominate(world.state.queues[name], entry)
-    outcome, targets = nomination.assignment.outcome, nomination.targets
-    if outcome == FlavorOutcome.FIT or not all(target.reservation.workload.evicted for target in targets):
+    if not all(target.reservation.workload.evicted for target in nomination.targets):
         return None
     with world.state.simulation():
         return next((decision for decision in cycle.decide(nomination) if isinstance(decision, Wait)), None)
@@ -105,8 +108,11 @@ class _Cycle:
 
     The tree counts everything: new usage, reserved capacity and victims.
 
+    number: the number of the cycle, to tell the age of scan progress.
+    known: the cached assignments.
     after: the tree after all victims have ended.
-    meanwhile: the tree until then, without the capacity that is reserved for preemptors.
+    meanwhile: the tree until then, without the capacity that is reserved for heads that wait.
+    victims: the reservations that this cycle preempts, by workload.
     replaced: the slices of elastic jobs whose quota another slice took over.
     """
 
@@ -147,8 +153,8 @@ class _Cycle:
     def nominate(self, queue: ClusterQueueState, entry: PendingEntry) -> Nomination:
         """Find flavors and victims for the workload, by the state before the cycle."""
         replaced = self.world.slices.predecessor(entry.workload, queue)
-        before = replaced.workload if replaced is not None else None
-        places = placer(self.world.state, queue.settings, entry.workload, self.world.checks, before)
+        slice_before = replaced.workload if replaced is not None else None
+        places = placer(self.world.state, queue.settings, entry.workload, self.world.checks, slice_before)
         shape = self.known.shape(queue, entry, self._progress(queue, entry)) if places is None else None
         assignment = self.known.find(queue, entry, shape) if shape is not None else None
         targets: list[PreemptionTarget] = []
@@ -162,8 +168,8 @@ class _Cycle:
         if kept is not None:
             assignment, targets = kept, []
         claims = self.world.queues.pending[queue.name].sticky == entry.key
-        preemptor = claims and self.world.state.options.preemptors_first
-        return Nomination(entry, queue, assignment, targets, preemptor, replaced, places)
+        goes_first = claims and self.world.state.options.preemptors_first
+        return Nomination(entry, queue, assignment, targets, goes_first, replaced, places)
 
     def _preempted_for(
         self, queue: ClusterQueueState, entry: PendingEntry, places: TopologyPlacer | None
@@ -176,7 +182,7 @@ class _Cycle:
         if before is None or len(before.pod_sets) < 2 or self.world.state.options.compat:
             return None
         if any(amount > queue.node.available(pair) for pair, amount in before.usage.items()):
-            return None  # without the cost of a search
+            return None  # it cannot fit, so a search is not needed
         found, _ = self._tried(self._head(queue, entry, places), before.counts, before)
         return found if found.outcome == FlavorOutcome.FIT else None
 
@@ -200,7 +206,7 @@ class _Cycle:
     def _tried(
         self, head: _Head, counts: tuple[int, ...] | None = None, keep: FlavorAssignment | None = None
     ) -> tuple[FlavorAssignment, list[PreemptionTarget]]:
-        """An assignment and its targets. If it has targets, its places are reserved until they have ended."""
+        """An assignment and its targets. If it needs a preemption, it has the places to reserve until that is done."""
         assignment, places = self._assign(head, counts, keep), head.placer
         if places is None:
             return assignment, self._targets(head.preemptor, assignment)
@@ -261,7 +267,8 @@ class _Cycle:
         if assignment.outcome == FlavorOutcome.NO_FIT:
             yield self._wait(nomination, Requeue.NO_FIT, assignment.no_fit, assignment_text(assignment))
         elif assignment.outcome == FlavorOutcome.PREEMPT and not nomination.targets:
-            reserves = nomination.preemptor or nomination.queue.settings.preemption.reclaim_within_cohort != ANY
+            # With Any the queue can take back its quota later from whoever borrows it.
+            reserves = nomination.goes_first or nomination.queue.settings.preemption.reclaim_within_cohort != ANY
             if reserves:
                 kept = quota_to_reserve(nomination.queue, assignment, self.world.state.options.compat)
                 self._reserve_capacity(nomination, kept)
@@ -309,11 +316,12 @@ class _Cycle:
         """Whether its quota still fits, but another workload of this cycle took its places in the topology."""
         if nomination.placer is None or not self.world.state.options.recompute_places:
             return False
-        assignment = nomination.assignment
-        stays = assignment.outcome == FlavorOutcome.FIT or bool(nomination.targets)
-        stays = stays or (self.world.state.options.compat and assignment.outcome == FlavorOutcome.PREEMPT)
-        stays = stays and not self._overlaps(nomination)
-        return stays and not self._places_fit(nomination) and self._quota_fits(nomination)
+        preempts = nomination.assignment.outcome == FlavorOutcome.PREEMPT and self.world.state.options.compat
+        if nomination.assignment.outcome != FlavorOutcome.FIT and not nomination.targets and not preempts:
+            return False
+        if self._overlaps(nomination):
+            return False
+        return not self._places_fit(nomination) and self._quota_fits(nomination)
 
     def _place_again(self, nomination: Nomination) -> None:
         """Find other places with the same flavors, for as many pods as have room now.
@@ -345,8 +353,8 @@ class _Cycle:
     def _quota_fits(self, nomination: Nomination) -> bool:
         """Whether its quota fits beside the other decisions of the cycle after all victims have ended.
 
-        A head without targets must also fit before that. Otherwise both would run for a while. Kueue does not require
-        it (docs/adr/2026-11-21-fit-beside-those-who-leave.md).
+        A head without targets must also fit before that, since it starts while the victims still run. Kueue does not
+        require it (docs/adr/2026-11-21-fit-beside-those-who-leave.md).
         """
         state, node, usage = self.world.state, nomination.queue.node, nomination.assignment.usage
         if state.options.compat:
@@ -382,7 +390,7 @@ class _Cycle:
         self.world.state.count_places(nomination.places)
 
     def _reserve_capacity(self, nomination: Nomination, usage: Usage) -> None:
-        """Reserve capacity for a head that waits for its victims, so that later heads of the cycle do not take it."""
+        """Reserve capacity for a head that has to wait, so that later heads of the cycle do not take it."""
         self.after.add(nomination.queue.node, usage)
         self.meanwhile.miss(nomination.queue.node)
         self.world.state.tree.add(nomination.queue.node, usage)
@@ -409,8 +417,8 @@ def quota_to_reserve(
 ) -> dict[FlavorResource, int]:
     """The capacity to reserve for a head without candidates, so that later heads of the cycle do not take it.
 
-    It is as much as the limits of its ClusterQueue allow, at least 0. In Kueue it is negative for a ClusterQueue above
-    its limit, so that other heads get quota that does not exist
+    It is as much as the limits of its ClusterQueue allow, at least 0. With compat, as in Kueue, it is negative for a
+    ClusterQueue above its borrowing limit, so that other heads get quota that does not exist
     (docs/adr/2026-11-21-reserve-no-less-than-nothing.md).
     """
     reserved: dict[FlavorResource, int] = {}

@@ -26,7 +26,7 @@ def rank(nomination: Nomination, borrows: bool, share: DominantShare) -> Rank:
 
     borrows, share: of the child of the Cohort that offers the head, with the head counted as admitted.
     """
-    return not nomination.preemptor, borrows, share.rank, nomination.seniority
+    return not nomination.goes_first, borrows, share.rank, nomination.seniority
 
 
 def tournament(nominations: Iterable[Nomination], tree: QuotaTree) -> Iterator[Nomination]:

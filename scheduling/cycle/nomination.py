@@ -18,7 +18,7 @@ from scheduling.topology.fleet import HeldPlaces
 class Nomination:
     """A head with the flavors that it would get and the targets that it would preempt.
 
-    preemptor: earlier cycles preempted others for it, so it comes before other heads.
+    goes_first: earlier cycles preempted others for it, so it comes before other heads.
     replaced: the workload whose quota it takes over; None if it takes over none.
     placer: finds its places in topologies; None if it needs none.
     recomputed: see Wait.
@@ -28,7 +28,7 @@ class Nomination:
     queue: ClusterQueueState
     assignment: FlavorAssignment
     targets: list[PreemptionTarget] = field(default_factory=list)
-    preemptor: bool = False
+    goes_first: bool = False
     replaced: Reservation | None = None
     placer: TopologyPlacer | None = None
     recomputed: bool = False
@@ -55,6 +55,6 @@ def classic_order(nominations: Iterable[Nomination], by_priority: bool = True) -
 
     def key(nomination: Nomination) -> tuple[bool, int, tuple[int, int, str]]:
         priority, since, name = nomination.seniority
-        return not nomination.preemptor, nomination.assignment.level, (priority if by_priority else 0, since, name)
+        return not nomination.goes_first, nomination.assignment.level, (priority if by_priority else 0, since, name)
 
     return sorted(nominations, key=key)

@@ -19,7 +19,14 @@ from scheduling.topology.pods import TopologyPod, carried_name
 
 
 class BadPodIndexOffset(ValueError):
-    """The annotation pod-index-offset of a Pod is not an integer."""
+    """The annotation pod-index-offset of a Pod is not an integer.
+
+    pod: `namespace/name` of the Pod.
+    """
+
+    def __init__(self, pod: str, written: str) -> None:
+        super().__init__(f"failed to parse offset annotation: {written!r} is not an integer")
+        self.pod = pod
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +154,7 @@ def _ranks(workload: Workload, pod_set: PodSet, pods: Sequence[TopologyPod]) -> 
     written = pods[0].offset or "0"
     offset = read_integer(written, 64)
     if offset is None:
-        raise BadPodIndexOffset(f"failed to parse offset annotation: {written!r} is not an integer")
+        raise BadPodIndexOffset(pods[0].key, written)
     return _Ranks(
         label=label,
         sub_group=text(request.get("subGroupIndexLabel")) or "",

@@ -314,7 +314,7 @@ def _nominee(found: Data, ordering: Ordering, gates: Data) -> Nomination:
     entry = PendingEntry(workload, "", ordering.since(workload))
     assignment = FlavorAssignment((), {}, found.get("borrowing", 0), FlavorOutcome.FIT)
     claims = bool(found.get("isPreemptor")) and gates.get("PrioritizePreemptorWorkloads", False)
-    return Nomination(entry, None, assignment, preemptor=claims)  # type: ignore[arg-type]
+    return Nomination(entry, None, assignment, goes_first=claims)  # type: ignore[arg-type]
 
 
 def _less(case: Data) -> str | None:

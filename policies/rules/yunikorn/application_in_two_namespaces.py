@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 
 from policies.dialects.core import APP_ID, POD, Pod
 from policies.judging.proposal import Proposal
@@ -10,7 +9,7 @@ from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Cause, Finding, NotEvaluated
 from policies.model.objects import Ref
 
-_LOOK = 64  # the most pods of one application that are compared; normally all are in one namespace
+_APP_ID_LABEL = fields.join("metadata.labels", APP_ID)
 
 
 @rule(
@@ -26,37 +25,40 @@ def application_in_two_namespaces(proposal: Proposal) -> Iterator[Finding | NotE
     Example: pods in `dev` and in `prod`, both with the label `yunikorn.apache.org/app-id: etl`.
     Fix: give the application of each namespace an id of its own, such as `etl-dev`.
     """
+    known: dict[tuple[Ref, str], Pod | None] = {}
     for _, pod in proposal.changed(Pod):
         if pod.application is None:
             continue
-        other = _elsewhere(proposal, pod.application, pod.ref.namespace)
+        place = pod.application, pod.ref.namespace
+        if place not in known:
+            known[place] = _elsewhere(proposal, *place)
+        other = known[place]
         if other is not None:
             name = pod.application.name
             yield Finding(
                 pod.ref,
                 _field(pod),
-                f"application {name} has pods in namespace {other.namespace}; this one would run on their quota",
+                f"application {name} has pods in namespace {other.ref.namespace}; this one would run on their quota",
                 fix=f"give it an id of its own, such as {name}-{pod.ref.namespace}",
                 subject=name,
-                causes=(Cause(other, _FIELD, f"belongs to application {name}"),),
+                causes=(Cause(other.ref, _field(other), f"belongs to application {name}"),),
                 profiles=STRICT_ONLY,
             )
         elif proposal.unknown(POD):
             yield NotEvaluated("not all objects of Pod are known")
 
 
-def _elsewhere(proposal: Proposal, application: Ref, namespace: str) -> Ref | None:
-    some = islice(proposal.after.users(application), _LOOK)
-    return min((ref for ref in some if ref.group_kind == POD and ref.namespace != namespace), default=None)
-
-
-_FIELD = fields.join("metadata.labels", APP_ID)
+def _elsewhere(proposal: Proposal, application: Ref, namespace: str) -> Pod | None:
+    users = proposal.after.users(application)
+    first = min((ref for ref in users if ref.namespace != namespace and ref.group_kind == POD), default=None)
+    found = proposal.after.get(first) if first is not None else None
+    return found if isinstance(found, Pod) else None
 
 
 def _field(pod: Pod) -> str:
     """The field with the id that counts."""
     if pod.labels.get(APP_ID):
-        return _FIELD
+        return _APP_ID_LABEL
     if pod.annotations.get(APP_ID):
         return fields.join("metadata.annotations", APP_ID)
     return fields.join("metadata.labels", "applicationId" if pod.labels.get("applicationId") else "spark-app-selector")

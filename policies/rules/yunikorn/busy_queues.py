@@ -1,6 +1,6 @@
-"""The rules about YuniKorn queues that a change removes or turns while they are used.
+"""The rules about YuniKorn queues that are removed, or change between leaf and parent, while they are used.
 
-Pods that run in a queue use it, and so do namespaces with queues below it.
+Pods that run in a queue use it. So do namespaces whose `parentqueue` leads to it.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _NAMED = 5  # the most objects that a message lists; the others are counted
 
 @dataclass(slots=True)
 class Uses:
-    """The uses of a queue and its descendants.
+    """The uses of a declared queue. A use of an undeclared queue counts at its nearest declared ancestor.
 
     `pods`: the number of pods that run there.
-    `namespaces`: the number of namespaces that have their queues there.
+    `namespaces`: the number of namespaces whose `parentqueue` leads there.
     `named`: some of both, for messages.
     """
 
@@ -52,10 +52,10 @@ class Uses:
 
 
 def reshaped(proposal: Proposal) -> Iterator[tuple[ConfiguredQueues, Declared, Declared, Mapping[str, Uses]]]:
-    """For each written tree: the tree, its queues before and after, and the uses by the placement rules before.
+    """For each changed queues.yaml: the tree, its queues before and after, and the uses of the old queues.
 
-    Trees without queues before or after are left out. The uses are those after the change, so a pod that the change
-    deletes does not count.
+    A queues.yaml that declares no queues before or after the change is left out. The uses are computed with the old
+    placement rules, but from the objects after the change, so a pod that the change deletes does not count.
     """
     namespace = proposal.configuration.yunikorn.namespace
     old_text = tree(proposal.before, namespace).text
@@ -68,7 +68,7 @@ def reshaped(proposal: Proposal) -> Iterator[tuple[ConfiguredQueues, Declared, D
 
 
 def uses(forest: Forest, text: str) -> dict[str, Uses]:
-    """The uses by path of the declared queue. A queue that a rule creates counts at its nearest declared ancestor.
+    """The uses by path of the declared queue.
 
     A placement is computed for each namespace and queue that pods name, and for each `parentqueue`, but not for each
     pod.
@@ -91,7 +91,10 @@ def uses(forest: Forest, text: str) -> dict[str, Uses]:
 
 
 def _submissions(forest: Forest, known: Declared) -> Iterator[tuple[str, Ref]]:
-    """The queue of each group of similar pods, if the rules decide it without the user."""
+    """The declared queue of each group of Pods that share a namespace and a requested queue.
+
+    Rules `user` are skipped, and filters by user are ignored. Groups without a declared queue are left out.
+    """
     for submission in forest.groups(SUBMISSION):
         namespace = namespace_in(forest, submission.namespace)
         labels = tags(namespace) if namespace else {"namespace": submission.namespace}
@@ -108,9 +111,11 @@ def busy_queue_removed(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     Why it is refused: YuniKorn accepts the change and drains the queue. Running applications continue, but new ones
     follow the next placement rule, into another queue or none. Namespaces with this `parentqueue` lose the parent of
     their queues. Pods that run in the queue and Namespaces that name it count as uses. The queue of a Pod is computed
-    from the placement rules and the queue that it requests. Rules that depend on the user are not evaluated.
+    from the placement rules and the queue that it requests, as if every user passed the filters. Rules `user` are
+    skipped.
     Example: `root.eng.dev` is removed while Pods with the label `queue: root.eng.dev` run.
-    Fix: close the queue to new applications (`submitacl: ""`), wait until the running ones have ended, then remove it.
+    Fix: remove who may submit from `submitacl` and `adminacl` of the queue and its ancestors, wait until the running
+    applications have ended, then remove it.
     """
     for written, before, after, used in reshaped(proposal):
         gone = [path for path in before.queues if path not in after.queues]
@@ -124,8 +129,8 @@ def busy_queue_removed(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
                     written.ref,
                     written.setting.field,
                     f"queue {name} is removed while it is used by {use}",
-                    fix=f"keep {name} until what runs there has ended and no namespace names it; an empty submitacl "
-                    "keeps new applications out",
+                    fix=f"keep {name} until its applications have ended and no namespace names it; to keep new ones "
+                    "out, let no submitacl or adminacl of it or its ancestors allow them",
                     subject=name,
                     excess=use.count,
                     causes=use.causes(f"uses queue {name}"),
@@ -152,7 +157,7 @@ def busy_queue_turned(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
         turned = [
             queue
             for path, queue in after.queues.items()
-            if (old := before.queues.get(path, queue)) is not queue and old.is_leaf != queue.is_leaf
+            if (old := before.queues.get(path)) is not None and old.is_leaf != queue.is_leaf
         ]
         if turned and (unknown := proposal.unknown(POD, NAMESPACE)):
             yield NotEvaluated(f"whether changed queues are used: not all {' and '.join(unknown)} objects are known")

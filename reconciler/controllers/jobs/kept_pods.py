@@ -1,8 +1,8 @@
-"""Counts started Pods for their job until they have ended, even if their labels or owners change.
+"""Keeps track of the Pods that were started for a Workload until they end, even if their labels or owners change.
 
 If a watch no longer shows a Pod, its label may have been removed. So the Pod is looked up by name, and its labels are
-restored. If the job has released a Pod and may have made another one in its place, the released Pod is ended. If more
-Pods run than were admitted, the newest of them are ended.
+restored. If more Pods run than were admitted, those that their job has released are ended first. If still too many run
+after a while, the newest are ended.
 """
 
 from __future__ import annotations
@@ -35,11 +35,12 @@ from scheduling.objects.workload import Workload
 CountSurplus = Callable[[str, Mapping[str, int]], None]
 MARKS_RESTORED = "QuotaMarksRestored"
 _GROWN = "The Pod requests more than was admitted"
-_GIVEN_UP = "Its job gave the Pod up and made another one, so that more Pods run than were admitted"
+_RELEASED = "Its job released the Pod, and more Pods run than were admitted"
+_SLOW = "The Pod takes long to end, and more Pods run than were admitted"
 _TOO_MANY = "More Pods run than were admitted"
 _STOPPED = "Its job has stopped"
 _PATIENCE, _PATIENCE_WHEN_STOPPED = 10 * SECOND, 30 * SECOND
-"""How long more Pods may run than were admitted, or Pods of a stopped job: its controller may be about to end them."""
+"""How long to wait before surplus Pods, or the Pods of a stopped job, are ended: the job's controller may do it."""
 
 
 class KeptPods:
@@ -59,7 +60,7 @@ class KeptPods:
         counts_ending: bool,
     ) -> None:
         self._count = count
-        self._surplus: dict[str, None] = {}
+        self._with_surplus: dict[str, None] = {}
         self._counts_ending = counts_ending
         self._store = store
         self._workloads = workloads
@@ -69,7 +70,7 @@ class KeptPods:
         self._crowded_since: dict[str, int] = {}
         self._changed: list[str] = []
 
-    # --- what was observed; each method returns the Workload that the Pod no longer runs for, or None
+    # --- what was observed; `observe`, `found` and `gone` return the Workload that the Pod no longer runs for, or None
 
     def observe(self, observed: Observed[object]) -> str | None:
         name, pod = observed.key[1], STARTED_PODS.value(observed)
@@ -81,6 +82,10 @@ class KeptPods:
         return None
 
     def found(self, observed: Observed[object]) -> str | None:
+        """A response of the API server shows the Pod that was looked up.
+
+        Without its label it counts only if it has the known uid; another one was not started for a Workload.
+        """
         name, pod = observed.key[1], STARTED_PODS.value(observed)
         if pod is None or not (self._sight.sought(name) and self._sight.answers(name)):
             return None
@@ -104,17 +109,19 @@ class KeptPods:
             self._changed.append(name)
         if kept is not None and (not kept.marked or self._is_looked_at(kept.workload)):
             self._stale[kept.workload] = None
-        if left in self._surplus:
+        if left in self._with_surplus:
             self._stale[left] = None
         return left
 
     def workload_changed(self, workload: str) -> None:
-        if workload in self._surplus or self._is_looked_at(workload):
+        if workload in self._with_surplus or self._is_looked_at(workload):
             self._stale[workload] = None
 
     def _is_looked_at(self, workload: str) -> bool:
-        """Whether the job released Pods, or more Pods run than were admitted. If a time to end the newest is already
-        set, that time counts."""
+        """Whether the Workload needs a look: its job released Pods, or more run than were admitted.
+
+        False if the wait before the newest Pods are ended has begun: `wake` follows at its end.
+        """
         record = self._store.workloads.get(workload)
         if record is None or not record.pods:
             return False
@@ -126,7 +133,10 @@ class KeptPods:
         return room is not None and any(count > room.get(name, 0) for name, count in record.pod_sets.items())
 
     def _room(self, workload: str) -> dict[str, int] | None:
-        """The most Pods that may run, by pod set; None if that is unknown, or if another controller counts them."""
+        """The most Pods that may run, by pod set; empty if the job has stopped, so that none may.
+
+        None if the number is not limited here: the Workload is unknown, finished, not admitted or elastic.
+        """
         read = self._workloads.read(workload)
         if read is None or read.elastic or read.finished:
             return None
@@ -165,13 +175,14 @@ class KeptPods:
         if record is None:
             self._crowded_since.pop(workload, None)
             return
-        unmarked = [(name, pod) for name, pod in record.pods.items() if not pod.marked]
-        for name, pod in [*unmarked, *self._excess(workload, record.pods)]:
+        unmarked = [(name, pod, "") for name, pod in record.pods.items() if not pod.marked]
+        for name, pod, message in [*unmarked, *self._excess(workload, record.pods)]:
             if busy(STARTED_PODS.kind, name):
                 yield WaitFor((STARTED_PODS.kind, workload), (STARTED_PODS.kind, name))
-                continue
-            message = _GROWN if pod.grown else _GIVEN_UP
-            yield self._restored_labels(name, pod, now) if not pod.marked else self._end(name, pod, message, now)
+            elif pod.marked:
+                yield self._end(name, pod, message, now)
+            else:
+                yield self._restored_labels(name, pod, now)
         yield from self._end_newest(workload, record.pods, busy, now)
 
     def _end_newest(self, workload: str, pods: dict[str, StartedPod], busy: Busy, now: int) -> Iterator[Wanted]:
@@ -204,20 +215,24 @@ class KeptPods:
                 )
 
     def _newest(self, room: Mapping[str, int] | None, pods: dict[str, StartedPod]) -> Iterator[tuple[str, StartedPod]]:
-        """The Pods beyond the most of their pod set, the last observed first."""
+        """The Pods beyond the most of their pod set, the newest first."""
+        if room is None:
+            return
         stay = [(name, pod) for name, pod in pods.items() if not (pod.given_up or pod.deleting or pod.alone)]
+        stay.sort(key=lambda item: item[1].created)
         over = Counter(pod.pod_set for _, pod in stay)
-        over.subtract(over if room is None else room)
+        over.subtract(room)
         for name, pod in reversed(stay):
             if over[pod.pod_set] > 0 and pod.marked:
                 over[pod.pod_set] -= 1
                 yield name, pod
 
     def _count_pods(self, workload: str, pods: Mapping[str, StartedPod]) -> None:
-        """Count all Pods of the Workload until they have ended, so that nothing is admitted into their room.
+        """Report how many Pods of the Workload run beyond the admitted ones, so that their room is not given away.
 
-        Only as many are counted as the job released. A Pod without a node, or with smaller requests than its pod set,
-        does not count, since anybody can create Pods with the labels of this Workload.
+        Only Pods count that the job released, that request more than before, or that are deleted with a grace period
+        above LONGEST_GRACE. A Pod without a node, or with smaller requests than its pod set, does not count, since
+        anybody can create Pods with the labels of this Workload.
         """
         read = self._workloads.read(workload)
         least = {each.name: pod_requests(each.template) for each in read.pod_sets} if read is not None else {}
@@ -226,27 +241,34 @@ class KeptPods:
             for pod in pods.values()
             if pod.given_up and pod.bound and within(least.get(pod.pod_set, {}), pod.asks)
         )
-        beyond = _surplus(read, pods.values())
+        beyond = _beyond_admitted(read, pods.values())
         found = {name: min(count, beyond[name]) for name, count in most.items() if beyond[name] > 0}
-        self._surplus.pop(workload, None)
+        self._with_surplus.pop(workload, None)
         if found:
-            self._surplus[workload] = None
+            self._with_surplus[workload] = None
         self._count(workload, found)
 
-    def _excess(self, workload: str, pods: dict[str, StartedPod]) -> Iterator[tuple[str, StartedPod]]:
-        """The Pods to end: those that request more than before, and those that the job released, if too many run.
+    def _excess(self, workload: str, pods: dict[str, StartedPod]) -> Iterator[tuple[str, StartedPod, str]]:
+        """The Pods to end, with the reason: those that request more than before, and released ones if too many run.
 
         If the job has stopped, all released Pods are ended, because nothing else would stop them.
         """
         read = self._workloads.read(workload)
         stay = (pod for pod in pods.values() if not _ends_soon(pod))
-        over, stopped = _surplus(read, stay), self._is_stopped(workload, read)
+        over, stopped = _beyond_admitted(read, stay), self._is_stopped(workload, read)
         for name, pod in pods.items():
             if not pod.given_up or not pod.marked or _ends_soon(pod):
                 continue
-            if pod.grown or over[pod.pod_set] > 0 or (pod.let_go and stopped):
-                over[pod.pod_set] -= 1
-                yield name, pod
+            if pod.grown:
+                message = _GROWN
+            elif pod.let_go and stopped:
+                message = _STOPPED
+            elif over[pod.pod_set] > 0:
+                message = _RELEASED if pod.let_go else _SLOW
+            else:
+                continue
+            over[pod.pod_set] -= 1
+            yield name, pod, message
 
     def _is_stopped(self, workload: str, read: Workload | None) -> bool:
         """Whether the job has stopped or has to stop. A job that is being deleted may leave its Pods running."""
@@ -263,7 +285,7 @@ class KeptPods:
         shorter = LONGEST_GRACE if pod.grace > LONGEST_GRACE else None
         self._bypasses.seen((POD.kind, name), RAN, now)
         action = Delete(PODS, namespace, bare, uid=pod.uid, grace_seconds=shorter)
-        return WantedWrite(_key(name), action, _about(name, pod), CUT_OFF, message, True)
+        return WantedWrite(_key(name), action, _about(name, pod), CUT_OFF, message, warning=True)
 
     def _restored_labels(self, name: str, pod: StartedPod, now: int) -> WantedWrite:
         namespace, bare = parted(name)
@@ -273,14 +295,14 @@ class KeptPods:
         patch = Patch(PODS, namespace, bare, body, "", POD_MANAGER, None, pod.uid)
         self._bypasses.seen((POD.kind, name), LABEL_REMOVED, now)
         message = f"The Pod lost {POD_SET} or {STARTED_FOR}, by which it is counted; Quotree restores them"
-        return WantedWrite(_key(name), patch, _about(name, pod), MARKS_RESTORED, message, True)
+        return WantedWrite(_key(name), patch, _about(name, pod), MARKS_RESTORED, message, warning=True)
 
 
 def _ends_soon(pod: StartedPod) -> bool:
     return pod.deleting and pod.grace <= LONGEST_GRACE
 
 
-def _surplus(read: Workload | None, pods: Iterable[StartedPod]) -> Counter[str]:
+def _beyond_admitted(read: Workload | None, pods: Iterable[StartedPod]) -> Counter[str]:
     """The number of Pods beyond the admitted ones, by pod set.
 
     SlicePodsController counts the Pods of elastic jobs.

@@ -40,6 +40,7 @@ class StartedPod(NamedTuple):
     `alone`: whether it is queued by itself. Then this module does not compare its requests.
     `asks`: its requests.
     `grown`: whether it requests more than when it was started.
+    `created`: its creationTimestamp as written.
     """
 
     workload: str
@@ -56,6 +57,7 @@ class StartedPod(NamedTuple):
     alone: bool = False
     asks: Requests = MappingProxyType({})
     grown: bool = False
+    created: str = ""
 
     @property
     def given_up(self) -> bool:
@@ -101,6 +103,7 @@ def _started_pod(pod: Manifest) -> StartedPod:
         POD_SET in read.labels,
         alone=alone,
         asks=pod_requests(template(read.spec)),
+        created=intern(read.created),
     )
 
 

@@ -13,7 +13,6 @@ from dataclasses import replace
 from cluster.actions import Delete, Patch
 from cluster.resource import PODS
 from policies.dialects.core import POD
-from policies.model.objects import parted
 from policies.mutation.kueue_pod_defaults import TOPOLOGY_GATE
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.jobs.pod_writes import LONGEST_GRACE
@@ -30,7 +29,7 @@ from scheduling.topology.ungating import BadPodIndexOffset, misplaced, ungated
 CANNOT_PLACE, MISPLACED = "CannotPlacePod", "MisplacedPodDeleted"
 _KIND, _WORKLOAD, _NAME = PLACED_PODS.kind, "Workload", "NamedByPods"
 _PATIENCE = 10 * SECOND
-"""How long a Pod may be outside the places. Its job may be about to delete it."""
+"""How long Pods of a Workload may be outside its places. Their job may be about to delete them."""
 
 Pods = Mapping[str, Observed[TopologyPod]]
 
@@ -45,11 +44,10 @@ class UngatingController(Controller):
     `failing`: returns whether a node is failing. A Pod bound to such a node may have lost its place, and is not
         deleted until the node works again. None: nodes are not watched.
 
-    Private state, by key:
-    `_over`: when Pods outside their places were first found.
-
-    `_sent`: the node selectors of writes without a response, by Pod.
-    `_left`: the keys that have Pods outside their places on a failing node, by node.
+    Private state:
+    `_misplaced_since`: when Pods outside their places were first found, by key.
+    `_sent_selectors`: the node selectors of writes without a response, by Pod.
+    `_waiting_for_node`: the keys that have Pods outside their places on a failing node, by node.
     """
 
     def __init__(self, stored: Lookup, failing: Callable[[str], bool] | None = None) -> None:
@@ -58,21 +56,21 @@ class UngatingController(Controller):
         self._failing = failing or _never
         self._pods: Grouped[str, str, Observed[TopologyPod]] = Grouped()
         self._workloads: Grouped[str, str, None] = Grouped()
-        self._sent: dict[str, Mapping[str, str]] = {}
-        self._over: dict[str, int] = {}
-        self._left: dict[str, dict[str, None]] = {}
+        self._sent_selectors: dict[str, Mapping[str, str]] = {}
+        self._misplaced_since: dict[str, int] = {}
+        self._waiting_for_node: dict[str, dict[str, None]] = {}
         self._stale: dict[str, None] = {}
 
     # --- observed changes
 
     def observe(self, observed: Observed[object]) -> None:
         if observed.key[0] == NODE_HEALTH.kind:
-            self._stale.update(self._left.pop(observed.key[1], {}))
+            self._stale.update(self._waiting_for_node.pop(observed.key[1], {}))
             return
         key, found = observed.key[1], PLACED_PODS.of(observed)
         before, known = self._pods.group_of.get(key), self._pods.pop(key)
         if found is None:
-            self._sent.pop(key, None)
+            self._sent_selectors.pop(key, None)
         else:
             self._pods.put(key, found.value.workload, found)
         if known is None or found is None or _as_placed(known.value) != _as_placed(found.value):
@@ -102,11 +100,11 @@ class UngatingController(Controller):
                 continue
             workload = self._admitted(slices)
             if workload is None or not pods:
-                self._over.pop(name, None)
+                self._misplaced_since.pop(name, None)
                 continue
             seen = self._as_sent(pods, busy)
             over = misplaced(workload, seen)
-            wrong = {pod.key for pod in over}  # without these, the other Pods keep their order
+            wrong = {pod.key for pod in over}  # left out, since one Pod in a wrong place ends the order by rank
             yield from self._remove_gates(name, workload, pods, [pod for pod in seen if pod.key not in wrong], busy)
             yield from self._delete_misplaced(name, workload, pods, over, busy, now)
 
@@ -121,9 +119,9 @@ class UngatingController(Controller):
         found = []
         for key, observed in sorted(pods.items(), key=lambda item: (item[1].value.created, item[0])):
             pod = observed.value
-            if key in self._sent and not (pod.gated and busy(_KIND, key)):
-                del self._sent[key]
-            sent = self._sent.get(key)
+            if key in self._sent_selectors and not (pod.gated and busy(_KIND, key)):
+                del self._sent_selectors[key]
+            sent = self._sent_selectors.get(key)
             found.append(pod if sent is None else replace(pod, gates=(), selector=sent))
         return found
 
@@ -135,8 +133,8 @@ class UngatingController(Controller):
         try:
             places = ungated(workload, seen)
         except BadPodIndexOffset as error:
-            first = pods[seen[0].key]
-            yield WantedWrite(first.key, None, _about(first), CANNOT_PLACE, str(error), warning=True)
+            bad = pods[error.pod]
+            yield WantedWrite(bad.key, None, _about(bad), CANNOT_PLACE, str(error), warning=True)
             return
         for key, place in places.items():
             observed, selector = pods[key], pods[key].value.selector
@@ -146,7 +144,7 @@ class UngatingController(Controller):
             elif busy(_KIND, key):
                 yield WaitFor((_NAME, name), (_KIND, key))
             else:
-                self._sent[key] = {**selector, **place}
+                self._sent_selectors[key] = {**selector, **place}
                 yield WantedWrite(observed.key, _ungated(observed, place))
                 yield WaitFor((_NAME, name), (_KIND, key))
 
@@ -155,18 +153,18 @@ class UngatingController(Controller):
     ) -> Iterator[Wanted]:
         """Delete Pods outside the places of their Workload.
 
-        Either another client removed their gate, or they wait for a node that is gone, whose pods have other places.
+        Either another client removed their gate, or their node is gone and the Workload has another place instead.
         """
         leaving = []
         for pod in over:
             if pod.bound and self._failing(pod.node):
-                self._left.setdefault(pod.node, {})[name] = None
+                self._waiting_for_node.setdefault(pod.node, {})[name] = None
             else:
                 leaving.append(pod)
         if not leaving:
-            self._over.pop(name, None)
+            self._misplaced_since.pop(name, None)
             return
-        until = self._over.setdefault(name, now) + _PATIENCE
+        until = self._misplaced_since.setdefault(name, now) + _PATIENCE
         if now < until:
             yield WakeAt((_NAME, name), until)
             return
@@ -175,8 +173,7 @@ class UngatingController(Controller):
             if busy(*observed.key):
                 yield WaitFor((_NAME, name), observed.key)
                 continue
-            namespace, bare = parted(pod.key)
-            action = Delete(PODS, namespace, bare, uid=pod.uid, grace_seconds=LONGEST_GRACE)
+            action = Delete(PODS, observed.namespace, observed.name, uid=pod.uid, grace_seconds=LONGEST_GRACE)
             acts = "runs" if pod.bound else "waits for a node"
             message = f"The Pod {acts} outside the places that Workload {workload.key} was assigned"
             yield WantedWrite(observed.key, action, _about(observed), MISPLACED, message, warning=True)

@@ -80,13 +80,27 @@ def test_the_roles_of_a_mapping_are_named_by_their_keys_in_the_order_that_is_sai
         ({"suspend": None}, "reconciler.jobs[0].suspend", "is required"),
         ({"suspend": "spec..suspend"}, "reconciler.jobs[0].suspend", "separate keys by dots"),
         ({"suspend": {"path": "spec.x", "running": True}}, "reconciler.jobs[0].suspend.running", "must differ from"),
-        ({"podSets": []}, "reconciler.jobs[0].podSets", "at least one pod template"),
+        ({"podSets": []}, "reconciler.jobs[0].podSets", "at least one pod set"),
         ({"podSets": [{"name": "a"}]}, "reconciler.jobs[0].podSets[0].template", "is required"),
         ({"podSets": [{"name": "a", "template": "t", "count": 1}]}, "reconciler.jobs[0].podSets[0].count", "'counts'"),
         ({"finished": {"failed": {}}}, "reconciler.jobs[0].finished.failed", "name a condition"),
         ({"active": {"counts": [3]}}, "reconciler.jobs[0].active.counts[0]", "3 is not a valid path"),
         ({"active": {"idle": "status.phase"}}, "reconciler.jobs[0].active.idle", "expected a mapping"),
         ({"reclaimable": {"entries": "status.x", "name": "n"}}, "reconciler.jobs[0].reclaimable.count", "is required"),
+        ({"podSets": [{"name": "a", "template": ""}]}, "reconciler.jobs[0].podSets[0].template", "not a valid path"),
+        ({"podSets": [{"name": "", "template": "t"}]}, "reconciler.jobs[0].podSets[0].name", "use a form such as"),
+        ({"suspend": {"path": ""}}, "reconciler.jobs[0].suspend.path", "not a valid path"),
+        ({"suspend": {"pth": "spec.x"}}, "reconciler.jobs[0].suspend.pth", "did you mean 'path'"),
+        ({"ready": {"of": ["spec.x"]}}, "reconciler.jobs[0].ready.counts", "is required"),
+        ({"ready": {"conditoin": "X"}}, "reconciler.jobs[0].ready.conditoin", "did you mean 'condition'"),
+        ({"ready": {"conts": ["spec.x"]}}, "reconciler.jobs[0].ready.conts", "did you mean 'counts'"),
+        ({"ready": {"counts": ["spec.x"], "condition": "X"}}, "reconciler.jobs[0].ready.condition", "unknown key"),
+        (
+            {"reclaimable": {"entries": "", "name": "n", "count": "c"}},
+            "jobs[0].reclaimable.entries",
+            "not a valid path",
+        ),
+        ({"reclaimable": {"entires": "x"}}, "reconciler.jobs[0].reclaimable.entires", "did you mean 'entries'"),
         ({"group": "batch", "kind": "Job"}, "reconciler.jobs[0].group", "example.com"),
         ({"group": "ray.io", "kind": "RayJob"}, "reconciler.jobs[0].kind", "is a built-in kind"),
     ],
@@ -145,7 +159,7 @@ def test_a_pod_of_a_described_job_is_not_held_back_by_itself() -> None:
 
 @pytest.mark.parametrize("active", [None, {}, {"counts": []}])
 def test_a_description_says_when_there_are_pods_or_that_there_are_none(active: object) -> None:
-    with pytest.raises(BadConfiguration, match=r"write none if a suspended job has no pods at once") as caught:
+    with pytest.raises(BadConfiguration, match=r"write none if suspending a job ends its pods at once") as caught:
         described(active=active)
     assert "reconciler.jobs[0].active" in str(caught.value)
 

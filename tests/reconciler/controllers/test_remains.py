@@ -143,6 +143,7 @@ def test_a_pod_that_its_job_let_go_is_ended_as_soon_as_there_is_another() -> Non
     assert isinstance(write.action, Delete)
     assert (write.action.name, write.action.uid, write.action.grace_seconds) == ("j-1", "p", 30)
     assert (write.reason, write.warning) == ("Stopped", True)
+    assert write.message == "Its job released the Pod, and more Pods run than were admitted"
     assert stage.surplus == {stage.name: {"main": 1}}
     stage.pod(spec=spec, deletionGracePeriodSeconds=30, **GOING)
     assert of_pods(stage.due()) == []
@@ -243,6 +244,20 @@ def test_a_pod_that_takes_long_to_end_beside_its_replacement_gets_less_time() ->
     (write,) = of_pods(stage.due())
     assert isinstance(write.action, Delete)
     assert (write.action.name, write.action.grace_seconds) == ("j-1", 30)
+    assert write.message == "The Pod takes long to end, and more Pods run than were admitted"
+
+
+def test_a_pod_that_its_job_released_ends_with_the_job() -> None:
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
+    stage = Stage()
+    stage.pod(ownerReferences=[owner])
+    stage.pod()
+    assert of_pods(stage.due()) == []
+
+    stage.job(suspend=True)
+
+    (write,) = of_pods(stage.due())
+    assert write.message == "Its job has stopped"
 
 
 def test_a_pod_that_comes_into_sight_after_its_job_has_gone_counts() -> None:
@@ -319,6 +334,18 @@ def test_of_more_pods_than_were_admitted_the_newest_end_though_the_job_gave_up_n
     for name in ("j-2", "j-3"):
         stage.pod(name, uid=name, phase="Failed")
     assert of_pods(stage.due(60)) == []
+
+
+def test_the_newest_are_those_that_were_created_last_in_whichever_order_they_are_listed() -> None:
+    owner = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "name": "r", "uid": "r", "controller": True}
+    stage = Stage()
+    for name, day in (("j-1", 3), ("j-2", 1), ("j-3", 2)):
+        stage.pod(name, uid=name, ownerReferences=[owner], creationTimestamp=f"2025-01-0{day}T00:00:00Z")
+    assert of_pods(stage.due()) == []
+
+    ended = of_pods(stage.due(10))
+
+    assert [each.action.name for each in ended if isinstance(each.action, Delete)] == ["j-1", "j-3"]
 
 
 def test_a_pod_that_its_job_deletes_meanwhile_costs_no_other_one() -> None:

@@ -643,7 +643,7 @@ class Cluster:
             )
         kept = controller._kept
         sought = sorted(kept._sight._sought.items()), sorted(kept._sight._asked.items())
-        yield ("pods", *sought, sorted(kept._stale), sorted(kept._changed), sorted(kept._surplus))
+        yield ("pods", *sought, sorted(kept._stale), sorted(kept._changed), sorted(kept._with_surplus))
         yield ("errors", sorted(controller._errors._backoffs))
         waits = self.process.waits
         yield ("waits", sorted((key, item) for key, items in waits._by_key.items() for _, item in items))

@@ -146,3 +146,15 @@ def test_queues_that_are_gone_or_inactive_are_named_to_those_who_ask() -> None:
     assert isinstance(inactive, Wait)
     assert isinstance(gone, Wait)
     assert (inactive.message, gone.message) == ("ClusterQueue a is inactive", "ClusterQueue b not found")
+
+
+def test_a_workload_that_somebody_asks_about_is_not_changed() -> None:
+    made = cluster(("a", 2))
+    made.put(asks("w", "a", 3))
+    entry = made.world.queues.pending["a"].get("ns/w")
+    assert entry is not None
+    before = replace(entry)
+
+    assert try_alone(made.world, "a", entry) is not None
+
+    assert repr(entry) == repr(before)

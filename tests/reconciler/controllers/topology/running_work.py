@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cluster.actions import Action
+from cluster.actions import Action, Create
 from reconciler.controllers.topology.node_failures import NodeFailuresController, node_failures
 from reconciler.controllers.topology.ungating import UngatingController
 from reconciler.core.state import ClusterState
@@ -46,7 +46,10 @@ def with_nodes(gates: FailureGates | None = None) -> tuple[MakeController, MakeC
 
 
 class RunningWork(Prompt):
-    """`left`: so many writes still get through, None for all. `places`: the engine places work that waits."""
+    """`left`: so many writes still get through, None for all. `places`: the engine places work that waits.
+
+    `reported`: the reasons of Events, with the names of the objects that they are about.
+    """
 
     def __init__(
         self,
@@ -56,6 +59,7 @@ class RunningWork(Prompt):
         options: Options | None = None,
     ) -> None:
         self.left: int | None = None
+        self.reported: list[tuple[str, str]] = []
         self.controllers = controllers
         self.placing = places
         self.options = options
@@ -146,6 +150,8 @@ class RunningWork(Prompt):
     # --- the process
 
     def write(self, key: Key, action: Action) -> None:
+        if key[0] == "Event" and isinstance(action, Create):
+            self.reported.append((action.body["reason"], action.body["involvedObject"]["name"]))
         if self.left is None or (self.left > 0 and key[0] != "Event"):
             self.left = None if self.left is None else self.left - 1
             super().write(key, action)

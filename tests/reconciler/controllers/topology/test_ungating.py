@@ -249,6 +249,25 @@ def test_an_offset_that_is_not_a_number_is_told() -> None:
     assert ("CannotPlacePod", "Pod") in work.told()
 
 
+def test_a_bad_offset_is_reported_about_the_pod_that_has_it() -> None:
+    """The oldest Pod of the Workload is of another pod set."""
+    work = RunningWork()
+    work.workload("n1=1")
+    (pod_set,) = work.objects[WORK, "ns/w"]["spec"]["podSets"]
+    (entry,) = work.objects[WORK, "ns/w"]["status"]["admission"]["podSetAssignments"]
+    entries = [entry, {**entry, "name": "other"}]
+    spec, status = {"podSets": [pod_set, {**pod_set, "name": "other"}]}, {"admission": {"podSetAssignments": entries}}
+    work.edit((WORK, "ns/w"), {"spec": spec, "status": status})
+    work.pod("a", 0)
+    work.pod("b", 0)
+    work.edit((POD, "ns/b"), {"metadata": {"labels": {f"{K}podset": "other"}}})
+    work.edit((POD, "ns/b"), {"metadata": {"annotations": {f"{K}pod-index-offset": "one"}}})
+    work.rounds(5)
+
+    assert ("CannotPlacePod", "b") in work.reported
+    assert ("CannotPlacePod", "a") not in work.reported
+
+
 def test_pods_of_a_finished_workload_are_left_alone() -> None:
     work = RunningWork()
     work.workload("n1=1")

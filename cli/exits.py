@@ -35,8 +35,8 @@ EXIT_CODES_OF_ACTIONS = (
 )
 """The epilog of commands that do not judge anything."""
 EXIT_CODES_OF_PLANS = (
-    "Exit codes: 0 done, or shown; 1 refused, with the reason, and nothing was changed; 2 usage; 4 cluster unreachable,"
-    " refused by the API server, a step that took too long, or internal error."
+    "Exit codes: 0 done, or shown; 1 refused, with the reason, and earlier steps remain; 2 usage; 4 cluster"
+    " unreachable, refused by the API server, a step that took too long, or internal error."
 )
 """The epilog of commands that show a plan first."""
 

@@ -47,6 +47,6 @@ def diff(request: ChangeRequest, outputs: tuple[Output, ...], engine: EngineOpti
     others = elsewhere.manifests(request.against, configuration) if request.against.of_cluster else None
     stage("simulating")
     found = impact(change, configuration, decisions, world, others)
-    code = note_problems(found.files, found.simulation)
+    code = note_problems(found.files, found.simulation, found.others)
     deliver(outputs, OF_IMPACTS, found)
     click.get_current_context().exit(code)

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import click
 
-from cli.exits import AccessDenied, Misused
+from cli.exits import EXIT_CODES_OF_SIMULATIONS, AccessDenied, Misused
 from cli.input import jobs_without_workload, snapshot
 from cli.input.against import Against
 from cli.input.login import ClusterLogin
@@ -34,7 +34,7 @@ Item = dict[str, Any]
 """An entry of PendingWorkloadsSummary."""
 
 
-@click.command()
+@click.command(epilog=EXIT_CODES_OF_SIMULATIONS)
 @watchable
 @click.argument("queue", metavar="[CLUSTERQUEUE | NS/LOCALQUEUE | QUEUE]", default="")
 @against_of(

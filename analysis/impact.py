@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from analysis.change import ChangeSet
@@ -39,6 +39,7 @@ class Impact:
     nodes: the nodes whose quota changes: of Kueue, then of Volcano and YuniKorn.
     prediction: the effect on work of Kueue.
     simulation: the simulation of Kueue after the change.
+    others: the simulations of Volcano and YuniKorn after the change.
     elsewhere: the effect on work of Volcano and YuniKorn.
     quotas: the quotas of all nodes before and after the change.
     """
@@ -48,6 +49,7 @@ class Impact:
     prediction: Prediction
     simulation: KueueSimulation
     files: SimulatedFiles
+    others: tuple[OtherSimulation, ...] = ()
     elsewhere: tuple[Elsewhere, ...] = ()
     quotas: tuple[Quotas, Quotas] = ({}, {})
 
@@ -107,7 +109,7 @@ def played(
     change: ChangeSet,
     simulation: KueueSimulation,
     files: SimulatedFiles,
-    others: Iterable[OtherSimulation] = (),
+    others: Sequence[OtherSimulation] = (),
     there: ManifestsElsewhere = _NOTHING,
 ) -> Impact:
     """The impact of the change on a settled simulation, which continues.
@@ -122,7 +124,7 @@ def played(
     before, after = _other_quotas(change)
     nodes = differences(prediction.before, prediction.after) + differences(before, after)
     quotas = ({**prediction.before, **before}, {**prediction.after, **after})
-    return Impact(change, tuple(nodes), prediction, simulation, files, elsewhere, quotas)
+    return Impact(change, tuple(nodes), prediction, simulation, files, tuple(others), elsewhere, quotas)
 
 
 def _beside(kueue: KueueSimulation, files: SimulatedFiles) -> list[OtherSimulation]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from cluster.endpoint import in_pod
-from policies.dialects.addresses import link_local
+from policies.dialects.addresses import may_be_metadata
 from policies.dialects.reading import mapping, text
 
 _HTTPS = 443
@@ -75,7 +75,7 @@ def presented(server: TlsServer, seconds: float) -> bytes:
 def handshake(server: TlsServer, context: ssl.SSLContext, name: str, seconds: float) -> bytes:
     """The certificate of a server in DER. Raises OSError, also if `context` does not trust it."""
     with socket.create_connection((server.host, server.port), seconds) as plain:
-        if link_local(str(plain.getpeername()[0])):
-            raise OSError(f"{server} leads to a link-local address")
+        if may_be_metadata(str(plain.getpeername()[0])):
+            raise OSError(f"{server} resolves to a link-local address or one of a cloud's metadata service")
         with context.wrap_socket(plain, server_hostname=name or server.host) as secured:
             return secured.getpeercert(binary_form=True) or b""

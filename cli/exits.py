@@ -29,14 +29,19 @@ EPILOG = (
     "4 context unreachable, internal error, or not evaluated where required; 5 nothing to judge (--require-objects). "
     "Of several, 2 beats 3 beats 4 beats 1."
 )
+EXIT_CODES_OF_SIMULATIONS = (
+    "Exit codes: 0 done; 1 something was left out, with a note; 2 usage or configuration; 3 unreadable input; 4 context"
+    " unreachable, a simulation that never settles, or internal error. Of several, 2 beats 3 beats 4 beats 1."
+)
+"""The epilog of commands that simulate, and do not judge."""
 EXIT_CODES_OF_ACTIONS = (
     "Exit codes: 0 done; 2 usage, or no object of this name; 4 cluster unreachable, refused by the API server, or"
     " internal error."
 )
 """The epilog of commands that do not judge anything."""
 EXIT_CODES_OF_PLANS = (
-    "Exit codes: 0 done, or shown; 1 refused, with the reason, and nothing was changed; 2 usage; 4 cluster unreachable,"
-    " refused by the API server, a step that took too long, or internal error."
+    "Exit codes: 0 done, or shown; 1 refused, with the reason, and earlier steps remain; 2 usage; 4 cluster"
+    " unreachable, refused by the API server, a step that took too long, or internal error."
 )
 """The epilog of commands that show a plan first."""
 

@@ -1,7 +1,7 @@
-"""Connection pools that never send a byte to a link-local address.
+"""Connection pools that close a connection to a metadata service or a link-local address before they send a request.
 
-A name may resolve to any address, and to a different one each time. Therefore the address of the peer is checked after
-the connection is made.
+A name may resolve to another address each time. So the address of the peer is checked after the TCP connection is made,
+and before TLS. A connection through a proxy is not checked, since the proxy resolves the name.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import NewConnectionError
 
-from policies.dialects.addresses import link_local
+from policies.dialects.addresses import may_be_metadata
+
+_KIND = "a link-local address or one of a cloud's metadata service"
 
 
 def _checked(connection: HTTPConnection, connected: socket.socket) -> socket.socket:
@@ -21,9 +23,9 @@ def _checked(connection: HTTPConnection, connected: socket.socket) -> socket.soc
     except OSError as error:  # the connection is closed already
         connected.close()
         raise NewConnectionError(connection, str(error)) from error
-    if link_local(address):
+    if may_be_metadata(address):
         connected.close()
-        raise NewConnectionError(connection, f"it leads to {address}, a link-local address")
+        raise NewConnectionError(connection, f"{connection.host} resolves to {address}, {_KIND}")
     return connected
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from analysis.impact import impact
+from cli.exits import EXIT_CODES_OF_SIMULATIONS
 from cli.input import elsewhere
 from cli.input.change_set import ChangeRequest, change_options, read_change
 from cli.input.kueue_version import installed_beside
@@ -18,7 +19,7 @@ from cli.progress import progress, stage
 from cli.report.formats import OF_IMPACTS, deliver
 
 
-@click.command()
+@click.command(epilog=EXIT_CODES_OF_SIMULATIONS)
 @progress
 @change_options
 @outputs(tuple(OF_IMPACTS))
@@ -47,6 +48,6 @@ def diff(request: ChangeRequest, outputs: tuple[Output, ...], engine: EngineOpti
     others = elsewhere.manifests(request.against, configuration) if request.against.of_cluster else None
     stage("simulating")
     found = impact(change, configuration, decisions, world, others)
-    code = note_problems(found.files, found.simulation)
+    code = note_problems(found.files, found.simulation, found.others)
     deliver(outputs, OF_IMPACTS, found)
     click.get_current_context().exit(code)

@@ -1,4 +1,4 @@
-"""Render manifests for a cluster, and take one over from Kueue's manager."""
+"""Render manifests for a cluster, and take over a cluster from Kueue's manager."""
 
 from __future__ import annotations
 
@@ -78,8 +78,9 @@ def take_over(
 ) -> None:
     """Take a cluster over from Kueue's manager, or with --undo give it back.
 
-    Without --apply and --undo the command shows each step and changes nothing. What was there before is kept in
-    annotations of the objects. Exit code 1: something is missing, and nothing was changed.
+    Without --apply and --undo the command shows each step and changes nothing. --undo changes the cluster at once; with
+    --plan it only shows the steps. What was there before is kept in annotations of the objects. If a step is refused,
+    the earlier steps remain, and the same command continues.
 
     \b
     Examples:
@@ -89,7 +90,7 @@ def take_over(
     """
     if applied and (undo or plan_only):
         raise Misused("--apply cannot be combined with --undo or --plan; leave one of them out")
-    from cli.actions.takeover import give_back, take_over  # imported late: see cli/actions
+    from cli.actions import takeover  # imported late: see cli/actions
 
-    act = give_back if undo else take_over
+    act = takeover.give_back if undo else takeover.take_over
     click.get_current_context().exit(act(login, names, float(timeout), dry_run=plan_only if undo else not applied))

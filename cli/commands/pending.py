@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import click
 
-from cli.exits import AccessDenied, Misused
+from cli.exits import EXIT_CODES_OF_SIMULATIONS, AccessDenied, Misused
 from cli.input import jobs_without_workload, snapshot
 from cli.input.against import Against
 from cli.input.login import ClusterLogin
@@ -18,14 +18,14 @@ from cli.input.options import engine as engine_options
 from cli.input.reconciler_api import Server
 from cli.input.reconciler_api import options as reconciler_options
 from cli.input.visibility import Ask, local_queues, reconciler_of, reporting_bad_answers
-from cli.output import emit, json_text
+from cli.output import emit, json_text, note
 from cli.report.explanations import job_text
 from cli.report.simulations.other_projects import PendingWork
 from cli.watching import watchable
 from cluster.jobs_without_workload import JobWithoutWorkload
 from policies.model.printing import plain
 from policies.model.suggestion import close
-from reconciler.api.pending import PendingRow, item, local_rows, rows, without_queue
+from reconciler.api.pending import MOST, PendingRow, item, local_rows, rows, without_queue
 from scheduling.visibility.as_json import owners_job
 from scheduling.world.world import World
 
@@ -34,11 +34,12 @@ Item = dict[str, Any]
 """An entry of PendingWorkloadsSummary."""
 
 
-@click.command()
+@click.command(epilog=EXIT_CODES_OF_SIMULATIONS)
 @watchable
 @click.argument("queue", metavar="[CLUSTERQUEUE | NS/LOCALQUEUE | QUEUE]", default="")
 @against_of(
-    "cluster", "The source of the queues: a cluster as it is now, or files:DIR, simulated until nothing changes."
+    "cluster",
+    "The source: a cluster as it is now, snapshot:FILE, or files:DIR, simulated until nothing changes.",
 )
 @namespaces
 @reconciler_options
@@ -47,7 +48,7 @@ Item = dict[str, Any]
     type=click.IntRange(1),
     default=1000,
     show_default=True,
-    help="List this many of each queue, from its head.",
+    help="List at most this many workloads of each queue, from its head.",
 )
 @output
 @engine_options
@@ -64,8 +65,8 @@ def pending(
     """List the pending workloads of CLUSTERQUEUE, of the LocalQueue NS/LOCALQUEUE, or of all queues.
 
     With -n, QUEUE is a LocalQueue of that namespace; without QUEUE all LocalQueues of the namespace are listed. If you
-    may not read the whole cluster, its reconciler answers about the LocalQueues of one namespace: by default that of
-    the context.
+    may not read the whole cluster, or with --reconciler, the reconciler answers. It lists one ClusterQueue, or the
+    LocalQueues of one namespace: by default that of the context.
     The list includes jobs that have no Workload because their WorkloadPriorityClass does not exist. It also includes
     work that waits in the queues of Volcano and YuniKorn; name a queue to see only the work in it and its descendants.
     A snapshot contains neither.
@@ -78,10 +79,15 @@ def pending(
       quotree pending ml/main -o json
       quotree pending --watch
     """
-    if namespace is not None and queue and "/" not in queue:
-        queue = f"{namespace}/{queue}"
+    if namespace is not None and queue:
+        in_namespace, _, name = queue.rpartition("/")
+        if in_namespace not in ("", namespace):
+            raise Misused(f"{queue} is not in the namespace {namespace} of -n; leave -n or {in_namespace}/ out")
+        queue = f"{namespace}/{name}"
     if reconciler is not None and against.kind != "cluster":
         raise Misused("--reconciler answers for a cluster, not for files or snapshots; leave it out")
+    if reconciler is not None and everywhere and not queue:
+        raise Misused("a reconciler lists one namespace or ClusterQueue; leave -A or --reconciler out, or name a queue")
     refused = None
     if reconciler is None:
         try:
@@ -93,9 +99,11 @@ def pending(
             refused = error
     with reconciler_of(against.login, reconciler, refused) as ask, reporting_bad_answers():
         queues = list(_from_reconciler(ask, against.login, queue, namespace, limit))
+        if refused is not None and not queue and namespace is None:
+            note(f"you may not read the whole cluster; only namespace {against.login.namespace()} is listed")
         jobs: list[JobWithoutWorkload] = []
-        if not queue or "/" in queue:  # jobs of a ClusterQueue are unknown, since the user may not read the cluster
-            in_namespace = queue.partition("/")[0] or namespace or against.login.namespace()
+        if not queue or "/" in queue:  # jobs of a ClusterQueue would need its LocalQueues of all namespaces
+            in_namespace = queue.rpartition("/")[0] or namespace or against.login.namespace()
             jobs = _at_queue(queue, jobs_without_workload.of_cluster(against.login, in_namespace))
         if output == "json":
             emit(json_text({**_queues_json(queues), **_jobs_json(jobs)}))
@@ -139,7 +147,10 @@ class _Queue:
 
 
 def _queues(world: World, queue: str, namespace: str | None, limit: int) -> Iterator[_Queue]:
-    """The named queue, or all queues. Raises Misused if the queue does not exist."""
+    """The named queue; without a name, the queues with pending workloads, and the workloads in no ClusterQueue.
+
+    Raises Misused if the named queue does not exist.
+    """
     if "/" in queue:
         yield _local_queue(world, queue, limit)
     elif queue:
@@ -155,15 +166,15 @@ def _queues(world: World, queue: str, namespace: str | None, limit: int) -> Iter
         found = (_cluster_queue(world, name, limit) for name in sorted(world.queues.pending))
         yield from (each for each in found if each.count)
     if not queue:
-        remaining = [row for row in without_queue(world) if _is_in_no_queue(world, row, namespace)]
+        remaining = [row for row in without_queue(world) if _is_unlisted(world, row, namespace)]
         if remaining:
             yield _Queue("", "", list(map(item, remaining[:limit])), len(remaining))
 
 
-def _is_in_no_queue(world: World, row: PendingRow, namespace: str | None) -> bool:
-    """Whether no listed queue has the workload.
+def _is_unlisted(world: World, row: PendingRow, namespace: str | None) -> bool:
+    """Whether a workload in no ClusterQueue is listed with no queue.
 
-    With a namespace, its LocalQueues are listed, including those without a ClusterQueue.
+    Without a namespace only ClusterQueues are listed, with one its LocalQueues, also those without a ClusterQueue.
     """
     if namespace is None:
         return True
@@ -223,21 +234,25 @@ def _local_queue(world: World, name: str, limit: int) -> _Queue:
 
 
 def _from_reconciler(ask: Ask, login: ClusterLogin, queue: str, namespace: str | None, limit: int) -> Iterator[_Queue]:
+    query = f"pendingworkloads?limit={min(limit, MOST)}"
     if queue and "/" not in queue:
-        items = ask(f"/v1/clusterqueues/{quote(queue, safe='')}/pendingworkloads?limit={limit}")["items"]
-        yield _Queue("ClusterQueue", queue, items, len(items))
+        yield _answered("ClusterQueue", queue, ask(f"/v1/clusterqueues/{quote(queue, safe='')}/{query}"))
         return
-    in_namespace, _, name = queue.partition("/")
+    in_namespace, _, name = queue.rpartition("/")
     in_namespace = in_namespace or namespace or login.namespace()
     for local in [name] if name else local_queues(login, in_namespace):
-        path = f"/v1/namespaces/{quote(in_namespace, safe='')}/localqueues/{quote(local, safe='')}/pendingworkloads"
+        path = f"/v1/namespaces/{quote(in_namespace, safe='')}/localqueues/{quote(local, safe='')}/{query}"
         try:
-            items = ask(f"{path}?limit={limit}")["items"]
+            yield _answered("LocalQueue", f"{in_namespace}/{local}", ask(path))
         except Misused:
             if name:
                 raise
-            continue  # it does not exist, and no pending workload names it
-        yield _Queue("LocalQueue", f"{in_namespace}/{local}", items, len(items))
+            # it does not exist, and no pending workload names it
+
+
+def _answered(kind: str, name: str, summary: dict[str, Any]) -> _Queue:
+    items = summary["items"]
+    return _Queue(kind, name, items, len(items) + summary.get("metadata", {}).get("remainingItemCount", 0))
 
 
 def _queues_json(queues: list[_Queue]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import click
 
 from analysis.simulation import Simulations
+from cli.exits import EXIT_CODES_OF_SIMULATIONS
 from cli.input.options import EngineOptions, input_paths, inputs, output
 from cli.input.options import engine as engine_options
 from cli.input.simulation import note_problems, scheduler_conf, start
@@ -16,7 +17,7 @@ from cli.progress import progress
 from cli.report.simulations import kueue, other_projects
 
 
-@click.command(cls=CommandWithEvents)
+@click.command(cls=CommandWithEvents, epilog=EXIT_CODES_OF_SIMULATIONS)
 @progress
 @inputs
 @output

@@ -19,7 +19,7 @@ from analysis.trees.quotas import with_quota
 from analysis.trees.usage import NamespaceUsage, UsageSources
 from analysis.trees.view import ShownTree, UnknownNode, WantedNode, parse_node, view_of
 from analysis.trees.walk import walk
-from cli.exits import AccessDenied, Exit, Misused, OutOfReach, strongest
+from cli.exits import EXIT_CODES_OF_SIMULATIONS, AccessDenied, Exit, Misused, OutOfReach, strongest
 from cli.input.against import Against
 from cli.input.documents import expand
 from cli.input.folders import EXTENSIONS
@@ -59,7 +59,7 @@ def _default(options: Mapping[str, Any]) -> str:
     return "nothing" if _files(options) else "cluster"
 
 
-@click.command()
+@click.command(epilog=EXIT_CODES_OF_SIMULATIONS)
 @against_of(_default, "What exists besides the input files. Default: the cluster, if no files are named.")
 @watchable
 @click.argument("paths", metavar="[PATH | NODE]...", nargs=-1)

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import click
 
 from analysis.why import API_VERSION, elsewhere, explained_work
-from cli.exits import AccessDenied, Misused
+from cli.exits import EXIT_CODES_OF_SIMULATIONS, AccessDenied, Misused
 from cli.input import snapshot, unqueued
 from cli.input.against import Against
 from cli.input.login import ClusterLogin
@@ -26,7 +26,7 @@ from cli.report.explanations import explained_lines, job_state_lines
 from policies.model.errors import PolicyError
 
 
-@click.command()
+@click.command(epilog=EXIT_CODES_OF_SIMULATIONS)
 @click.argument("workload", metavar="[NS/]NAME")
 @against_of(
     "cluster", "The source of the workload: a cluster as it is now, or files:DIR, simulated until nothing changes."

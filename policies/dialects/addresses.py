@@ -1,4 +1,4 @@
-"""Link-local addresses. No API server has one, and clouds serve credentials at one of them (169.254.169.254)."""
+"""Addresses that no API server has: link-local ones, and those of metadata services, where clouds serve credentials."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ from collections.abc import Iterator
 _PART = re.compile(r"0[xX][0-9a-fA-F]{0,16}|[0-9]{1,20}").fullmatch
 _V4_IN_V6 = tuple(map(ipaddress.IPv6Network, ("::/96", "64:ff9b::/96")))
 """IPv6 networks whose last 32 bits are an IPv4 address: the IPv4-compatible one, and those of NAT64."""
+_METADATA = frozenset(map(ipaddress.ip_address, ("fd00:ec2::254", "100.100.100.200", "168.63.129.16")))
+"""The addresses of the metadata services of AWS, Alibaba Cloud and Azure that are not link-local."""
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
-def link_local(host: str) -> bool:
-    """Whether a host is an address in 169.254.0.0/16 or fe80::/10, in any spelling that a resolver accepts.
+def may_be_metadata(host: str) -> bool:
+    """Whether a host is a link-local address or one of a metadata service, in any spelling that a resolver accepts.
 
     Spellings are decimal, octal and hexadecimal, with one to four parts, a final dot, or a zone, and an IPv4 address
     within an IPv6 address. A name never counts: its address is only known when a client connects.
     """
     address = _address(host.strip("[]").removesuffix(".").partition("%")[0])
-    return address is not None and any(each.is_link_local for each in (address, *_carried(address)))
+    return address is not None and any(
+        each.is_link_local or each in _METADATA for each in (address, *_carried(address))
+    )
 
 
 def _address(text: str) -> Address | None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from policies.dialects.addresses import link_local
+from policies.dialects.addresses import may_be_metadata
 from policies.dialects.labels import is_domain
 from policies.dialects.reading import Manifest, listing, mapping, text
 
@@ -39,7 +39,7 @@ class Trust:
 
     `insecure_tls`: no verification of the server's certificate.
     `plain_http`: no TLS at all.
-    `link_local`: a server at a link-local address, where clouds serve credentials.
+    `link_local`: a server at a link-local address or that of a metadata service, where clouds serve credentials.
     `proxy`: a proxy that the kubeconfig names.
     `exec`: a program that provides credentials.
     """
@@ -132,8 +132,8 @@ def _server_faults(server: str, trust: Trust) -> Iterator[str]:
     url = _split(server if "://" in server else f"http://{server}")
     if url is None or not _valid_host((url.hostname or "").lower()):
         yield "untrusted server endpoint"
-    elif link_local(url.hostname or "") and not trust.link_local:
-        yield "untrusted server endpoint: a link-local address is not allowed"
+    elif may_be_metadata(url.hostname or "") and not trust.link_local:
+        yield "untrusted server endpoint: a link-local address or one of a cloud's metadata service is not allowed"
     elif url.scheme != "https" and not (url.scheme == "http" and trust.plain_http):
         yield "untrusted server endpoint: write https://; reconciler.multiKueue.connection.allowPlainHTTP allows http"
 

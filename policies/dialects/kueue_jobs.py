@@ -11,6 +11,7 @@ from typing import Any
 
 from policies.dialects.core import POD
 from policies.dialects.frameworks import FRAMEWORKS, batch, ray, replicated
+from policies.dialects.go_values import read_integer
 from policies.dialects.job_shape import Framework, JobShape, PodsAt, at
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.kueue_owners import ControllerReference, controller_of
@@ -130,6 +131,12 @@ def job_reader(framework: Framework) -> Callable[[Manifest], QueuedJob]:
         )
 
     return read
+
+
+def min_parallelism(annotations: Mapping[str, str]) -> int | None:
+    """The job-min-parallelism of a batch Job; None if it is missing, negative or not an integer."""
+    number = read_integer(annotations.get(MIN_PARALLELISM, ""), 64)
+    return number if number is not None and number >= 0 else None
 
 
 def managed_owner(meta: Mapping[str, Any]) -> str:

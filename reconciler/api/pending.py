@@ -24,6 +24,8 @@ from scheduling.visibility.workloads import waits
 from scheduling.world.decisions import Wait
 from scheduling.world.world import World
 
+MOST = 100_000
+"""The most workloads of one response."""
 _MOST_TRIED = 20
 """The most scheduling attempts for one piece of a list, to explain workloads without a known reason."""
 _Attempts: TypeAlias = dict[tuple[str, Hashable], Wait | None]
@@ -180,12 +182,15 @@ class _Tried:
         return self._attempts.get(alike)
 
 
-def summary(found: Iterable[PendingRow]) -> dict[str, Any]:
-    """The response of Kueue's visibility API, with `requests`, `reason`, `message`, `cause` and `setAside` added."""
+def summary(found: Iterable[PendingRow], remaining: int = 0) -> dict[str, Any]:
+    """The response of Kueue's visibility API, with `requests`, `reason`, `message`, `cause` and `setAside` added.
+
+    `remaining`: how many more workloads wait after these.
+    """
     return {
         "apiVersion": "visibility.kueue.x-k8s.io/v1beta2",
         "kind": "PendingWorkloadsSummary",
-        "metadata": {},
+        "metadata": {"remainingItemCount": remaining} if remaining else {},
         "items": list(map(item, found)),
     }
 

@@ -40,7 +40,7 @@ from reconciler.api.history import UsageHistory
 from reconciler.api.holders import held_quota, holders_json
 from reconciler.api.job_states import job_states
 from reconciler.api.past_usage import PastUsage
-from reconciler.api.pending import local_rows, named_rows, rows, summary
+from reconciler.api.pending import MOST, PendingRow, local_rows, named_rows, rows, summary
 from reconciler.api.pending_pods import (
     PendingPod,
     of_namespace,
@@ -65,7 +65,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 VISIBILITY = "visibility.kueue.x-k8s.io"
-DEFAULT_LIMIT, MOST = 1000, 100_000
+DEFAULT_LIMIT = 1000
 MOST_NAMED = 100
 """The most workloads that one request may name."""
 _MOST_FIELDS = 20
@@ -222,6 +222,7 @@ class ReconcilerApi:
         return self._pending(
             query,
             lambda world, offset, limit: rows(world, name, offset, limit, time.time_ns()),
+            lambda world: len(world.queues.pending[name]),
             f"there is no ClusterQueue {name}",
         )
 
@@ -237,6 +238,7 @@ class ReconcilerApi:
         return self._pending(
             query,
             lambda world, offset, limit: local_rows(world, f"{namespace}/{name}", offset, limit, time.time_ns()),
+            lambda world: sum(1 for _ in world.queues.waiting_at(f"{namespace}/{name}")),
             f"there is no LocalQueue {namespace}/{name}",
         )
 
@@ -251,17 +253,25 @@ class ReconcilerApi:
         mine = [name for name in names if everywhere or name.partition("/")[0] in read]
         return summary(self._read(lambda world: named_rows(world, mine, time.time_ns())))
 
-    def _pending(self, query: str, read: Callable[[World, int, int], list[Any]], missing: str) -> dict[str, Any]:
+    def _pending(
+        self,
+        query: str,
+        read: Callable[[World, int, int], list[PendingRow]],
+        count: Callable[[World], int],
+        missing: str,
+    ) -> dict[str, Any]:
         offset, limit = _number(query, "offset", 0, None), _number(query, "limit", DEFAULT_LIMIT, MOST)
-        found: dict[str, Any] = {}
+        found: dict[str, PendingRow] = {}
         at, end = offset, offset + limit
         while True:
             size = min(_FEW, end - at)
             piece = self._read(lambda world, at=at, size=size: read(world, at, size), missing)  # type: ignore[misc]
             found.update((row.workload.key, row) for row in piece)
             at += size
-            if len(piece) < size or at >= end:
+            if len(piece) < size:
                 return summary(found.values())
+            if at >= end:
+                return summary(found.values(), max(0, self._read(count, missing) - end))
 
     def clusters(self, caller: Caller, _query: str) -> dict[str, Any]:
         """Workloads are listed for callers who may list them in all namespaces, otherwise only counted."""

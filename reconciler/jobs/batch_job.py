@@ -16,7 +16,7 @@ from cluster.resource import JOBS
 from policies.dialects.frameworks import batch
 from policies.dialects.go_values import TRUE
 from policies.dialects.job_shape import at, total
-from policies.dialects.kueue_jobs import COMPLETIONS_FOLLOW, MIN_PARALLELISM
+from policies.dialects.kueue_jobs import COMPLETIONS_FOLLOW, min_parallelism
 from policies.dialects.reading import Manifest, listing, mapping
 from reconciler.jobs.composed import original
 from reconciler.jobs.described import JobKind
@@ -114,7 +114,7 @@ def as_admitted(job: Manifest, read: Workload, inputs: JobInputs) -> dict[str, A
     if len(assigned) != 1:
         raise CannotStart(f"quota is assigned to {len(assigned)} pod sets, a Job has one")
     count = assigned[0].count
-    size = _sized(job, count) if _accepts_fewer(job) and count is not None else {}
+    size = _sized(job, count) if min_parallelism(notes(job)) is not None and count is not None else {}
     return {"template": started(_template(job), assigned[0]), **size}
 
 
@@ -123,18 +123,13 @@ def as_submitted(job: Manifest, workload: Manifest) -> dict[str, Any]:
     own = original(workload)
     if not own:
         return {}
-    size = _sized(job, own.get("count", 1)) if _accepts_fewer(job) else {}
+    size = _sized(job, own.get("count", 1)) if min_parallelism(notes(job)) is not None else {}
     return {"template": restored(_template(job), mapping(own.get("template")), MANAGED_LABELS), **size}
 
 
 def _has_started(job: Manifest) -> bool:
     """Whether the Job has a start time. If so, API servers before 1.36 allow no change of its pod template."""
     return at(job, "status.startTime") is not None
-
-
-def _accepts_fewer(job: Manifest) -> bool:
-    least = notes(job).get(MIN_PARALLELISM, "")
-    return least.isascii() and least.isdecimal()
 
 
 def _sized(job: Manifest, count: int) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 from policies.dialects.core import POD
 from policies.dialects.frameworks import SHAPES
 from policies.dialects.job_shape import JobShape, at
-from policies.dialects.kueue_jobs import BATCH_JOB, MAX_SECONDS, MIN_PARALLELISM, POD_GROUP_SIZE, QUEUE_NAME
+from policies.dialects.kueue_jobs import BATCH_JOB, MAX_SECONDS, POD_GROUP_SIZE, QUEUE_NAME, min_parallelism
 from policies.dialects.kueue_jobs import PRIORITY_CLASS as PRIORITY_CLASS_LABEL
 from policies.dialects.kueue_kinds import GROUP, PREFIX
 from policies.dialects.kueue_pods import POD_INDEX
@@ -69,7 +69,7 @@ def workload_of_job(
     sets = pod_sets(manifest, shape.pod_sets, gates) if shape is not None else []
     if shape is None or not sets or not (queueless or queue_of(manifest)):
         return None
-    min_count = number(texts(metadata(manifest).get("annotations")).get(MIN_PARALLELISM)) if kind == BATCH_JOB else None
+    min_count = min_parallelism(texts(metadata(manifest).get("annotations"))) if kind == BATCH_JOB else None
     if min_count is not None and min_count <= sets[0]["count"]:  # a user may have lowered parallelism below it
         sets[0]["minCount"] = min_count
     job_class = (text(at(manifest, shape.priority_class)) or "") if shape.priority_class else ""

@@ -250,10 +250,10 @@ def test_a_name_that_leads_to_an_address_of_the_link_is_not_talked_to(
         assert cluster.get("/version") == {"gitVersion": "v1.36.3"}
 
     seen = len(api.seen)
-    monkeypatch.setattr("cluster.guarded_connections.link_local", lambda address: address == "127.0.0.1")
+    monkeypatch.setattr("cluster.guarded_connections.may_be_metadata", lambda address: address == "127.0.0.1")
     with (
         ClusterClient(endpoint.from_content(content, "it", link_local=False), attempts=1) as cluster,
-        pytest.raises(Unreachable, match=r"leads to 127\.0\.0\.1, a link-local address"),
+        pytest.raises(Unreachable, match=r"127\.0\.0\.1 resolves to 127\.0\.0\.1, a link-local address"),
     ):
         cluster.get("/version")
     assert len(api.seen) == seen

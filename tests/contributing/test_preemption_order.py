@@ -44,6 +44,6 @@ def test_the_order_of_preemption_is_changed_in_one_file(tmp_path: Path) -> None:
     scratch = copy_to(tmp_path)
     assert preempted(scratch) == ["newer"]
 
-    scratch.replace(ORDER, "        -since,\n", "        since,\n")
+    scratch.replace(ORDER, ", -since, ", ", since, ")
 
     assert preempted(scratch) == ["older"]

@@ -35,7 +35,7 @@ def _external(entries: list[Any], frameworks: list[Any]) -> Iterator[Fault]:
     known = {kind_version_group(framework) for framework in named if framework.dispatched}
     names = (mapping(entry).get("name") for entry in entries)
     return external_kinds(
-        ((f"{_AT}.externalFrameworks[{at}].name", name) for at, name in enumerate(names)), set(), known
+        ((f"{_AT}.externalFrameworks[{index}].name", name) for index, name in enumerate(names)), set(), known
     )
 
 
@@ -43,11 +43,14 @@ def _profile(profile: Mapping[str, Any]) -> Iterator[Fault]:
     at = f"{_AT}.clusterProfile"
     new, old = listing(profile.get("accessProviders")), listing(profile.get("credentialsProviders"))
     if new and old:
-        yield forbidden(f"{at}.credentialsProviders", "it is the old name of accessProviders; keep that one")
+        yield forbidden(
+            f"{at}.credentialsProviders", "it is the old name of accessProviders; keep only accessProviders"
+        )
     yield from _providers(new or old, f"{at}.accessProviders" if new else f"{at}.credentialsProviders")
 
 
 def _providers(providers: list[Any], at: str) -> Iterator[Fault]:
+    """Faults of the providers. Their paths have no index, as Kueue reports them."""
     for provider in map(mapping, providers):
         command = mapping(provider.get("execConfig"))
         if not provider.get("name"):

@@ -23,7 +23,7 @@ class _Counted(NamedTuple):
     while_gated: tuple[str, ...]
 
 
-_FIX = "leave it; delete the pod if it is not wanted"
+_FIX = "leave the pod as it is, or delete the pod if it is not wanted"
 _FIX_LATE = "create a new pod that names its PodGroup"
 
 
@@ -35,8 +35,7 @@ def gated_pod_evaded(proposal: Proposal) -> Iterator[Finding]:
     decide for which application or PodGroup and in which queue the Pod counts. If they change or are added later, the
     Pod uses quota that was not reserved for it. There is one exception: Volcano's controller may set the PodGroup of a
     Pod of Volcano's scheduler before the Pod has a node. A Pod may be resized to less, but not to more. Only the users
-    under
-    `kueue.admittingUsers` may do all of this. The rule applies with `yunikorn.enforce: gates` and
+    under `kueue.admittingUsers` may make these changes. The rule applies with `yunikorn.enforce: gates` and
     `volcano.enforce: gates`.
     Example: `kubectl patch pod train-0 --type=merge -p '{"spec":{"schedulingGates":null}}'`.
     Fix: leave the Pod as it is until it is admitted, or delete it.

@@ -16,11 +16,11 @@ from policies.dialects.kueue_jobs import (
     BATCH_JOB,
     IDENTIFIERS,
     KINDS,
-    MIN_PARALLELISM,
     PREBUILT,
     QUEUE_NAME,
     QueuedJob,
     identifier,
+    min_parallelism,
 )
 from policies.dialects.kueue_kinds import RESOURCE_FLAVOR
 from policies.dialects.kueue_workload import WrittenPodSet, WrittenWorkload
@@ -177,9 +177,8 @@ def _of_pod_set(workload: WrittenWorkload, pod_set: WrittenPodSet) -> RequestedP
 
 def _of_pods(job: QueuedJob, pods: PodsAt) -> RequestedPodSet:
     """The pod set of a job. A batch Job counts with its job-min-parallelism, since it may start with that many pods."""
-    least = job.annotations.get(MIN_PARALLELISM, "") if job.ref.group_kind == BATCH_JOB else ""
-    fewer = int(least[:9]) if least.isdecimal() and least.isascii() else pods.count
-    count = min(pods.count, fewer)
+    fewer = min_parallelism(job.annotations) if job.ref.group_kind == BATCH_JOB else None
+    count = pods.count if fewer is None else min(pods.count, fewer)
     found = _requests(pods.name, pods.at, pods.counted, pods.at, count)
     notes = f"{pods.at}.metadata.annotations"
     return found._replace(

@@ -14,7 +14,10 @@ from policies.model.objects import Ref
 
 
 def concerned(proposal: Proposal) -> Iterator[ClusterQueue]:
-    """The changed ClusterQueues, and those that name a changed AdmissionCheck; each once."""
+    """The changed ClusterQueues, and those that name an AdmissionCheck that is new or has another controller.
+
+    Each is returned once. A check that is equal before and after counts as well: `before_the_change` judges such ones.
+    """
     refs: dict[Ref, None] = {queue.ref: None for _, queue in proposal.changed(ClusterQueue)}
     for before, check in proposal.changed(AdmissionCheck):
         if before is None or before.controller != check.controller or check == before:
@@ -65,11 +68,12 @@ def multikueue_check_per_flavor(proposal: Proposal) -> Iterator[Finding | NotEva
             yield missing
         for use in run_by(proposal, queue, MULTIKUEUE):
             if use.on_flavors:
+                flavors = f"flavor{'s' if len(use.on_flavors) > 1 else ''} {', '.join(use.on_flavors)}"
                 yield Finding(
                     queue.ref,
                     use.field,
-                    f"check {use.name} of MultiKueue cannot be limited to flavor "
-                    f"{', '.join(use.on_flavors)}: ClusterQueue {queue.name} admits nothing",
+                    f"check {use.name} of MultiKueue cannot be limited to {flavors}: ClusterQueue {queue.name} admits "
+                    "nothing",
                     fix="remove onFlavors, or move these flavors to a ClusterQueue of their own",
                     subject=use.name,
                     causes=(_run(use, MULTIKUEUE),),

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.go_values import FALSE, TRUE
-from policies.dialects.kueue_jobs import BATCH_JOB, COMPLETIONS_FOLLOW, MIN_PARALLELISM, QueuedJob
+from policies.dialects.kueue_jobs import BATCH_JOB, COMPLETIONS_FOLLOW, MIN_PARALLELISM, QueuedJob, min_parallelism
 from policies.dialects.kueue_workload import ELASTIC
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
@@ -23,10 +23,10 @@ def partial_admission_invalid(proposal: Proposal) -> Iterator[Finding]:
 
     Why it is refused: `job-min-parallelism` is the least number of pods that the Job can run with, so it must be below
     parallelism and completions. It is only checked when it changes, since a start with fewer pods lowers parallelism.
-    While the Job runs, its size must stay as it was admitted. Completions can follow parallelism only in an Indexed
-    Job.
+    While a Job with this annotation runs, its parallelism cannot change. Completions can follow parallelism only in an
+    Indexed Job, and this setting cannot change while the Job runs.
     Example: `kueue.x-k8s.io/job-min-parallelism: "8"` on a Job with `parallelism: 4`.
-    Fix: write a whole number from 1 to one less than parallelism; make the Job Indexed, with `completions` equal to
+    Fix: write a whole number of at least 1 and less than parallelism; make the Job Indexed, with `completions` equal to
     `parallelism`.
     """
     slicing = proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
@@ -42,21 +42,25 @@ def partial_admission_invalid(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _least(job: QueuedJob, least: str, slicing: bool) -> Iterator[Finding]:
-    """The fault of a changed job-min-parallelism. An unchanged one may equal parallelism after a start with fewer
-    pods."""
+    """The faults of a job-min-parallelism that is new or has changed.
+
+    An unchanged one is not checked: it may equal parallelism after a start with fewer pods.
+    """
     parallelism = _parallelism(job)
     pods = parallelism if job.completions is None else min(parallelism, job.completions)
     field = fields.join("metadata.annotations", MIN_PARALLELISM)
-    if not (least.isdecimal() and least.isascii() and 1 <= int(least[:12]) < pods):
+    if not 1 <= (min_parallelism(job.annotations) or 0) < pods:
         yield Finding(
             job.ref,
             field,
-            f"{least[:40]!r} is not a whole number from 1 to {pods - 1}, one less than its {pods} pods",
-            fix="write a smaller number, or raise parallelism" if pods > 1 else "raise parallelism above 1",
+            f"{least[:40]!r} is not a whole number of at least 1 and less than {pods}, the number of its pods",
+            fix="write such a number, or raise parallelism and completions"
+            if pods > 1
+            else "remove it, or raise parallelism and completions above 1",
             subject=MIN_PARALLELISM,
         )
     if slicing and job.annotations.get(ELASTIC) == "true":
-        message = "an elastic job changes its own size, so quota cannot"
+        message = "an elastic job changes its own size, so it cannot be admitted with fewer pods"
         yield Finding(job.ref, field, message, fix=f"remove it, or {ELASTIC}", subject=ELASTIC)
 
 
@@ -72,7 +76,8 @@ def _followed(job: QueuedJob) -> Iterator[Finding]:
         message = "completions can follow parallelism in an Indexed Job only"
         yield Finding(job.ref, field, message, fix="write completionMode: Indexed", subject=COMPLETIONS_FOLLOW)
     elif job.completions != parallelism:
-        message = f"completions is {job.completions or 'not set'}, but must equal the parallelism of {parallelism}"
+        completions = "not set" if job.completions is None else job.completions
+        message = f"completions is {completions}, but must equal the parallelism of {parallelism}"
         yield Finding(job.ref, "spec.completions", message, fix=f"write {parallelism}", subject=COMPLETIONS_FOLLOW)
 
 

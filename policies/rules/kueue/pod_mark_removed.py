@@ -17,27 +17,27 @@ _OF_JOBS = {
     f"scheduling gate {TOPOLOGY_GATE}": "TopologyAwareScheduling",
 }
 """The scheduling gates that Pods of jobs may also have, each with its feature gate."""
-_FIX = "leave it; delete the pod if it is not wanted"
+_FIX = "leave the pod as it is, or delete the pod if it is not wanted"
 
 
 @rule("pod-mark-removed", source="Quotree: pods run only with quota", kinds=(POD,))
 def pod_mark_removed(proposal: Proposal) -> Iterator[Finding]:
-    """A queued Pod loses its scheduling gate, label, finalizer or role.
+    """A queued Pod loses its scheduling gate, label or finalizer, changes its role, or requests more.
 
     Why it is refused: the scheduling gate keeps the Pod from starting until it is admitted. The controller that admits
-    Pods finds it by the label. The finalizer keeps the Pod until its end was counted. The role decides to which pod set
-    of the admission it belongs. Without these, the Pod would run without reserved quota. For the same reason, a Pod may
-    be resized to less, but not to more. The topology gate keeps the Pod from starting until a domain is assigned.
-    Otherwise it would take room that is assigned to other Pods. Only the users under `kueue.admittingUsers` may do
-    this. The rule applies if `kueue.managePods` is on; for the gates of elastic jobs and topologies, if
-    `kueue.manageJobs` is on.
+    Pods finds it by the label. The finalizer keeps the Pod object until its end is recorded. The role decides to which
+    pod set of the admission the Pod belongs. Without these, the Pod would run without reserved quota. For the same
+    reason, a Pod may be resized to less, but not to more. The topology gate keeps the Pod from starting until a domain
+    is assigned. Otherwise it would take room that is assigned to other Pods. Only the users under
+    `kueue.admittingUsers` may make these changes. The rule applies if `kueue.managePods` is on; for the gates of
+    elastic jobs and topologies, if `kueue.manageJobs` is on.
     Example: `kubectl label pod train-0 kueue.x-k8s.io/managed-`.
     Fix: leave the Pod as it is until it is admitted, or delete it.
     """
     settings = proposal.configuration.kueue
     if proposal.circumstances.user.name in settings.admitting_users:
         return
-    of_jobs = {mark for mark, gate in _OF_JOBS.items() if settings.manage_jobs and settings.enabled(gate)}
+    of_jobs = {mark for mark, feature in _OF_JOBS.items() if settings.manage_jobs and settings.enabled(feature)}
     for before, pod in proposal.changed(Pod):
         if before is None:
             continue
@@ -50,14 +50,14 @@ def pod_mark_removed(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _reshaped(before: Pod, pod: Pod) -> Iterator[Finding]:
-    """Findings for changes of the role and of requests, with which the Pod was admitted."""
+    """Findings for a queued Pod whose role changes, or whose requests grow."""
     if before.annotations.get(ROLE_HASH) != pod.annotations.get(ROLE_HASH):
         message = "the role of a pod follows from its requests, and cannot be changed"
         field = fields.join("metadata.annotations", ROLE_HASH)
         yield Finding(pod.ref, field, message, fix=_FIX, subject=ROLE_HASH, profiles=STRICT_ONLY)
-    asked, asks = pod_requests(before.sized), pod_requests(pod.sized)
-    for resource, amount in sorted(asks.items()) if pod.sized else ():
-        had = asked.get(resource, Quantity.ZERO)
+    old, new = pod_requests(before.sized), pod_requests(pod.sized)
+    for resource, amount in sorted(new.items()):
+        had = old.get(resource, Quantity.ZERO)
         if amount > had:
             message = f"requests {resource}={amount}, but was queued with {resource}={had}"
             fix = "create a new pod"

@@ -5,6 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from scheduling.impact.elsewhere import OtherSimulation
+from scheduling.volcano.play.simulation import VolcanoSimulation
+from scheduling.yunikorn.simulation import YuniKornSimulation
 from tests.cli.runs import compared, run, write
 from tests.scheduling.volcano.manifests import job, pod, pod_group, queue, task
 from tests.scheduling.yunikorn import manifests as yunikorn
@@ -104,3 +109,24 @@ def test_pods_of_yunikorn_that_are_deleted_make_room(tmp_path: Path) -> None:
     found = compared(tmp_path, [space, first, second], [space, second])
 
     assert elsewhere(found) == {"application one": (1, 0), "application two": (0, 1)}
+
+
+def test_what_the_simulations_of_the_others_cannot_do_is_said_and_counts(tmp_path: Path) -> None:
+    old = write(tmp_path / "old.yaml", *TREE)
+    new = write(tmp_path / "new.yaml", *TREE, job("huge", "b", task("w", 1_000_000)))
+
+    shown = run("diff", new, "--base", f"files:{old}")
+
+    assert (shown.exit_code, shown.stderr) == (1, "Job ml/huge has 1000000 pods, and at most 20000 are simulated\n")
+
+
+@pytest.mark.parametrize("other", [VolcanoSimulation, YuniKornSimulation])
+def test_a_simulation_of_the_others_that_never_settles_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: type[OtherSimulation]
+) -> None:
+    old, new = write(tmp_path / "old.yaml", *TREE), write(tmp_path / "new.yaml", *TREE, GREEDY)
+    monkeypatch.setattr(other, "settle", lambda simulation: setattr(simulation, "unsettled", True))
+
+    shown = run("diff", new, "--base", f"files:{old}")
+
+    assert (shown.exit_code, "never settles" in shown.stderr) == (4, True)

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import Result
 
 from cli.exits import Misused
 from cli.input.named import named
 from cli.input.snapshot import key_of
 from cli.report.explanations import explained_lines
 from reconciler.api.explanation import explanation_json
+from reconciler.api.pending import rows, summary
 from tests.builders import FLAVOR, batch_job, kueue, queued, queued_job, template
 from tests.cli.organisations import local, org_queue
 from tests.cli.runs import kubeconfig, run, write
-from tests.cluster.fake import Reply, Seen
+from tests.cluster.fake import FakeApi, Reply, Seen
 from tests.reconciler.api.lists import Lists
 from tests.reconciler.api.organisation import NOW, core, organisation, waiting
 
@@ -129,12 +131,55 @@ def test_a_namespace_is_that_of_a_queue_and_lists_only_its_own(files: str) -> No
     assert (both.exit_code, "keep one" in both.stderr) == (2, True)
 
 
+def test_a_queue_of_another_namespace_than_that_of_the_option_is_a_mistake(files: str) -> None:
+    shown = run("pending", "ns/small", "-n", "ml", "--against", files)
+
+    assert (shown.exit_code, shown.stdout) == (2, "")
+    assert "ns/small is not in the namespace ml of -n; leave -n or ns/ out" in shown.stderr
+    assert run("pending", "ns/small", "-n", "ns", "--against", files).exit_code == 0
+
+
 @pytest.mark.parametrize("command", [("pending",), ("why", "ns/first")])
 def test_a_cluster_that_cannot_be_read_is_out_of_reach(tmp_path: Path, command: tuple[str, ...]) -> None:
     shown = run(*command, "--kubeconfig", str(tmp_path / "none"))
 
     assert (shown.exit_code, "no such kubeconfig" in shown.stderr) == (4, True)
     assert run(*command, "--against", "nothing").exit_code == 2
+
+
+# --- answers of a reconciler
+
+
+@pytest.fixture
+def reconciler() -> Iterator[FakeApi]:
+    with closing(FakeApi()) as server:
+        yield server
+
+
+def asked(reconciler: FakeApi, folder: Path, *arguments: str) -> Result:
+    (folder / "token").write_text("secret\n")
+    return run("pending", *arguments, "--reconciler", reconciler.url, "--token-file", str(folder / "token"))
+
+
+def test_a_reconciler_counts_those_beyond_the_limit_too(tmp_path: Path, reconciler: FakeApi) -> None:
+    known = core(*organisation(*(waiting(f"w{at}", 9) for at in range(3)))).state.world
+    answer = summary(rows(known, "a", 0, 1), 2)
+    reconciler.others.extend([lambda handler: handler.send_json(200, answer)] * 2)
+
+    head, _, rest = asked(reconciler, tmp_path, "a", "--limit", "1").stdout.splitlines()
+    (found,) = json.loads(asked(reconciler, tmp_path, "a", "--limit", "200000", "-o", "json").stdout)["queues"]
+
+    assert (head, rest) == ("ClusterQueue a: 3 pending", "  and 2 more")
+    assert (found["pending"], len(found["items"])) == (3, 1)
+    assert [each.path for each in reconciler.seen] == ["/v1/clusterqueues/a/pendingworkloads"] * 2
+    assert [each.query["limit"] for each in reconciler.seen] == ["1", "100000"], "more is refused"
+
+
+def test_a_reconciler_does_not_list_all_namespaces(tmp_path: Path, reconciler: FakeApi) -> None:
+    shown = asked(reconciler, tmp_path, "-A")
+
+    assert (shown.exit_code, shown.stdout, reconciler.seen) == (2, "", [])
+    assert "leave -A or --reconciler out" in shown.stderr
 
 
 # --- a workload of a live cluster by the name of its job

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,26 @@ class Closed(FakeApi):
         group = seen.path.split("/")[2]
         place = 'in the namespace "team"' if "/namespaces/" in seen.path else "at the cluster scope"
         return status(403, "Forbidden", message=rbac("list", seen.path.rpartition("/")[2], group, place))
+
+
+class OneNamespace(Closed):
+    """Lets this user read the default namespace, and ask the reconciler about it."""
+
+    def reply_to(self, seen: Seen) -> Reply:
+        if "/namespaces/default/" not in seen.path:
+            return super().reply_to(seen)
+        names = [{"metadata": {"name": "main"}}] if seen.path.endswith("/localqueues") else []
+        return lambda handler: handler.send_json(200, {"metadata": {"resourceVersion": "1"}, "items": names})
+
+
+def test_a_tenant_reads_that_the_list_is_of_one_namespace(tmp_path: Path) -> None:
+    with closing(OneNamespace()) as api:
+        login = "--kubeconfig", str(kubeconfig(tmp_path, api.url))
+        shown, named = run("pending", *login), run("pending", "-n", "default", *login)
+
+    assert (shown.exit_code, shown.stdout) == (0, "LocalQueue default/main: no pending workloads\n")
+    assert shown.stderr == "you may not read the whole cluster; only namespace default is listed\n"
+    assert (named.stdout, named.stderr) == (shown.stdout, "")
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from policies.dialects.addresses import link_local
+from policies.dialects.addresses import may_be_metadata
 from policies.dialects.kubeconfig import Trust, content_fault, path_fault
 from tests.policies.dialects.kubeconfigs import config
 
 PLAIN = "untrusted server endpoint: write https://; reconciler.multiKueue.connection.allowPlainHTTP allows http"
-LINK = "untrusted server endpoint: a link-local address is not allowed"
+LINK = "untrusted server endpoint: a link-local address or one of a cloud's metadata service is not allowed"
 
 
 def test_a_token_and_an_authority_in_the_file_itself_are_fine() -> None:
@@ -87,6 +87,8 @@ def test_one_permission_is_not_another() -> None:
         *("169.254.169.254", "2852039166", "0xA9FEA9FE", "0251.0376.0251.0376", "169.254.43518"),
         *("0xa9.0xfe.0xa9fe", "[fe80::1]", "[FEBF::1]", "[fe80::1%25eth0]", "[::ffff:169.254.169.254]"),
         *("[::ffff:a9fe:a9fe]", "[64:ff9b::a9fe:a9fe]", "[2002:a9fe:a9fe::1]", "[::a9fe:a9fe]"),
+        *("[fd00:ec2::254]", "[FD00:0EC2:0::254]", "100.100.100.200", "0x646464c8"),
+        *("168.63.129.16", "[::ffff:168.63.129.16]"),
     ],
 )
 def test_an_address_of_the_link_is_one_in_any_spelling(host: str) -> None:
@@ -94,15 +96,25 @@ def test_an_address_of_the_link_is_one_in_any_spelling(host: str) -> None:
 
 
 def test_a_dot_at_its_end_does_not_hide_it() -> None:
-    assert link_local("169.254.169.254.")
+    assert may_be_metadata("169.254.169.254.")
     assert content_fault(config({"server": "https://169.254.169.254.:443"})) == "untrusted server endpoint"
 
 
 @pytest.mark.parametrize(
-    "host", ["2852039166.example.com", "169.254.example.com", "169.254.1.1.1", "10.254.1.1", "999999999999", "1.8.089"]
+    "host",
+    [
+        "2852039166.example.com",
+        "169.254.example.com",
+        "169.254.1.1.1",
+        "10.254.1.1",
+        "999999999999",
+        "1.8.089",
+        "100.100.100.201",
+        "fd00:ec2::255",
+    ],
 )
 def test_what_only_looks_like_one_is_none(host: str) -> None:
-    assert not link_local(host)
+    assert not may_be_metadata(host)
 
 
 @pytest.mark.parametrize("path", ["/etc/multikueue/kubeconfigs/a", "/etc/multikueue/kubeconfigs/x/../a"])

@@ -96,6 +96,9 @@ def test_offset_and_limit_cut_a_piece_out() -> None:
     assert names(get(known, f"{PENDING}?offset=4&limit=1000")) == ["w4"]
     assert names(get(known, f"{PENDING}?limit=0")) == []
     assert names(get(known, f"{LOCAL}?offset=3&limit=100000")) == ["w3", "w4"]
+    for path in (PENDING, LOCAL):
+        rests = [get(known, f"{path}?{query}")["metadata"] for query in ("offset=1&limit=2", "offset=2&limit=3", "")]
+        assert rests == [{"remainingItemCount": 2}, {}, {}]
 
 
 def test_a_list_that_is_longer_than_a_piece_comes_whole(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,8 +66,9 @@ def test_a_job_runs_as_many_pods_as_it_may_and_needs(spec: dict[str, int], count
     assert sizes(batch(**spec)) == {"main": count}
 
 
-def test_a_workload_names_queue_owner_and_what_the_job_may_shrink_to() -> None:
-    made = composed(batch(parallelism=3) | {"metadata": job(notes={f"{K}job-min-parallelism": "2"})["metadata"]})
+@pytest.mark.parametrize("least", ["2", "+2", "0000000002"])
+def test_a_workload_names_queue_owner_and_what_the_job_may_shrink_to(least: str) -> None:
+    made = composed(batch(parallelism=3) | {"metadata": job(notes={f"{K}job-min-parallelism": least})["metadata"]})
 
     assert made["spec"]["queueName"] == "q"
     assert made["spec"]["podSets"][0]["minCount"] == 2

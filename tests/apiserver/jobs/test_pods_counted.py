@@ -156,9 +156,12 @@ def test_a_pod_that_its_job_let_go_counts_and_is_ended(server: ControlPlane, gua
         end(server)
         return len(pods(server)) == 1 and running(server) == QUOTA
 
+    def stopped() -> set[str]:
+        events = server.request("GET", f"{TEAM}/events")["items"]
+        return {each["involvedObject"]["kind"] for each in events if each["reason"] == "Stopped"}
+
     eventually(undone)
-    reported = [each for each in server.request("GET", f"{TEAM}/events")["items"] if each["reason"] == "Stopped"]
-    assert "Pod" in {each["involvedObject"]["kind"] for each in reported}
+    eventually(lambda: "Pod" in stopped())
 
 
 def test_a_pod_that_a_job_with_a_selector_of_its_own_let_go_counts_and_is_ended(server: ControlPlane) -> None:

@@ -97,7 +97,11 @@ class Pod(Attached):
         return found or self.labels.get("applicationId") or self.labels.get("spark-app-selector") or ""
 
     def uses(self) -> frozenset[Ref]:
-        return frozenset([self.application]) if self.application else frozenset()
+        """Its application, and its application within its namespace: two numbers of users compare all with some."""
+        application = self.application
+        if application is None:
+            return frozenset()
+        return frozenset([application, application._replace(namespace=self.ref.namespace)])
 
     def group_share(self) -> tuple[Ref, SubtreeShare] | None:
         """A share of one Pod. YuniKorn treats the Pods of a namespace that request the same queue alike, so they count

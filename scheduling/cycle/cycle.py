@@ -267,7 +267,7 @@ class _Cycle:
         if assignment.outcome == FlavorOutcome.NO_FIT:
             yield self._wait(nomination, Requeue.NO_FIT, assignment.no_fit, assignment_text(assignment))
         elif assignment.outcome == FlavorOutcome.PREEMPT and not nomination.targets:
-            # With Any the queue can take back its quota later from whoever borrows it.
+            # With Any the queue can take back its quota later from the queues that borrow it.
             reserves = nomination.goes_first or nomination.queue.settings.preemption.reclaim_within_cohort != ANY
             if reserves:
                 kept = quota_to_reserve(nomination.queue, assignment, self.world.state.options.compat)

@@ -45,7 +45,7 @@ def with_tags(leaf: Leaf, application: ReportedApplication) -> Leaf:
 
 
 def gang_excess(maxima: Iterable[YuniKornAmounts | None], gang: YuniKornAmounts) -> list[str]:
-    """The types of which a gang requests more than a queue on its path allows, without root. It is then rejected."""
+    """The resource types for which a queue on the path, below root, allows less than the gang requests."""
     most: YuniKornAmounts = {}
     for maximum in maxima:
         most = least(most, maximum)

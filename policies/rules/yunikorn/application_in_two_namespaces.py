@@ -25,14 +25,10 @@ def application_in_two_namespaces(proposal: Proposal) -> Iterator[Finding | NotE
     Example: pods in `dev` and in `prod`, both with the label `yunikorn.apache.org/app-id: etl`.
     Fix: give the application of each namespace an id of its own, such as `etl-dev`.
     """
-    known: dict[tuple[Ref, str], Pod | None] = {}
     for _, pod in proposal.changed(Pod):
         if pod.application is None:
             continue
-        place = pod.application, pod.ref.namespace
-        if place not in known:
-            known[place] = _elsewhere(proposal, *place)
-        other = known[place]
+        other = _elsewhere(proposal, pod.application, pod.ref.namespace)
         if other is not None:
             name = pod.application.name
             yield Finding(
@@ -49,6 +45,10 @@ def application_in_two_namespaces(proposal: Proposal) -> Iterator[Finding | NotE
 
 
 def _elsewhere(proposal: Proposal, application: Ref, namespace: str) -> Pod | None:
+    """A Pod of the application in another namespace. Normally there is none, and no Pod is looked at."""
+    within = application._replace(namespace=namespace)
+    if proposal.after.count_users(application) == proposal.after.count_users(within):
+        return None
     users = proposal.after.users(application)
     first = min((ref for ref in users if ref.namespace != namespace and ref.group_kind == POD), default=None)
     found = proposal.after.get(first) if first is not None else None

@@ -80,7 +80,7 @@ def test_a_value_that_yaml_reads_as_another_is_left(tmp_path: Path, value: str) 
 
 
 def test_an_object_that_is_renamed_keeps_its_other_fixes(tmp_path: Path) -> None:
-    """One fix would bring another finding, so all are tried in smaller groups, the first of which renames the queue."""
+    """One fix would bring another finding, so all are tried in smaller groups. The first group renames the queue."""
     file = tmp_path / "a.yaml"
     head = "apiVersion: kueue.x-k8s.io/v1beta2\nkind: LocalQueue\n"
     queue = f"{head}metadata: {{name: 1, namespace: 2}}\nspec: {{clusterQueue: 3}}\n"

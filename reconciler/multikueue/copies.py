@@ -124,7 +124,8 @@ def kind_text(kind: JobKind) -> str:
 
 def remote_job(kind: JobKind, job: Manifest | None, remote: Manifest) -> RemoteJob:
     """The job on a worker, compared with the local one."""
-    running = kind.ending(remote) is None and bool(total(remote, kind.shape.active.counts))
+    unfinished = kind.ending(remote) is None
+    running = unfinished and bool(total(remote, kind.shape.active.counts))
     reported = status_for(kind, job, remote) if job is not None else None
     news = reported is not None and job is not None and reported != mapping(job.get("status"))
     outdated = job is not None and bool(job_change(kind, job, remote))
@@ -132,6 +133,7 @@ def remote_job(kind: JobKind, job: Manifest | None, remote: Manifest) -> RemoteJ
     return RemoteJob(
         news,
         running,
+        unfinished,
         stopped=ran and kind.suspended(remote),
         deleting=bool(metadata(remote).get("deletionTimestamp")),
         outdated=outdated,

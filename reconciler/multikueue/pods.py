@@ -172,6 +172,7 @@ class PodUnits:
         wanted = self._wanted(name, local)
         return RemoteJob(
             news=any(self._news(name, there)),
+            unfinished=any(pod.may_run for pod in there.values()),
             idle=all(pod.gated or pod.ended or pod.left for pod in there.values()),
             deleting=all(pod.deleting for pod in there.values()),
             missing=any(key not in there or not there[key].represents(member) for key, member in wanted.items()),

@@ -49,6 +49,7 @@ class RemoteJob:
 
     news: its status differs from that of the manager's job.
     running: it may have pods.
+    unfinished: the worker has not reported its end.
     stopped: it ran, and a client on the worker has suspended it.
     missing: of a group of Pods, the worker lacks some.
     extra: of a group of Pods, the worker has some that no longer exist on the manager.
@@ -59,6 +60,7 @@ class RemoteJob:
 
     news: bool = False
     running: bool = False
+    unfinished: bool = False
     stopped: bool = False
     deleting: bool = False
     missing: bool = False

@@ -18,6 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from scheduling.objects.times import SECOND
 from scheduling.objects.workload import FINISHED, OUT_OF_SYNC, OWNER_NOT_FOUND, Workload
 from scheduling.placement.decisions import (
     Again,
@@ -43,6 +44,9 @@ from scheduling.placement.returned import ended_meanwhile, released, returned_wo
 from scheduling.status.checks import PENDING, READY, REJECTED, RETRY
 from scheduling.status.reservation import waits_for_topology
 
+_END_REPORTED_WITHIN = 10 * SECOND
+"""How long a finished workload waits for the end of its job. The worker's watches are independent, so the end of the
+workload may be reported first, and the job is deleted there once the workload is finished here."""
 _GONE = "Admitting remote no longer exists"
 _NO_CLUSTER = "Admission check is Ready but no admitting cluster is recorded; this is unexpected, please report it"
 
@@ -177,6 +181,8 @@ class _Placement:
             return [CreateJob(worker.name)]
         if worker.job.news:
             return [CopyStatus(worker.name)]
+        if worker.job.unfinished and self.group.now < finished.since + _END_REPORTED_WITHIN:
+            return [Again(finished.since + _END_REPORTED_WITHIN)]
         return [Finish(finished.reason, finished.message)]
 
     def _evicted(self) -> list[Decision] | None:

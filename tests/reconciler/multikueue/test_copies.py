@@ -188,7 +188,7 @@ def test_a_run_that_ended_before_the_next_one_began_ends_when_that_began() -> No
 def test_what_is_news_is_told_once() -> None:
     here, there = job(suspend=False), job(suspend=False)
 
-    assert remote_job(BATCH, here, there) == RemoteJob(news=False, running=True)
+    assert remote_job(BATCH, here, there) == RemoteJob(news=False, running=True, unfinished=True)
     there["status"] = {"active": 3}
     assert remote_job(BATCH, here, there).news
     assert not remote_job(BATCH, None, there).news

@@ -264,6 +264,22 @@ def test_the_workload_finishes_although_its_job_cannot_show_this_end() -> None:
     assert here["status"]["conditions"] == announced["conditions"]
 
 
+def test_a_job_shows_its_end_although_the_worker_tells_that_of_its_workload_first() -> None:
+    world, cluster = placed()
+    world.report(cluster, {"active": 1, "startTime": "2026-01-01T00:00:00Z"})
+    world.links.late = {"Job"}
+    complete = [{"type": each, "status": "True", "message": "done"} for each in ("SuccessCriteriaMet", "Complete")]
+    world.report(cluster, {"startTime": "2026-01-01T00:00:00Z", "succeeded": 1, "conditions": complete})
+    world.settle(seconds=1)
+    world.links.catch_up()
+    world.settle()
+
+    here = world.job()
+    assert here is not None
+    assert here["status"]["conditions"] == complete
+    assert world.job(cluster) is None
+
+
 def test_a_job_that_is_not_ours_any_more_does_not_finish_the_workload() -> None:
     """Somebody on the worker takes the origin from the job, and then it ends."""
     world, cluster = placed()

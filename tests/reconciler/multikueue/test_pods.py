@@ -61,6 +61,32 @@ def test_the_end_of_a_pod_ends_its_workload_on_both_sides() -> None:
         assert pods.workload("east") is None
 
 
+def test_a_pod_shows_its_end_although_the_worker_tells_that_of_its_workload_first() -> None:
+    pods = Pods3("p")
+    pods.run("p")
+    pods.world.links.late = {"Pod"}
+    pods.end("Succeeded", "p")
+    pods.world.settle(seconds=1)
+    assert pods.finished() == ""
+    pods.world.links.catch_up()
+    pods.world.settle()
+
+    assert pods.pods()["p"]["status"]["phase"] == "Succeeded"
+    assert pods.finished() == "Succeeded"
+    pods.nodes()
+    assert pods.on() == {}
+
+
+def test_a_workload_that_has_ended_on_the_worker_ends_here_although_no_pod_tells_so() -> None:
+    pods = Pods3("p")
+    pods.run("p")
+    pods.world.links.late = {"Pod"}
+    pods.end("Succeeded", "p")
+    pods.world.settle(seconds=11)
+
+    assert pods.finished() == "Succeeded"
+
+
 def test_all_pods_of_a_group_run_on_the_same_worker_in_their_roles() -> None:
     pods = Pods3("a", "b", group="g")
 

@@ -120,7 +120,8 @@ class Cluster:
 
 class Links:
     """The connections of the manager. `silent`: writes of these (cluster, kind) arrive, but their answer does not.
-    `slow_watches`: answers come before what watches report, and overtake each other."""
+    `slow_watches`: answers come before what watches report, and overtake each other.
+    `late`: the kinds whose watches report nothing until `catch_up`."""
 
     def __init__(
         self, workers: dict[str, Cluster], clock: Callable[[], int], origin: str, kinds: tuple[JobKind, ...]
@@ -130,11 +131,13 @@ class Links:
         self.cut: set[str] = set()
         self.silent: set[tuple[str, str]] = set()
         self.slow_watches = False
+        self.late: set[str] = set()
         jobs = watched_jobs(kinds)
         self.watched = {each.kind: each for each in remote_kinds(origin, (*jobs, REMOTE_PODS))}
         self.manager: Loop | None = None
         self.reported: list[Callable[[], None]] = []
         self.watched_later: list[Callable[[], None]] = []
+        self._held: list[Callable[[], None]] = []
         self._known: set[tuple[str, Key]] = set()
         for name, worker in workers.items():
             self._listen(name, worker.server)
@@ -143,7 +146,7 @@ class Links:
         def hear(key: Key) -> None:
             if name not in self.cut and self.manager is not None:
                 later = self.watched_later if self.slow_watches else self.reported
-                later.append(lambda: self._pass(name, key))
+                (self._held if key[0] in self.late else later).append(lambda: self._pass(name, key))
 
         hear.foreign = True  # type: ignore[attr-defined]
         server.listeners.append(hear)
@@ -203,6 +206,11 @@ class Links:
         """As the condition of its MultiKueueCluster has it."""
         assert self.manager is not None
         self._report(name, WorkerConnection("lost", "ClientConnectionFailed", "no answer", since))
+
+    def catch_up(self) -> None:
+        self.late.clear()
+        held, self._held = self._held, []
+        self.reported += held
 
     def flow(self) -> bool:
         reported, self.reported = self.reported, []

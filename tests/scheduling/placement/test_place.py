@@ -292,6 +292,12 @@ def test_the_end_of_the_job_comes_before_that_of_the_workload() -> None:
     assert steps(placed(), WorkerCluster("east", workload=done, job=RemoteJob(news=True))) == [CopyStatus("east")]
     assert steps(placed(), WorkerCluster("east", workload=done, job=RemoteJob())) == [Finish("Succeeded", "told")]
 
+    just = copy(ADMITTED, FINISHED, since=NOW - SECOND, reason="Succeeded")
+    late = WorkerCluster("east", workload=just, job=RemoteJob(unfinished=True))
+    assert steps(placed(), late) == [Again(NOW + 9 * SECOND)]
+    longer = copy(ADMITTED, FINISHED, since=NOW - 10 * SECOND, reason="Succeeded")
+    assert steps(placed(), replace(late, workload=longer)) == [Finish("Succeeded", "told")]
+
 
 def test_nothing_is_finished_by_the_copy_of_a_job_that_is_not_ours() -> None:
     done = WorkerCluster("east", workload=copy(ADMITTED, FINISHED, reason="Succeeded", owners=OWNED))

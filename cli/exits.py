@@ -29,6 +29,7 @@ EPILOG = (
     "4 context unreachable, internal error, or not evaluated where required; 5 nothing to judge (--require-objects). "
     "Of several, 2 beats 3 beats 4 beats 1."
 )
+"""The epilog of commands that report findings."""
 EXIT_CODES_OF_SIMULATIONS = (
     "Exit codes: 0 done; 1 something was left out, with a note; 2 usage or configuration; 3 unreadable input; 4 context"
     " unreachable, a simulation that never settles, or internal error. Of several, 2 beats 3 beats 4 beats 1."
@@ -44,6 +45,15 @@ EXIT_CODES_OF_PLANS = (
     " unreachable, refused by the API server, a step that took too long, or internal error."
 )
 """The epilog of commands that show a plan first."""
+
+
+def exit_codes(one: str = "") -> str:
+    """The epilog of a command that reads inputs and reports no findings. `one`: what exit code 1 means."""
+    return (
+        f"Exit codes: 0 done; {f'1 {one}; ' if one else ''}2 usage or configuration; 3 unreadable input;"
+        f" 4 context unreachable, or internal error. Of several, 2 beats 3 beats 4{' beats 1' if one else ''}."
+    )
+
 
 _STRONGEST_FIRST = (Exit.USAGE, Exit.UNREADABLE, Exit.UNJUDGED, Exit.FINDINGS, Exit.NOTHING, Exit.CLEAN)
 

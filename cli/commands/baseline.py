@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from cli.exits import Exit, Misused, OutOfReach
+from cli.exits import Exit, Misused, OutOfReach, exit_codes
 from cli.input import baseline as baselines
 from cli.input.baseline import Baseline
 from cli.input.question import ValidationQuestion, question_options
@@ -24,7 +24,7 @@ _file_option = click.option(
 )
 
 
-@click.group(cls=SubCommands)
+@click.group(cls=SubCommands, epilog=exit_codes())
 def baseline() -> None:
     """Keep a file of known findings for `quotree validate --baseline FILE`.
 

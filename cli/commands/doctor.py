@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from cli.exits import exit_codes
 from cli.input.installed import quotree_namespace
 from cli.input.login import ClusterLogin
 from cli.input.login import login as login_option
@@ -13,7 +14,7 @@ from policies.takeover.objects import ReleaseNames
 _FAILING = {"failure": ("failure",), "warning": ("failure", "warning"), "never": ()}
 
 
-@click.command()
+@click.command(epilog=exit_codes("a check at or above --fail-on"))
 @login_option
 @quotree_namespace
 @click.option(

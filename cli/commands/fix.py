@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from cli.exits import Exit, Misused, strongest
+from cli.exits import Exit, Misused, exit_codes, strongest
 from cli.input.against import Against
 from cli.input.documents import STDIN
 from cli.input.gathering import noted
@@ -29,7 +29,7 @@ from policies.judging.verdict import Judged
 from policies.model.printing import plain
 
 
-@click.command()
+@click.command(epilog=exit_codes("a file would change (--check)"))
 @inputs
 @against_option
 @configured

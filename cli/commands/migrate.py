@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from cli.exits import Exit, Misused
+from cli.exits import Exit, Misused, exit_codes
 from cli.input.against import Against
 from cli.input.migration import Origin, migrated, totals
 from cli.input.options import against_of, inputs, output
@@ -21,7 +21,7 @@ def _default_context(options: Mapping[str, Any]) -> str:
     return "cluster" if options["live"] else "nothing"
 
 
-@click.command()
+@click.command(epilog=exit_codes("an object was refused (--live)"))
 @inputs
 @click.option(
     "--from",

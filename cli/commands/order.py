@@ -8,7 +8,7 @@ import click
 
 from analysis.change import ChangeSet
 from analysis.rollout import Rollout, rollout
-from cli.exits import Exit, strongest
+from cli.exits import Exit, exit_codes, strongest
 from cli.input.change_set import ChangeRequest, change_options, read_change
 from cli.input.kueue_version import installed_beside
 from cli.input.options import configured
@@ -19,7 +19,7 @@ from cli.report.formats import OF_ROLLOUTS, deliver
 from cli.report.wave_files import write_waves as write_files
 
 
-@click.command()
+@click.command(epilog=exit_codes("the change is refused, or has no safe order"))
 @change_options
 @outputs(tuple(OF_ROLLOUTS))
 @configured
@@ -36,8 +36,7 @@ def order(
     """Find an order of applying PATH... (the files after the change) in which the webhook refuses no step.
 
     The objects of a wave may be applied in any order. If one step is not enough, for example when two full queues
-    exchange their parents, a first step applies an intermediate version of an object that makes room. Exit 1 if the
-    change as a whole is refused, or has no safe order.
+    exchange their parents, a first step applies an intermediate version of an object that makes room.
 
     \b
     Examples:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from cli.exits import exit_codes
 from cli.input.against import Against
 from cli.input.kueue_version import installed_beside
 from cli.input.options import against as against_option
@@ -11,7 +12,7 @@ from cli.input.options import configured, output
 from cli.input.settings import settings
 
 
-@click.command()
+@click.command(epilog=exit_codes("the request is denied"))
 @click.argument("file", metavar="FILE")
 @against_option
 @output
@@ -34,7 +35,7 @@ def review(
     """Answer the AdmissionReview (v1) in FILE, JSON or YAML; - is standard input.
 
     The code of the webhook reads the review, judges it and answers. With -o json the output is the AdmissionReview that
-    the API server would get. Exit code 1: the request is denied.
+    the API server would get.
 
     \b
     Examples:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import click
 
-from cli.exits import Exit, Misused, strongest
+from cli.exits import Exit, Misused, exit_codes, strongest
 from cli.input.outputs import Output, outputs
 from cli.input.suites import BadSuite, SuiteCase, files, read
 from cli.output import note
@@ -15,7 +15,7 @@ from cli.report.formats import OF_SUITES, deliver
 from cli.report.suite_outcomes import SuiteOutcome, run
 
 
-@click.command()
+@click.command(epilog=exit_codes("a case failed"))
 @click.argument("suites", metavar="SUITE...", nargs=-1, required=True)
 @outputs(tuple(OF_SUITES))
 @click.option("--run", "pattern", metavar="REGEX", help="Run only the cases whose name matches.")

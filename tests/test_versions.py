@@ -90,6 +90,7 @@ def test_a_folder_without_git_is_said_to_be_one(tmp_path: Path, monkeypatch: pyt
         previous(tmp_path)
 
 
+@pytest.mark.apiserver
 def test_what_is_installed_runs_the_files_of_that_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(versions.ROOT))
     head = git(versions.ROOT, "rev-parse", "HEAD")

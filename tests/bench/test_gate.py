@@ -74,6 +74,7 @@ def test_without_a_version_before_it_says_so(
     assert "no version to compare with: this clone is shallow" in capsys.readouterr().err
 
 
+@pytest.mark.apiserver
 def test_each_command_runs(tmp_path: Path) -> None:
     quotree = str(Path(sys.executable).with_name("quotree"))
 

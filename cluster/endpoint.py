@@ -10,20 +10,25 @@ import os
 import socket
 import ssl
 import threading
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from urllib.parse import unquote
+from urllib.request import getproxies
 
 import urllib3
 from urllib3.connection import HTTPConnection
+from urllib3.util import Url, parse_url
 
 from cluster import guarded_connections
 from cluster.errors import NotConfigured
 from cluster.plain_login import NotPlain, of_kubeconfig, of_service_account
 
 DEFAULT_KUBECONFIG = "~/.kube/config"
+_LOOPBACK = ("localhost", "127.0.0.0/8", "::1")
 
 # The package's loader shares temporary certificate files between calls. It returns the name of a file before it has
 # written the content: without a lock, a second thread would read an empty file.
@@ -44,7 +49,7 @@ class Endpoint:
     url: str
     tls: ssl.SSLContext | None = None
     server_name: str | None = None
-    proxy: str | None = None
+    proxy: str | None = field(default=None, repr=False)  # it may have a password
     link_local: bool = True
     authorization: Callable[[], str | None] = field(default=lambda: None, repr=False)
     headers: tuple[tuple[str, str], ...] = ()
@@ -72,25 +77,19 @@ def from_content(content: Mapping[str, Any], called: str, *, link_local: bool = 
     nothing back. Raises NotConfigured.
     """
     try:
-        with TemporaryDirectory(prefix="quotree-") as scratch:
-            made = _endpoint(of_kubeconfig(content, None, Path(), Path(scratch)))
-    except NotPlain:
-        made = _endpoint_of_content(content, called)
+        made = _plain(content, None, Path()) or _endpoint_of_content(content)
     except Exception as error:  # as above
         raise NotConfigured(f"{called} cannot be used: {_text(error)}") from error
     return replace(made, link_local=link_local)
 
 
-def _endpoint_of_content(content: Mapping[str, Any], called: str) -> Endpoint:
+def _endpoint_of_content(content: Mapping[str, Any]) -> Endpoint:
     from kubernetes import config  # here, since it takes long to load
 
-    try:
-        with _LOADING:
-            settings = _new_configuration()
-            config.load_kube_config_from_dict(dict(content), client_configuration=settings, persist_config=False)
-            return _endpoint(settings)
-    except Exception as error:  # as above
-        raise NotConfigured(f"{called} cannot be used: {_text(error)}") from error
+    with _LOADING:
+        settings = _new_configuration()
+        config.load_kube_config_from_dict(dict(content), client_configuration=settings, persist_config=False)
+        return _endpoint(settings)
 
 
 def from_service_account() -> Endpoint:
@@ -116,7 +115,9 @@ def open_pool(endpoint: Endpoint, connections: int) -> urllib3.PoolManager:
     if endpoint.server_name:
         options["server_hostname"] = endpoint.server_name
     if endpoint.proxy:
-        return urllib3.ProxyManager(endpoint.proxy, **options)  # only the proxy resolves names
+        login = parse_url(endpoint.proxy).auth  # urllib3 does not send it
+        headers = {"Proxy-Authorization": f"Basic {b64encode(unquote(login).encode()).decode()}"} if login else None
+        return urllib3.ProxyManager(endpoint.proxy, proxy_headers=headers, **options)  # only the proxy resolves names
     pools = urllib3.PoolManager(**options)
     if not endpoint.link_local:
         pools.pool_classes_by_scheme = guarded_connections.POOLS
@@ -128,12 +129,17 @@ def _plain_endpoint(files: str, context: str | None) -> Endpoint | None:
     from cluster.kubeconfig_file import read_file  # here, since a pod needs no YAML
 
     paths = [path for each in files.split(os.pathsep) if each and (path := Path(each).expanduser()).exists()]
-    if len(paths) != 1:
-        return None
+    return _plain(read_file(str(paths[0])), context, paths[0].absolute().parent) if len(paths) == 1 else None
+
+
+def _plain(config: Mapping[str, Any], context: str | None, base: Path) -> Endpoint | None:
+    """The endpoint of a parsed kubeconfig; None if it needs the kubernetes package.
+
+    `base`: the folder that relative paths start from.
+    """
     try:
         with TemporaryDirectory(prefix="quotree-") as scratch:
-            config = read_file(str(paths[0]))
-            return _endpoint(of_kubeconfig(config, context, paths[0].absolute().parent, Path(scratch)))
+            return _endpoint(of_kubeconfig(config, context, base, Path(scratch)))
     except NotPlain:
         return None
 
@@ -150,7 +156,9 @@ def _endpoint_of_package(files: str, context: str | None) -> Endpoint:
 def _new_configuration() -> Any:
     from kubernetes.client import Configuration  # here, since it takes long to load
 
-    return Configuration()
+    settings = Configuration()
+    settings.proxy = None  # `_proxy` adds that of the environment
+    return settings
 
 
 def _endpoint(settings: Any) -> Endpoint:
@@ -168,7 +176,7 @@ def _endpoint(settings: Any) -> Endpoint:
         url=str(settings.host).rstrip("/"),
         tls=_tls(settings) if str(settings.host).startswith("https") else None,
         server_name=settings.tls_server_name,
-        proxy=_proxy(settings),
+        proxy=_proxy(str(settings.host), settings.proxy),
         authorization=authorization,
     )
 
@@ -186,20 +194,31 @@ def _tls(settings: Any) -> ssl.SSLContext:
     return context
 
 
-def _proxy(settings: Any) -> str | None:
-    host = str(urllib3.util.parse_url(settings.host).host or "").strip("[]").lower()
-    exceptions = str(settings.no_proxy or "").lower().split(",")
-    if not settings.proxy or any(_covers(entry.strip(), host) for entry in exceptions):
+def _proxy(server: str, named: str | None) -> str | None:
+    """The proxy as kubectl chooses it. `named`: the `proxy-url` of the kubeconfig, which NO_PROXY does not concern.
+
+    Raises ValueError for a kind of proxy that urllib3 does not support.
+    """
+    url, environment = parse_url(server), getproxies()
+    direct = (*_LOOPBACK, *environment.get("no", "").lower().split(","))
+    proxy = named
+    if not proxy and not any(_covers(entry.strip(), url) for entry in direct):
+        proxy = environment.get(url.scheme or "") or environment.get("all")
+    if not proxy:
         return None
-    return str(settings.proxy)
+    scheme, found, _ = proxy.partition("://")
+    if found and scheme.lower() not in ("http", "https"):
+        raise ValueError(f"its proxy is a {scheme}:// proxy; use one with http:// or https://")
+    return proxy if found else f"http://{proxy}"
 
 
-def _covers(entry: str, host: str) -> bool:
-    """Whether an entry of NO_PROXY (`*`, a domain, an address or a network) covers this host."""
+def _covers(entry: str, url: Url) -> bool:
+    """Whether an entry of NO_PROXY (`*`, a domain, an address or a network; a host may have a port) covers the URL."""
+    host, port = str(url.host or "").strip("[]").lower(), url.port or (443 if url.scheme == "https" else 80)
     try:
         return ipaddress.ip_address(host) in ipaddress.ip_network(entry, strict=False)
-    except ValueError:  # one of them is a name
-        domain = entry.lstrip(".")
+    except ValueError:  # one of them is a name, or the entry has a port
+        domain = entry.removesuffix(f":{port}").strip("[]").removeprefix("*").lstrip(".")
         return entry == "*" or (bool(domain) and (host == domain or host.endswith("." + domain)))
 
 

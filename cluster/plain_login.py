@@ -13,8 +13,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import getproxies
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _TOKEN_LASTS = 60.0
@@ -28,7 +26,7 @@ class NotPlain(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PlainLogin:
-    """A login, with the field names of the package's Configuration. `proxy_url`: the proxy that the cluster names."""
+    """A login, with the field names of the package's Configuration. `proxy`: the `proxy-url` of the cluster."""
 
     host: str
     ssl_ca_cert: str | None = None
@@ -36,21 +34,13 @@ class PlainLogin:
     key_file: str | None = None
     verify_ssl: bool = True
     tls_server_name: str | None = None
-    proxy_url: str | None = None
+    proxy: str | None = None
     token: Callable[[], str | None] = field(default=lambda: None, repr=False)
 
     def get_api_key_with_prefix(self, _: str, alias: str | None = None) -> str | None:
         """The header `Authorization` of the next request."""
         del alias
         return self.token()
-
-    @property
-    def proxy(self) -> str | None:
-        return self.proxy_url or getproxies().get(urlsplit(self.host).scheme) or getproxies().get("all")
-
-    @property
-    def no_proxy(self) -> str | None:
-        return getproxies().get("no")
 
 
 def of_service_account() -> PlainLogin:

@@ -22,7 +22,7 @@ from certs.pki import KeyPair, new_authority, new_server
 from cluster import endpoint, plain_login
 from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig, from_service_account, in_pod
-from cluster.errors import NotConfigured, Unreachable
+from cluster.errors import NotConfigured, NotFound, Unreachable
 from cluster.unreachable import unreachable
 from tests import builders
 from tests.cluster.fake import FakeApi
@@ -338,26 +338,92 @@ def test_outside_a_pod_there_is_no_service_account() -> None:
         from_service_account()
 
 
+PROXY = "http://127.0.0.1:3128"
+
+
 @pytest.mark.parametrize(
     ("no_proxy", "direct"),
-    [("", False), ("api.test", True), (".test", True), ("est", False), ("other, test", True), ("*", True)],
+    [
+        ("", False),
+        ("api.test", True),
+        (".test", True),
+        ("*.test", True),
+        ("est", False),
+        ("other, test", True),
+        ("api.test:6443", True),
+        ("test:6443", True),
+        ("api.test:443", False),
+        ("*", True),
+    ],
 )
-def test_a_proxy_is_used_unless_the_host_is_excepted(
+def test_the_proxy_of_the_environment_is_used_unless_the_host_is_excepted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_proxy: str, direct: bool
 ) -> None:
+    monkeypatch.setenv("HTTP_PROXY", PROXY)
     monkeypatch.setenv("NO_PROXY", no_proxy)
-    cluster = {"server": "http://api.test", "proxy-url": "http://127.0.0.1:3128"}
+    cluster = {"server": "http://api.test:6443"}
 
-    assert from_kubeconfig(kubeconfig=kubeconfig(tmp_path, cluster)).proxy == (
-        None if direct else "http://127.0.0.1:3128"
+    assert from_kubeconfig(kubeconfig=kubeconfig(tmp_path, cluster)).proxy == (None if direct else PROXY)
+
+
+@pytest.mark.parametrize(
+    ("host", "direct"),
+    [
+        ("10.1.2.3", True),
+        ("11.1.2.3", False),
+        ("[fd00::1]", True),
+        ("[fe00::1]", True),
+        ("127.0.0.1", True),
+        ("[::1]", True),
+        ("localhost", True),
+    ],
+)
+def test_neither_excepted_networks_nor_this_machine_are_reached_through_the_proxy_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str, direct: bool
+) -> None:
+    """kind and k3d serve on loopback, which no proxy reaches."""
+    monkeypatch.setenv("ALL_PROXY", PROXY)
+    monkeypatch.setenv("NO_PROXY", "10.0.0.0/8,fd00::/8,[fe00::1]:6443")
+    path = kubeconfig(tmp_path, {"server": f"http://{host}:6443"})
+
+    assert from_kubeconfig(kubeconfig=path).proxy == (None if direct else PROXY)
+
+
+@pytest.mark.parametrize("user", [{}, {"username": "ann", "password": "any"}])
+def test_the_proxy_that_the_kubeconfig_names_is_always_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: dict[str, Any]
+) -> None:
+    """As with kubectl. NO_PROXY may name the cluster's network, which only this proxy reaches."""
+    monkeypatch.setenv("NO_PROXY", "*")
+    monkeypatch.setenv("HTTP_PROXY", "http://other.test")
+    named = kubeconfig(tmp_path, {"server": "http://10.1.2.3", "proxy-url": PROXY}, user)
+
+    assert from_kubeconfig(kubeconfig=named).proxy == PROXY
+
+
+def test_the_login_in_the_address_of_a_proxy_is_sent(api: FakeApi) -> None:
+    """The fake API server takes the place of the proxy."""
+    behind = endpoint.Endpoint("http://api.test", proxy=api.url.replace("http://", "http://ann:p%C3%A4%40@"))
+    with ClusterClient(behind, attempts=1) as client, pytest.raises(NotFound):
+        client.get("/version")
+
+    sent = api.seen[-1].headers["Proxy-Authorization"]
+    assert base64.b64decode(sent.removeprefix("Basic ")).decode() == "ann:p\u00e4@"
+    assert "ann" not in repr(behind)
+
+
+def test_a_proxy_may_be_named_without_its_scheme_but_socks_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "proxy.test:3128")
+    assert from_kubeconfig(kubeconfig=kubeconfig(tmp_path, {"server": "http://api.test"})).proxy == (
+        "http://proxy.test:3128"
     )
 
-
-def test_networks_may_be_excepted_from_the_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "10.0.0.0/8,fd00::/8")
-    for host, direct in (("10.1.2.3", True), ("11.1.2.3", False), ("[fd00::1]", True)):
-        cluster = {"server": f"http://{host}:6443", "proxy-url": "http://127.0.0.1:3128"}
-        assert (from_kubeconfig(kubeconfig=kubeconfig(tmp_path, cluster)).proxy is None) is direct
+    socks = {"server": "http://api.test", "proxy-url": "socks5://ann:secret@127.0.0.1:1080"}
+    with pytest.raises(NotConfigured, match=r"cannot be used: .*socks5:// proxy; use one with http://") as refused:
+        from_kubeconfig(kubeconfig=kubeconfig(tmp_path, socks))
+    assert "secret" not in str(refused.value)
 
 
 def test_a_host_name_that_nobody_knows_is_told_apart() -> None:

@@ -1,10 +1,11 @@
-"""Checks the metrics of replicas: whether the caches are synced, and the age of caches and audits."""
+"""Checks the metrics of replicas: whether their caches are synced and fresh, and when the last audit ended."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
+from http.client import HTTPException
 from urllib.request import urlopen
 
 from cli.doctor.result import CheckResult, check, failure, ok, skipped, warning
@@ -15,22 +16,18 @@ from policies.dialects.reading import Manifest, mapping, metadata
 from policies.takeover.objects import ObjectRef
 
 _MAX_CACHE_AGE = 180.0
-"""The maximum age of a healthy cache, in seconds. A watch lasts less long, and each new watch starts with data."""
+"""The maximum age of a healthy cache, in seconds. A watch ends earlier, and each new watch starts with data."""
 _PORT, _AUDIT_PORT = "8080", "8083"
 """The default ports of the webhook's and the audit's metrics."""
 _INTERVAL = 600.0
 """The default of --interval: seconds between two audits."""
 _LATE_INTERVALS = 2.0
-"""An audit counts as late after this many intervals: one is due after each interval, and it may still be running."""
+"""The intervals after which an audit is late. After one interval the next audit may still be running."""
 _TIMEOUT = 5.0
 _VALUE = r"^{name} (\d+(?:\.\d+)?(?:e[+-]?\d+)?)$"
 """Matches a series without labels. The group is its value."""
-_FORWARD_AND_CHECK = (
-    "kubectl -n {namespace} port-forward deployment/{name} 8080 &, and --metrics http://127.0.0.1:8080/metrics"
-)
-_FORWARD_AND_READ = (
-    "kubectl -n {namespace} port-forward deployment/{name} {port}, and look at http://127.0.0.1:{port}/metrics"
-)
+_FORWARD = "kubectl -n {} port-forward deployment/{} {port} &, and {then} http://127.0.0.1:{port}/metrics"
+"""How to read the metrics of a Deployment without the API server's proxy."""
 
 
 @check("cache-age", "The caches of each replica of the webhook are synced and up to date.")
@@ -42,11 +39,12 @@ def cache_age(target: CheckedCluster) -> Iterator[CheckResult]:
     if deployment is None:
         yield skipped(str(ref), "the webhook is not installed")
         return
-    fix = _FORWARD_AND_CHECK.format(namespace=ref.namespace, name=ref.name)
-    yield from _of_pods(target, ref, deployment, _PORT, check_metrics, fix)
+    port = option(deployment, "--metrics-port") or _PORT
+    fix = _FORWARD.format(ref.namespace, ref.name, port=port, then="--metrics")
+    yield from _of_pods(target, ref, deployment, port, check_metrics, fix)
 
 
-@check("audit-age", "Each replica of the audit has audited the cluster within its interval.")
+@check("audit-age", "Each replica of the audit has completed an audit within two intervals.")
 def audit_age(target: CheckedCluster) -> Iterator[CheckResult]:
     ref = target.names.audit
     deployment = target.deployment(ref)
@@ -55,7 +53,7 @@ def audit_age(target: CheckedCluster) -> Iterator[CheckResult]:
         return
     port = option(deployment, "--port") or _AUDIT_PORT
     interval = float(option(deployment, "--interval") or _INTERVAL)
-    fix = _FORWARD_AND_READ.format(namespace=ref.namespace, name=ref.name, port=port)
+    fix = _FORWARD.format(ref.namespace, ref.name, port=port, then="look at")
     yield from _of_pods(target, ref, deployment, port, partial(check_audit, interval=interval), fix)
 
 
@@ -96,7 +94,7 @@ def _fetched(url: str) -> str:
     try:
         with urlopen(url, timeout=_TIMEOUT) as answer:  # noqa: S310, checked above
             return str(answer.read().decode())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, HTTPException) as error:
         raise BadAnswer(f"--metrics {url}: {error}") from error
 
 

@@ -20,7 +20,7 @@ _LENIENT = 5.0
 
 @dataclass(frozen=True, slots=True)
 class LeaseWork:
-    """The work of a Lease's holder. `idle`: the consequence while nobody holds the Lease. `fix`: what to do then."""
+    """What the holder of a Lease does. `idle`: what does not happen without a holder. `fix`: what to do then."""
 
     idle: str
     fix: str
@@ -55,15 +55,16 @@ def audit_lease(target: CheckedCluster) -> Iterator[CheckResult]:
 
 
 def check_lease(subject: str, lease: Manifest | None, now: datetime, work: LeaseWork = _DECIDING) -> CheckResult:
-    fix = work.fix
     if lease is None:
-        return failure(subject, "does not exist: no replica has ever led", fix)
+        return failure(subject, "does not exist: no replica has ever led", work.fix)
     holder, age = holder_of(lease), age_of(lease, now)
     if not holder:
-        return failure(subject, f"no replica holds it, so {work.idle}", fix)
-    if age is None or age > _duration(lease) + _LENIENT:
-        since = f"{age:.0f} s ago" if age is not None else "never"
-        return failure(subject, f"{holder} holds it and renewed it {since}; it lasts {_duration(lease):g} s", fix)
+        return failure(subject, f"no replica holds it, so {work.idle}", work.fix)
+    if age is None:
+        return failure(subject, f"{holder} holds it and has never renewed it", work.fix)
+    if not is_active(lease, now):
+        message = f"{holder} holds it and renewed it {age:.0f} s ago; it lasts {_duration(lease):g} s"
+        return failure(subject, message, work.fix)
     return ok(subject, f"{holder} holds it, renewed {max(age, 0):.0f} s ago")
 
 
@@ -76,20 +77,19 @@ def kueue_manager(target: CheckedCluster) -> Iterator[CheckResult]:
 
 def check_manager(leases: Sequence[Manifest], installed: bool, now: datetime) -> CheckResult:
     """Check that no manager of Kueue renews its Lease. `installed`: there is a reconciler that would write."""
-    active = [each for each in leases if is_active(each, now)]
-    for lease in active:
-        subject = f"Lease {metadata(lease).get('namespace')}/{LEASE}"
-        if installed:
-            message = f"Kueue's manager runs ({holder_of(lease)}), so the reconciler writes nothing"
-            return failure(subject, message, "take over with `quotree install take-over`, or remove the reconciler")
-        return ok(subject, f"Kueue's manager runs ({holder_of(lease)}), and no reconciler beside it")
-    if installed:
-        return ok("", "Kueue's manager does not run")
-    return skipped("", "neither Kueue's manager nor the reconciler runs here")
+    lease = next((each for each in leases if is_active(each, now)), None)
+    if lease is None:
+        neither = "Kueue's manager does not run, and no reconciler would write"
+        return ok("", "Kueue's manager does not run") if installed else skipped("", neither)
+    subject, runs = f"Lease {metadata(lease).get('namespace')}/{LEASE}", f"Kueue's manager runs ({holder_of(lease)})"
+    if not installed:
+        return ok(subject, f"{runs}, and no reconciler would write")
+    fix = "take over with `quotree install take-over`, or remove the reconciler"
+    return failure(subject, f"{runs}, so the reconciler writes nothing", fix)
 
 
 def lease_of_process(deployment: Manifest | None, usual: ObjectRef) -> ObjectRef:
-    """The Lease of a Deployment's process: the value of --lease, otherwise `usual`."""
+    """The Lease that a Deployment's process takes: the value of --lease, otherwise `usual`."""
     namespace, _, name = (option(deployment, "--lease") or "").partition("/")
     return ObjectRef("Lease", name, namespace) if namespace and name else usual
 
@@ -113,5 +113,6 @@ def _duration(lease: Manifest) -> float:
 
 
 def is_active(lease: Manifest, now: datetime) -> bool:
+    """Whether a process holds the Lease and renews it."""
     age = age_of(lease, now)
     return bool(holder_of(lease)) and age is not None and age <= _duration(lease) + _LENIENT

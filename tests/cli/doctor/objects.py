@@ -26,9 +26,14 @@ class Objects:
             raise NotFound(404, "NotFound", f"there is nothing at {path}")
         return self._held[path]
 
+    def text(self, path: str) -> str:
+        """Such as the metrics of a Pod."""
+        return str(self.get(path))
+
     def list(self, resource: Resource, *, namespace: str | None = None, **_: Any) -> Iterator[Any]:
         start = f"{resource.collection(namespace)}/"
-        return (each for path, each in self._held.items() if path.startswith(start))
+        found = ((path.removeprefix(start), each) for path, each in self._held.items() if path.startswith(start))
+        return (each for name, each in found if "/" not in name)
 
 
 def target(held: Mapping[str, Any], **deployments: Mapping[str, Any]) -> CheckedCluster:

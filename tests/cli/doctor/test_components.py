@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import socket
+import threading
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,12 +16,13 @@ from certs.pki import new_authority, new_server
 from cli.doctor.checks.api_service import api_service
 from cli.doctor.checks.certificates import certificate_expiry, secret_of
 from cli.doctor.checks.dashboard import check_impersonation, check_trust, dashboard, service_of
-from cli.doctor.checks.health import check_audit
+from cli.doctor.checks.health import cache_age, check_audit
 from cli.doctor.checks.kueue_version import check_version
-from cli.doctor.checks.leases import lease_of_process
+from cli.doctor.checks.leases import kueue_manager, lease_of_process
 from cli.doctor.checks.reports import ReportKeeper, check_reports, reports
 from cli.doctor.checks.rights import account_of, of_part, roles
 from cli.doctor.checks.services import check_service
+from cli.doctor.diagnosis import diagnose
 from cli.doctor.served import from_secret
 from cli.doctor.target import option, part_of
 from cluster.reviews import Access
@@ -103,6 +106,46 @@ def test_a_process_says_which_lease_it_takes() -> None:
     assert lease_of_process(started("--lease=lab/mine"), usual) == ObjectRef("Lease", "mine", "lab")
     assert lease_of_process(started("--lease=mine"), usual) == usual
     assert lease_of_process(None, usual) == usual
+
+
+def test_a_reconciler_that_only_observes_is_not_said_to_be_absent() -> None:
+    observer = target({}, reconciler=started("--mode=observe"))
+
+    messages = [each.message for each in kueue_manager.run(observer)]
+    assert messages == ["Kueue's manager does not run, and no reconciler would write"]
+
+
+def test_the_metrics_of_the_webhook_are_read_at_its_own_port() -> None:
+    pods = f"/api/v1/namespaces/{SYSTEM}/pods"
+    shown = {
+        f"{pods}/w": manifest("v1", "Pod", "w", {}, status={"phase": "Running"}),
+        f"{pods}/w:9090/proxy/metrics": "quotree_cache_synced 1.0\nquotree_cache_age_seconds 3.5\n",
+    }
+    checked = target(shown, webhook=started("--metrics-port=9090"))
+    assert [each.state.value for each in cache_age.run(checked)] == ["ok"]
+
+    del shown[f"{pods}/w:9090/proxy/metrics"]
+    (missed,) = cache_age.run(target(shown, webhook=started("--metrics-port=9090")))
+    assert missed.fix.endswith("deployment/quotree-webhook 9090 &, and --metrics http://127.0.0.1:9090/metrics")
+
+
+def test_a_port_that_does_not_serve_http_has_no_metrics() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def greet() -> None:
+            with listening.accept()[0] as connection:
+                connection.sendall(b"SSH-2.0-OpenSSH\r\n")
+                connection.recv(1000)
+
+        thread = threading.Thread(target=greet)
+        thread.start()
+        address = f"http://127.0.0.1:{listening.getsockname()[1]}/metrics"
+        checked = target({})
+        checked.metrics = address
+        ((_, result),) = diagnose(checked, [cache_age]).results
+        thread.join()
+
+    assert result.message == f"cannot find out: --metrics {address}: SSH-2.0-OpenSSH\r\n"
 
 
 def test_the_roles_of_all_processes_are_asked_for() -> None:

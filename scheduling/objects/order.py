@@ -1,4 +1,4 @@
-"""A workload's timestamp in the queue order, and its scheduling hash.
+"""Which workload is tried first, and which workloads decisions treat alike.
 
 Source: Kueue v0.19, pkg/workload (queue order timestamp, scheduling equivalence).
 """
@@ -40,8 +40,8 @@ class Ordering:
     def since(self, workload: Workload) -> int:
         """The timestamp of the workload in the order: its creation, or the eviction that moved it to the end."""
         evicted, preempted = workload.holding(EVICTED), workload.holding(PREEMPTED)
-        back = (ADMISSION_CHECK, PODS_READY_TIMEOUT) if self.by_eviction else (ADMISSION_CHECK,)
-        if evicted is not None and evicted.reason in back:
+        to_the_end = (ADMISSION_CHECK, PODS_READY_TIMEOUT) if self.by_eviction else (ADMISSION_CHECK,)
+        if evicted is not None and evicted.reason in to_the_end:
             return evicted.since
         if not self.by_priority and preempted is not None and preempted.reason == _WHILE_BORROWING:
             return preempted.since + MILLISECOND  # to sort after its preemptor
@@ -54,15 +54,10 @@ def scheduling_hash(workload: Workload, counting: Counting = DEFAULT) -> str:
     It must be computed from the adjusted workload. Only hashes with the same `counting` can be compared.
     """
     counts = counts_after_reclaim(workload, counting)
-    fields = [str(workload.priority), workload.annotations.get(ALLOWED_FLAVORS) or "", *_taken_over(workload)]
-    for pod_set in workload.pod_sets:
-        fields += [pod_set.name] if counting.hashes_names else []
-        fields += [pod_set.template.digest, str(counts[pod_set.name]), str(pod_set.min_count)]
-        topology = pod_set.topology
-        fields.append(json.dumps(topology, sort_keys=True, default=str) if topology is not None else "")
-    return sha256("\n".join(fields).encode()).hexdigest()[:16]
-
-
-def _taken_over(workload: Workload) -> tuple[str, ...]:
-    """The part of the hash for a slice that takes over quota, since it needs less than an equal workload."""
-    return (workload.replaces,) if workload.replaces else ()
+    pod_sets = [
+        [counting.hashes_names and each.name, each.template.digest, counts[each.name], each.min_count, each.topology]
+        for each in workload.pod_sets
+    ]
+    # A slice that replaces another one takes over its quota, so it needs less than an equal workload.
+    fields = (workload.priority, workload.annotations.get(ALLOWED_FLAVORS) or "", workload.replaces, pod_sets)
+    return sha256(json.dumps(fields, sort_keys=True, default=str).encode()).hexdigest()[:16]

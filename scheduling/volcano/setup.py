@@ -1,4 +1,4 @@
-"""Makes an engine from a configuration of plugins by tier."""
+"""Makes an engine from the plugins of a scheduler configuration, tier by tier."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SETTLED = "quotree.settled"
 
 @dataclass(frozen=True, slots=True)
 class PluginSettings:
-    """A plugin as a tier names it. `features`: those that are switched on; None means all."""
+    """A plugin in a tier. `features`: those that are switched on; None means all."""
 
     name: str
     features: frozenset[str] | None = None
@@ -34,7 +34,7 @@ DEFAULT_TIERS = (
         PluginSettings("capacity", arguments={SETTLED: True}),
     ),
 )
-"""All plugins are in one tier, so that `capacity` is asked about every victim. A tier after the deciding one is not."""
+"""All plugins are in one tier, so that `capacity` is asked about each victim. Tiers after the deciding one are not."""
 
 
 def engine(tiers: Iterable[Iterable[PluginSettings]] = DEFAULT_TIERS) -> PluginEngine:
@@ -42,8 +42,8 @@ def engine(tiers: Iterable[Iterable[PluginSettings]] = DEFAULT_TIERS) -> PluginE
     tiers = [[*tier] for tier in tiers]
     named = {settings.name: settings for tier in tiers for settings in tier}
     capacity = named.get("capacity")
-    alone = capacity is None or (capacity.features is not None and HIERARCHY not in capacity.features)
-    world = SessionWorld(hierarchy=not alone, flat="proportion" in named)
+    hierarchy = capacity is not None and (capacity.features is None or HIERARCHY in capacity.features)
+    world = SessionWorld(hierarchy=hierarchy, flat="proportion" in named)
     plugins = {name: PLUGINS[name](settings, world) for name, settings in named.items() if name in PLUGINS}
     return PluginEngine(
         world, [[Enabled(plugins[s.name], s.features) for s in tier if s.name in plugins] for tier in tiers]
@@ -51,10 +51,10 @@ def engine(tiers: Iterable[Iterable[PluginSettings]] = DEFAULT_TIERS) -> PluginE
 
 
 def _capacity(arguments: Mapping[str, object]) -> CapacitySettings:
-    """Read the arguments. A level that is not a number, or is below 0, counts as 0, as in Volcano."""
+    """Read the arguments. As in Volcano, a level counts as 0 if it is not an integer or is below 0."""
     level = arguments.get("ancestorReclaimLevel")
     return CapacitySettings(
-        ancestor_reclaim_level=max(0, level) if isinstance(level, int) else 0,
+        ancestor_reclaim_level=max(0, level) if type(level) is int else 0,  # a bool is an int, too
         settled=arguments.get(SETTLED) is True,
         devices=arguments.get("capacity.DynamicResourceAllocationEnable") is not False,
         device_capacities=arguments.get("capacity.DRAConsumableCapacityEnable") is True,

@@ -73,6 +73,19 @@ def test_what_decisions_look_at_tells_workloads_apart(different: Any) -> None:
     assert scheduling_hash(workload(pod_set(cpu="1"), **BASE)) != scheduling_hash(different)
 
 
+def test_an_annotation_cannot_take_the_place_of_a_pod_set() -> None:
+    """Else a workload that fits nowhere would hold back another one, as its equal."""
+    first, second = pod_set(cpu="1"), pod_set("more", cpu="2")
+    both = workload(first, second, **BASE)
+    counting = Counting(hashes_names=False)
+    written = f"\n{both.pod_sets[0].template.digest}\n1\nNone\n"
+    annotations = {"kueue.x-k8s.io/workload-allowed-resource-flavors": written}
+
+    assert scheduling_hash(both, counting) != scheduling_hash(
+        workload(second, annotations=annotations, **BASE), counting
+    )
+
+
 def test_names_of_pod_sets_may_be_left_out() -> None:
     one, other = (workload({**pod_set(cpu="1"), "name": name}, **BASE) for name in ("main", "worker"))
     counting = Counting(hashes_names=False)

@@ -13,6 +13,8 @@ from scheduling.volcano.order import compare_queues
 from scheduling.volcano.queues import ALLOCATED, ELASTIC, INQUEUE
 from scheduling.volcano.refusal import QueueRefusal
 from scheduling.volcano.session import SchedulingSession
+from scheduling.volcano.setup import PLUGINS, PluginSettings
+from scheduling.volcano.world import SessionWorld
 from tests.scheduling.volcano.drawn import group, node, pod, requesting, running, session
 
 ORG = """
@@ -175,3 +177,12 @@ def test_the_plugin_can_be_asked_without_a_session_of_pods() -> None:
 
     assert plugin.allocatable("A1", task("cpu=70")) is None
     assert plugin.allocatable("A1", task("cpu=71")) is not None
+
+
+@pytest.mark.parametrize(("written", "level"), [(2, 2), (-1, 0), (None, 0), ("2", 0), (2.0, 0), (True, 0)])
+def test_a_level_of_reclaim_that_is_not_an_integer_counts_as_none(written: object, level: int) -> None:
+    settings = PluginSettings("capacity", arguments={"ancestorReclaimLevel": written})
+    capacity = PLUGINS["capacity"](settings, SessionWorld(hierarchy=True, flat=False))
+
+    assert isinstance(capacity, Capacity)
+    assert (capacity.settings.ancestor_reclaim_level, type(capacity.settings.ancestor_reclaim_level)) == (level, int)

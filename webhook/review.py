@@ -31,8 +31,8 @@ class BadReview(Exception):
 class Review:
     """One request of the API server.
 
-    `object` is missing on DELETE, `old_object` on CREATE. `name` is empty if the API server generates it
-    (generateName) and for each object of a DELETECOLLECTION, which arrives as DELETE.
+    `object` is missing on DELETE, `old_object` on CREATE. `kind` is that of the object. `name` is empty if the API
+    server generates it (generateName), and for each object of a DELETECOLLECTION, which arrives as DELETE.
     """
 
     uid: str
@@ -68,7 +68,7 @@ class Review:
 
 
 def _stored(found: KubeObject | None) -> KubeObject | None:
-    """The object without warnings about unknown fields, since the API server has already dropped the unknown ones."""
+    """The object without warnings about unknown fields, since the API server has already dropped these fields."""
     if found is None or not found.defects or not any(defect.warning for defect in found.defects):
         return found
     return replace(found, defects=tuple(defect for defect in found.defects if not defect.warning))
@@ -113,11 +113,11 @@ _OPERATIONS = {str(operation): operation for operation in ChangeOperation}
 
 
 def _operation(request: Mapping[str, Any]) -> ChangeOperation:
-    text = _text(request, "operation")
-    operation = _OPERATIONS.get(text)
+    name = _text(request, "operation")
+    operation = _OPERATIONS.get(name)
     if operation is None:
         raise BadReview(
-            f"request.operation is {text!r}; it must be one of {', '.join(ChangeOperation)}", "request.operation"
+            f"request.operation is {name!r}; it must be one of {', '.join(ChangeOperation)}", "request.operation"
         )
     return operation
 
@@ -133,7 +133,7 @@ def _object(request: Mapping[str, Any], key: str, namespace: str, *, needed: boo
         raise BadReview(f"request.{key} has no apiVersion and kind", f"request.{key}")
     metadata = manifest.get("metadata")
     if not namespace or not isinstance(metadata, Mapping) or group_kind(manifest) == NAMESPACE:
-        return manifest  # the request for a Namespace has its name as the namespace
+        return manifest  # in a request for a Namespace, `namespace` is its own name
     if text(metadata.get("namespace")):
         return manifest
     return {**manifest, "metadata": {**metadata, "namespace": namespace}}
@@ -180,7 +180,7 @@ def _load(body: bytes) -> Mapping[str, Any]:
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The pairs as a dict. Rejects duplicate keys, since another reader might take the other value."""
+    """The pairs as a dict. Rejects duplicate keys, since another parser might use the other value."""
     found = dict(pairs)
     if len(found) != len(pairs):
         keys = [key for key, _ in pairs]
@@ -190,7 +190,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _decimal(text: str) -> Decimal:
-    """The exact number. Rejects numbers that do not fit the 64 bits that the API server has for one."""
+    """The exact number. Rejects one that is too large for the 64-bit floats of the API server."""
     try:
         number = Decimal(text)
     except InvalidOperation:

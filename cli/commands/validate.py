@@ -41,10 +41,10 @@ def validate(
 ) -> None:
     """Check the manifests in PATH... (files, folders with all files below them, patterns) as one change, in any order.
 
-    The files are the whole organisation unless --against names a context, whose objects they override. With --prune,
-    objects of the context that the files lack are deleted, of the kinds that occur in the files (Cohort, ClusterQueue,
-    LocalQueue, Queue, Namespace). The queues and namespaces that Volcano and Kubernetes create themselves are never
-    deleted.
+    Without --against, the files are the whole organisation. With it, they override the objects of that context. --prune
+    deletes the objects of the context that the files lack. It deletes only kinds that occur in the files, of these:
+    Cohort, ClusterQueue, LocalQueue, Queue, Namespace. It never deletes the queues and namespaces that Volcano and
+    Kubernetes create themselves.
 
     \b
     Examples:
@@ -64,7 +64,7 @@ def validate(
         found = without_old(found, old, proposals)
     note_problems(found)
     deliver(outputs, OF_REPORTS, replace(found, failing=exits.failing, folder=str(Path.cwd())))
-    if not proposals:  # the context could not be read, so the files have not passed
+    if not proposals:  # the context could not be read, so the files must not pass
         exits = replace(exits, require_evaluated=True)
     code = exits.code(
         (entry.judged.severity for entry in found.entries),

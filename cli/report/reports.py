@@ -23,10 +23,9 @@ _MOST_NAMES = 8
 """The maximum number of names in a line. JSON has all of them."""
 _MOST_CONSEQUENCES = 20
 """The maximum number of lines below one finding. JSON has all of them."""
+_MOST_RULES = 5
+"""The maximum number of rules that a line lists by their ids. JSON has all of them."""
 COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "blue"}
-
-
-_NAMED = 5  # the maximum number of rules that a line lists by their ids
 
 
 def as_text(report: Report) -> str:
@@ -39,7 +38,7 @@ def as_text(report: Report) -> str:
 
 
 def head_line(report: Report) -> str:
-    """A line with what was judged, the context, and the age of the context; or why nothing was judged."""
+    """The first line: what was judged, against which context, and how old that is; or why nothing was judged."""
     return plain(f"nothing was judged: {report.out_of_reach}" if report.out_of_reach else _head(report.subject))
 
 
@@ -63,22 +62,21 @@ def looked_lines(report: Report) -> Iterator[str]:
 
 
 def _head(subject: Subject) -> str:
-    held = (
-        ""
-        if subject.kind == "nothing"
-        else f"{_as_of(subject.as_of, subject)}, {some(subject.context_queues, 'queue')} there"
-    )
+    context = subject.against
+    if subject.kind != "nothing":
+        context += f"{_as_of(subject.as_of, subject)}, {some(subject.context_queues, 'queue')} there"
     inputs = f"{some(subject.objects, 'object')}, {some(subject.queues, 'queue')}"
     if subject.base is None:
-        return f"judged against {subject.against}{held}: {inputs}"
+        return f"judged against {context}: {inputs}"
     start = f"{subject.base.name} (commit {subject.base.commit[:12]}{_as_of(subject.base.committed, subject)})"
     changes = f"{subject.changed} changed, {subject.deleted} deleted"
-    around = "" if subject.kind == "nothing" else f" on {subject.against}{held}"
+    around = "" if subject.kind == "nothing" else f" on {context}"
     return f"judged against {start}{around}: {inputs}; {changes}"
 
 
 def _as_of(moment: datetime | None, subject: Subject) -> str:
-    if moment is None:  # files are read at the same time as the inputs
+    """The time and age of a state; empty for one that is read now."""
+    if moment is None:
         return ""
     minutes = (subject.judged_at - moment) // timedelta(minutes=1) if subject.judged_at else 0
     units = [(minutes // 1440, "day"), (minutes // 60, "hour"), (minutes, "minute")]
@@ -99,7 +97,7 @@ def finding_lines(entry: ReportEntry) -> Iterator[str]:
 
 def where(place: SourcePlace) -> str:
     """The place, and the kustomization that rendered the object, since one of its patches may have set the value."""
-    return plain(f"{place} ({rendered(place)})" if place.overlay else str(place))
+    return f"{plain(str(place))} ({rendered(place)})" if place.overlay else plain(str(place))
 
 
 def rendered(place: SourcePlace) -> str:
@@ -128,7 +126,7 @@ def cause_line(located: LocatedCause) -> str:
 
 
 def not_evaluated_lines(report: Report) -> Iterator[str]:
-    """Lines with the rules that were not evaluated; empty if the head line already has the reason for all rules."""
+    """A line for each reason why rules were not evaluated; none if nothing was, since the head line has the reason."""
     return iter(()) if report.out_of_reach else reason_lines(report.not_evaluated)
 
 
@@ -136,7 +134,7 @@ def reason_lines(not_evaluated: Sequence[Unjudged]) -> Iterator[str]:
     """A line for each reason, with its rules, or with their number if there are many."""
     for reason in dict.fromkeys(missed.reason for missed in not_evaluated):
         rules = [missed.rule.id for missed in not_evaluated if missed.reason == reason]
-        named = ", ".join(rules) if len(rules) <= _NAMED else some(len(rules), "rule")
+        named = ", ".join(rules) if len(rules) <= _MOST_RULES else some(len(rules), "rule")
         yield plain(f"not evaluated[{named}]: {reason}")
 
 
@@ -146,7 +144,7 @@ def closing_line(report: Report) -> str:
 
 
 def closing(count: Callable[[Severity], int], missed: Sequence[Unjudged], baselined: int, unreadable: int) -> str:
-    """A line with the number of findings by severity, and of skipped rules, known findings and unreadable places."""
+    """The last line: the numbers of findings by severity, of skipped rules, of known findings, of unreadable places."""
     parts = severities(count)
     if missed:
         parts.append(f"{some(len({each.rule.id for each in missed}), 'rule')} not evaluated")

@@ -1,4 +1,4 @@
-"""Applies the JSON Patch operations (RFC 6902) that rules and `policies.mutation.defaults` use."""
+"""Makes and applies JSON Patches (RFC 6902): those of rules and of the mutating webhook."""
 
 from __future__ import annotations
 
@@ -19,50 +19,43 @@ def removed(*path: str | int) -> dict[str, Any]:
 
 
 def patched(manifest: Mapping[str, Any], operations: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """A changed copy of the manifest. Operations are add, replace, remove and move.
+    """A changed copy of the manifest. The operations may be add, replace, remove and move.
 
-    Only the parts on the paths of changes are copied, since a full copy needs a stack as deep as the manifest.
-    Raises LookupError or ValueError if a path does not exist.
+    Only the objects and lists on the paths are copied: a full copy would recurse as deep as the manifest. Raises
+    LookupError, ValueError or TypeError if a path leads nowhere. `replace` adds a missing field.
     """
-    whole: dict[str, Any] = dict(manifest)
+    copy: dict[str, Any] = dict(manifest)
     for operation in operations:
         if operation["op"] == "move":
-            value = _value(whole, operation["from"])
-            _change(whole, {"op": "remove", "path": operation["from"]})
+            value = _value(copy, operation["from"])
+            _change(copy, {"op": "remove", "path": operation["from"]})
             operation = {"op": "add", "path": operation["path"], "value": value}
-        _change(whole, operation)
-    return whole
+        _change(copy, operation)
+    return copy
 
 
-def _value(whole: Any, pointer: str) -> Any:
-    for step in unpointed(pointer):
-        whole = whole[int(step) if isinstance(whole, list) else step]
-    return whole
+def _value(part: Any, path: str) -> Any:
+    for step in unpointed(path):
+        part = part[int(step) if isinstance(part, list) else step]
+    return part
 
 
-def _change(whole: dict[str, Any], operation: Mapping[str, Any]) -> None:
+def _change(copy: dict[str, Any], operation: Mapping[str, Any]) -> None:
     *way, last = unpointed(operation["path"])
-    holder: Any = whole
+    parent: Any = copy
     for step in way:
-        key = int(step) if isinstance(holder, list) else step
-        holder[key] = _own(holder[key])
-        holder = holder[key]
-    _set(holder, last, operation)
+        key = int(step) if isinstance(parent, list) else step
+        child = parent[key]
+        parent[key] = list(child) if isinstance(child, list) else dict(child)
+        parent = parent[key]
+    _set(parent, last, operation)
 
 
-def _own(part: Any) -> Any:
-    return list(part) if isinstance(part, list) else dict(part)
-
-
-def _set(holder: Any, key: str, operation: Mapping[str, Any]) -> None:
-    if not isinstance(holder, list):
-        if operation["op"] == "remove":
-            del holder[key]
-        else:
-            holder[key] = operation["value"]
-    elif operation["op"] == "remove":
-        del holder[int(key)]
-    elif operation["op"] == "replace":
-        holder[int(key)] = operation["value"]
+def _set(parent: Any, key: str, operation: Mapping[str, Any]) -> None:
+    at: Any = int(key) if isinstance(parent, list) and key != "-" else key
+    if operation["op"] == "remove":
+        del parent[at]
+    elif operation["op"] == "replace" or not isinstance(parent, list):
+        parent[at] = operation["value"]
     else:
-        holder.insert(len(holder) if key == "-" else int(key), operation["value"])
+        parent.insert(len(parent) if key == "-" else at, operation["value"])

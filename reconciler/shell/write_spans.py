@@ -19,13 +19,13 @@ from reconciler.objects.workers import FromWorker
 
 _VERBS: dict[type, str] = {Create: "create", Patch: "patch", Apply: "patch", Delete: "delete", Evict: "evict"}
 _MOST = 10_000
-"""The most open spans. The limit is needed because responses from a dropped worker never arrive."""
+"""The maximum number of open spans. Responses from a dropped worker never arrive, so their spans stay open."""
 _LONGEST = 200
-"""The most characters of an error."""
+"""The maximum number of characters of an error."""
 
 
 class _UnderWay(NamedTuple):
-    """A write without a response: its parent span, when it was sent, and the action."""
+    """A write that has no response yet: its parent span, when it was sent, and the action."""
 
     parent: SpanContext
     began: int
@@ -46,7 +46,7 @@ class WriteSpans:
         self._under_way: dict[tuple[str, Key], _UnderWay] = {}
 
     def sent(self, key: Key, action: Action, cluster: str = "") -> None:
-        """A write was sent. Only writes for Workloads are recorded. `cluster`: the worker; empty for this cluster."""
+        """Open the span of a write that belongs to a Workload. `cluster`: the worker cluster; empty for this one."""
         parent = self._parent(key, action)
         if parent is not None:
             if len(self._under_way) >= _MOST:
@@ -54,7 +54,7 @@ class WriteSpans:
             self._under_way[cluster, key] = _UnderWay(parent, self._clock(), action)
 
     def answered(self, message: object) -> None:
-        """A message was passed to the core. If it is the result of a write, the span of the write ends."""
+        """End the span of a write if this message to the core is its result."""
         match message:
             case Written() | Failed():
                 self._end("", message)
@@ -81,7 +81,10 @@ class WriteSpans:
         return admission(stored.value) if stored is not None else None
 
     def _name(self, key: Key, action: Action) -> str:
-        """The Workload that is written, or that the written job or Pod belongs to. A copy on a worker has its name."""
+        """The key of the Workload that is written, or that the written job or Pod belongs to; empty if there is none.
+
+        A new copy of a job on a worker cluster names its Workload in a label or an annotation.
+        """
         if key[0] == WORKLOAD:
             return key[1]
         record = self._records.find(key)

@@ -1,4 +1,4 @@
-"""The condition QuotaReserved of a waiting workload, if the cause is known without an attempt.
+"""The condition QuotaReserved of a workload that waits for a cause which is known before the scheduler tries it.
 
 Source: Kueue v0.19, pkg/controller/core/workload_controller.go.
 """
@@ -23,7 +23,7 @@ from scheduling.status.observability import Observability
 DEACTIVATED_MESSAGE = "The workload is deactivated"
 BYPASSED = "Bypassed scheduling evaluation because an equivalent workload recently failed"
 IN_QUEUE = "Workload is pending evaluation in the scheduling queue"
-_BY_ATTEMPT = (
+_BY_SCHEDULER = (
     WAITING_FOR_QUOTA,
     NO_MATCHING_FLAVOR,
     EXCEEDS_MAX_QUOTA,
@@ -36,7 +36,7 @@ _BY_ATTEMPT = (
 
 
 class UnadmittedCause(NamedTuple):
-    """A granular reason and a message."""
+    """A reason of the gate UnadmittedWorkloadsObservability, and a message."""
 
     reason: str
     message: str
@@ -47,8 +47,8 @@ def unadmitted(
 ) -> UnadmittedCause | None:
     """The new reason and message of the condition; None if it stays as it is.
 
-    fault: why the workload is in no queue, or can never be admitted from it.
-    bypassed: why an equivalent workload failed.
+    fault: why the workload is in no queue, or can never be admitted from its queue.
+    bypassed: why the scheduler skips it: an equivalent workload failed.
     """
     if observability.granular:
         return _granular(workload, fault, bypassed, observability)
@@ -60,7 +60,7 @@ def unadmitted(
 def _granular(
     workload: Workload, fault: UnadmittedCause | None, bypassed: UnadmittedCause | None, observability: Observability
 ) -> UnadmittedCause | None:
-    """The first cause that applies, with a granular reason; None if none does."""
+    """The first cause that applies; None if the condition stays as it is."""
     before = workload.conditions.get(QUOTA_RESERVED)
     reason = before.reason if before is not None else ""
     if not workload.active:
@@ -70,6 +70,6 @@ def _granular(
     if fault is not None or bypassed is not None:
         return fault or bypassed
     gated = reason == ADMISSION_GATED and workload.holds(BLOCKED_ON_GATES)
-    if gated or reason in _BY_ATTEMPT or (before is None and not observability.explicit):
+    if gated or reason in _BY_SCHEDULER or (before is None and not observability.explicit):
         return None
     return UnadmittedCause(PENDING_EVALUATION, IN_QUEUE)

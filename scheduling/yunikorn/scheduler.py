@@ -1,6 +1,6 @@
 """Decides which Pods of applications run, one Pod at a time, as YuniKorn's core does, but without nodes.
 
-A change costs the depth of the tree. A leaf without a fitting ask is tried again after a release.
+A leaf in which no ask fits is skipped until quota is released, so a decision does not try all asks again.
 Source: YuniKorn core, `pkg/scheduler`.
 """
 
@@ -25,7 +25,7 @@ from scheduling.yunikorn.victims import LeafApplications, Victim, barriers, vict
 
 @dataclass(frozen=True, slots=True)
 class Allocated:
-    """The decision that the ask runs after the victims have ended."""
+    """The decision that an ask runs as soon as its victims have ended."""
 
     application: Application
     ask: Ask
@@ -33,10 +33,10 @@ class Allocated:
 
 
 class Scheduler:
-    """A scheduler.
+    """The state of YuniKorn's scheduler, and its decisions.
 
     preempts: whether the partition has preemption switched on.
-    applications: by id. owners: the application of each Pod, by its key.
+    applications: by id. work: by leaf. owners: the application of each Pod, by the key of the Pod.
     """
 
     def __init__(self, tree: ApplicationTree, *, preempts: bool = True) -> None:
@@ -48,7 +48,7 @@ class Scheduler:
         self.work = LeafApplications()
         self.preemptors = Preemptors(tree)
         self._ready = ReadyChildren()
-        self._leaves: dict[YuniKornQueue, LeafWork] = {}  # the waiting asks of each leaf
+        self._waiting: dict[YuniKornQueue, LeafWork] = {}  # the waiting asks of each leaf
         self._closed: set[YuniKornQueue] = set()  # leaves without a fitting ask, until a release
 
     # --- events
@@ -78,21 +78,17 @@ class Scheduler:
     def add_running(self, application: Application, ask: Ask) -> None:
         """Add a running Pod. It counts even if it does not fit."""
         self._add_owner(application, ask)
-        self._start(application)
-        application.leaf.hold(ask.amounts)
-        self._hold(application, ask)
+        self._count_running(application, ask)
 
     def bind(self, key: str) -> None:
-        """Count the Pod as running, since it got a node without a decision here. Raises KeyError for an unknown Pod."""
+        """Count a waiting Pod as running, since it got a node without a decision here. Raises KeyError if unknown."""
         application = self.owners[key]
         ask = application.kept.pop(key, None) or application.pending.get(key)
         if ask is None:
             return
         if key in application.pending:
             self._give_up(application, ask)
-        self._start(application)
-        application.leaf.hold(ask.amounts)
-        self._hold(application, ask)
+        self._count_running(application, ask)
 
     def _add_owner(self, application: Application, ask: Ask) -> None:
         self.owners[ask.key] = application
@@ -124,7 +120,7 @@ class Scheduler:
         self.preemptors.waits(leaf)
         for ask in application.pending.values():
             leaf.wait(ask.amounts, 1)
-            self._work(leaf).wait(application, ask)
+            self._waiting_in(leaf).wait(application, ask)
         if application.state is ApplicationState.RUNNING:
             leaf.run(1)
             self.limits.run(application, 1)
@@ -134,7 +130,7 @@ class Scheduler:
         """Try again after a change of the queue's limits: the leaf, or all leaves if it is a parent."""
         if queue.is_leaf:
             self._closed.discard(queue)
-            self._work(queue).place_all()
+            self._waiting_in(queue).place_all()
         else:
             self._closed.clear()
         self._ready.refresh(queue)
@@ -179,7 +175,7 @@ class Scheduler:
 
     def _fitting_asks(self, leaf: YuniKornQueue) -> Iterator[tuple[Application, Ask]]:
         """Yield the asks that fit into the queues, in order. Limits of users are not checked."""
-        work, path = self._leaves[leaf], list(leaf.up())
+        work, path = self._waiting[leaf], list(leaf.up())
         misfits: set[AskShape] = set()
         for application in work.applications:
             if not self.may_run(application):
@@ -202,7 +198,7 @@ class Scheduler:
     def preemption(self, now: int, waits: Callable[[YuniKornQueue], bool] = lambda _: False) -> Allocated | None:
         """Find the first ask that has waited long enough and has victims. Nothing is carried out.
 
-        waits: whether a leaf still waits for earlier victims; it is skipped then.
+        waits: whether a leaf is skipped, since it still waits for earlier victims.
         """
         for leaf in self.preemptors.leaves(now):
             if not waits(leaf) and (found := self._preemption_in(leaf, now)) is not None:
@@ -210,7 +206,7 @@ class Scheduler:
         return None
 
     def _preemption_in(self, leaf: YuniKornQueue, now: int) -> Allocated | None:
-        work, delay = self._work(leaf), leaf.settings.properties.preemption_delay
+        work, delay = self._waiting_in(leaf), leaf.settings.properties.preemption_delay
         tried: set[tuple[AskShape, int]] = set()
         waits_for: set[str] = set()
         later: list[int] = []
@@ -235,7 +231,7 @@ class Scheduler:
         return None
 
     def _preempt(self, decision: Allocated, now: int) -> None:
-        """Carry out a preemption: the victims end at once, and equal asks wait in their place from now on."""
+        """Carry out a preemption. The victims end at once, and their asks wait again from now on."""
         for victim in decision.victims:
             self._release(victim.application, victim.ask.key)
             if victim.application.first == victim.ask.key:
@@ -260,7 +256,14 @@ class Scheduler:
             application.leaf.run(1)
             self.limits.run(application, 1)
 
+    def _count_running(self, application: Application, ask: Ask) -> None:
+        """Count a Pod that runs already, even if it does not fit."""
+        self._start(application)
+        application.leaf.hold(ask.amounts)
+        self._hold(application, ask)
+
     def _hold(self, application: Application, ask: Ask) -> None:
+        """Count the ask as allocated. Its queues count it already."""
         application.hold(ask)
         self.limits.hold(application, ask.amounts, 1)
         self.preemptors.moved()
@@ -279,26 +282,27 @@ class Scheduler:
         application.leaf.wait(ask.amounts, 1)
         self._closed.discard(application.leaf)
         self.preemptors.waits(application.leaf)
-        self._work(application.leaf).wait(application, ask)
+        self._waiting_in(application.leaf).wait(application, ask)
         self._refresh(application)
 
     def _give_up(self, application: Application, ask: Ask) -> None:
+        """Stop waiting for the ask."""
         application.give_up(ask.key)
         application.leaf.wait(ask.amounts, -1)
-        self._work(application.leaf).give_up(application, ask)
+        self._waiting_in(application.leaf).give_up(application, ask)
         self._refresh(application)
 
     def _refresh(self, application: Application) -> None:
         leaf = application.leaf
-        work = self._work(leaf)
+        work = self._waiting_in(leaf)
         work.place(application)
         self._ready.put(leaf, work.bounds())
 
-    def _work(self, leaf: YuniKornQueue) -> LeafWork:
-        return self._leaves.get(leaf) or self._leaves.setdefault(leaf, LeafWork(leaf))
+    def _waiting_in(self, leaf: YuniKornQueue) -> LeafWork:
+        return self._waiting.get(leaf) or self._waiting.setdefault(leaf, LeafWork(leaf))
 
     def _end(self, application: Application) -> None:
-        """End an application without Pods: only placeholders, or an ask for them, are left."""
+        """End an application without Pods. It may still have placeholders, or wait for them."""
         for key in [*application.allocations]:
             self._release(application, key)
         for ask in [*application.pending.values()]:
@@ -318,13 +322,13 @@ class Scheduler:
         for gone in self.tree.drop_empty(leaf) if not self.work.get(leaf) else ():
             self._ready.drop(gone)
             self.preemptors.forget(gone)
-            self._leaves.pop(gone, None)
+            self._waiting.pop(gone, None)
             self.work.pop(gone, None)
 
     # --- gangs
 
     def _hold_places(self, application: Application) -> None:
-        """Allocate the placeholders of a gang, and let the waiting Pods take their places."""
+        """Count the allocated placeholders of a gang, and let the waiting Pods take their places."""
         application.placeholders = Counter()
         for group in application.gang:
             application.placeholders[group.name] += group.members
@@ -334,7 +338,7 @@ class Scheduler:
             self._join(application, ask)
 
     def keep_places(self, application: Application, wanted: Mapping[str, int]) -> None:
-        """Reserve the wanted number of places of each group for missing Pods, or as many as fit."""
+        """Reserve placeholders for the Pods that are missing in each group, or as many as fit."""
         assert application.placeholders is not None
         for name in dict.fromkeys(group.name for group in application.gang):
             if application.placeholders[name]:
@@ -362,7 +366,10 @@ class Scheduler:
         return any(True for _ in self.limits.lacks(application, amounts))
 
     def _join(self, application: Application, ask: Ask) -> None:
-        """Let the Pod take a place of its group. It waits if no place is free, or if it is larger than a place."""
+        """Let the Pod take a place of its group. If no place is free, the Pod waits.
+
+        If the Pod is larger than a place, it frees the place and waits, too.
+        """
         places, group = application.placeholders, application.group(ask.group)
         if places is None or group is None or not places[ask.group]:
             self._wait(application, ask)
@@ -392,5 +399,5 @@ def _places_key(application: Application, group: str) -> str:
 def _places(application: Application, group: str, count: int) -> Ask:
     """The ask for `count` placeholders of a group. They are never preempted."""
     each: YuniKornAmounts = next(found.each for found in application.gang if found.name == group)
-    gang = _gang_ask(application)
-    return replace(gang, key=_places_key(application, group), amounts=times(each, count), group=group)
+    key = _places_key(application, group)
+    return Ask(key, times(each, count), created=application.submitted, group=group, pinned=True)

@@ -15,8 +15,9 @@ from policies.model.forest import Forest
 from policies.model.quantity import Quantity
 
 
-def _guarantee_excess(before: str) -> str:
-    return f"{quantity(f'variables.{before}guarantee[r]')}.sub({amount_or_zero(f'variables.{before}deserved', 'r')})"
+def _guarantee_excess(prefix: str) -> str:
+    """The CEL expression for guarantee minus deserved. `prefix`: "old_" for the queue before the change."""
+    return f"{quantity(f'variables.{prefix}guarantee[r]')}.sub({amount_or_zero(f'variables.{prefix}deserved', 'r')})"
 
 
 _GUARANTEE_CEL = f"""\
@@ -49,16 +50,12 @@ def guarantee_exceeds_deserved(proposal: Proposal) -> Iterator[Finding]:
             deserved = queue.deserved.get(resource)
             if deserved is not None and deserved >= guarantee:
                 continue
-            held = (
-                f"deserves only {deserved.text}"
-                if deserved is not None
-                else "deserves none: spec.deserved does not name it"
-            )
+            deserves = f"only {deserved.text}" if deserved is not None else "none: spec.deserved does not name it"
             field = fields.join("spec.deserved", resource)
             yield Finding(
                 queue.ref,
                 field,
-                f"is guaranteed {resource}={guarantee.text} but {held}",
+                f"is guaranteed {resource}={guarantee.text} but deserves {deserves}",
                 fix=f"set {field} to {guarantee.text} or more, or lower the guarantee",
                 subject=resource,
                 excess=(guarantee - (deserved or Quantity.ZERO)).nano,
@@ -69,10 +66,10 @@ def guarantee_exceeds_deserved(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _raised(forest: Forest, queue: Queue, resource: str, guarantee: Quantity) -> tuple[dict[str, object], ...]:
-    """The patch that raises deserved. It changes only this resource, so that patches of several findings can be
-    combined, or adds `deserved` if it is missing.
+    """The patch that raises `deserved`. Empty if another rule would refuse it.
 
-    Empty if a part of `deserved` cannot be read and would be lost, or if another rule would refuse the raised amount.
+    It changes only this resource, so patches of several findings can be combined. If `deserved` is missing, it is added
+    with all guaranteed resources. If no amount of it can be read, the patch is empty, too, since it would replace them.
     """
     if queue.deserved:
         if not _has_room(forest, queue, resource, guarantee):
@@ -87,7 +84,7 @@ def _raised(forest: Forest, queue: Queue, resource: str, guarantee: Quantity) ->
 
 
 def _has_room(forest: Forest, queue: Queue, resource: str, amount: Quantity) -> bool:
-    """Whether the queue may deserve this amount within its capability, and with its siblings within the parent's."""
+    """Whether the queue may deserve this amount: its capability allows it, and the parent has it left."""
     if amount > queue.capability.get(resource, amount):
         return False
     parent = forest.node(queue.parent) if queue.parent and queue.parent != ROOT else None
@@ -152,7 +149,7 @@ def deserved_exceeds_capability(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _lowered(queue: Queue, resource: str, capability: Quantity) -> tuple[dict[str, object], ...]:
-    """The patch that lowers deserved; empty if that is not enough, since the guarantee exceeds the capability, too."""
+    """The patch that lowers `deserved` to the capability. Empty if the guarantee exceeds the capability, too."""
     if queue.guarantee.get(resource, capability) > capability:
         return ()
     return ({"op": "replace", "path": fields.pointer("spec", "deserved", resource), "value": capability.value},)

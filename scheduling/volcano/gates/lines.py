@@ -1,6 +1,6 @@
 """Lines of Pods that wait for room in the queues.
 
-A line has the batches that need the same amounts in the same queue: if the first one is refused, all would be.
+A line has the batches that need the same amounts in the same queue: if the first one is refused, so are the others.
 
 A refused line is parked behind the queue that was short, and stays parked when batches join it. When that queue
 releases quota, the lines behind it that need the same amounts compete for it in one contest (`gate_turn.py`). Only as
@@ -22,7 +22,7 @@ LineKey = tuple[str, Need]
 class GateLines:
     """All lines, and why some are parked.
 
-    awake: the lines to try: new ones, and all of them after a change of a queue.
+    awake: the lines to try: new lines, and all lines after a change of a queue.
     released: the queues that released quota since the last round.
     """
 
@@ -30,8 +30,8 @@ class GateLines:
         self.awake: dict[LineKey, None] = {}
         self.released: dict[str, None] = {}
         self._lines: dict[LineKey, list[PodBatch]] = {}  # the batches of each line, sorted
-        self._parked: dict[LineKey, str] = {}  # the parked lines, each with the queue that was short
-        # the same index by that queue and by need: the queues of the lines
+        self._parked: dict[LineKey, str] = {}  # the queue that was short, by parked line
+        # the parked lines by the queue that was short, by need and by their own queue
         self._behind: dict[str, dict[Need, dict[str, None]]] = {}
 
     def change(self, gone: Iterable[PodBatch], new: Iterable[PodBatch]) -> None:
@@ -41,8 +41,8 @@ class GateLines:
             del line[bisect_left(line, batch)]
             if not line:
                 del self._lines[key]
-                self._wake(key)
-                del self.awake[key]
+                self.awake.pop(key, None)
+                self._unpark(key)
         for batch in new:
             key = batch.queue, batch.need
             if key not in self._lines:
@@ -63,9 +63,9 @@ class GateLines:
         self.awake = dict.fromkeys(self._lines)
 
     def park(self, key: LineKey, behind: str) -> None:
-        """Skip the line until quota is released in the queue `behind`; if that is empty, until any queue changes."""
-        self._wake(key)
-        del self.awake[key]
+        """Skip the line until the queue `behind` releases quota; if that is empty, until any queue changes."""
+        self.awake.pop(key, None)
+        self._unpark(key)
         queue, need = key
         self._parked[key] = behind
         self._behind.setdefault(behind, {}).setdefault(need, {})[queue] = None
@@ -74,14 +74,14 @@ class GateLines:
         """The lines that are parked behind the queue, by what they need."""
         return [(need, [(name, need) for name in names]) for need, names in self._behind.get(queue, {}).items()]
 
-    def _wake(self, key: LineKey) -> None:
+    def _unpark(self, key: LineKey) -> None:
         queue, need = key
         behind = self._parked.pop(key, None)
-        if behind is not None:
-            needs = self._behind[behind]
-            del needs[need][queue]
-            if not needs[need]:
-                del needs[need]
-            if not needs:
-                del self._behind[behind]
-        self.awake[key] = None
+        if behind is None:
+            return
+        needs = self._behind[behind]
+        del needs[need][queue]
+        if not needs[need]:
+            del needs[need]
+        if not needs:
+            del self._behind[behind]

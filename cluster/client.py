@@ -79,12 +79,14 @@ class ClusterClient:
     ) -> "ClusterClient":
         """A client for the cluster of a kubeconfig context; in a pod without a kubeconfig, for the pod's cluster.
 
-        `headers` are sent with each request, such as those of impersonation. Raises NotConfigured.
+        `headers` are sent with each request, in place of those by which the kubeconfig impersonates a user. Raises
+        NotConfigured.
         """
         own = context is None and kubeconfig is None and in_pod()
 
         def login() -> Endpoint:
-            return replace(from_service_account() if own else from_kubeconfig(context, kubeconfig), headers=headers)
+            found = from_service_account() if own else from_kubeconfig(context, kubeconfig)
+            return replace(found, headers=headers or found.headers)
 
         return cls(login(), relogin=login, timeouts=timeouts, attempts=attempts)
 

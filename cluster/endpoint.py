@@ -25,7 +25,7 @@ from urllib3.util import Url, parse_url
 
 from cluster import guarded_connections
 from cluster.errors import NotConfigured
-from cluster.plain_login import NotPlain, of_kubeconfig, of_service_account
+from cluster.plain_login import Headers, NotPlain, of_kubeconfig, of_service_account
 
 DEFAULT_KUBECONFIG = "~/.kube/config"
 _LOOPBACK = ("localhost", "127.0.0.0/8", "::1")
@@ -43,7 +43,8 @@ class Endpoint:
     `link_local`: whether a link-local address is allowed, also as the address of a host name.
     `authorization`: returns the header for the next request and renews a token that is about to expire; if it returns
     None, no header is sent.
-    `headers`: sent with each request, in addition to those of the client. A name may occur several times.
+    `headers`: sent with each request, in addition to those of the client, such as for impersonation. A name may occur
+    several times.
     """
 
     url: str
@@ -52,7 +53,7 @@ class Endpoint:
     proxy: str | None = field(default=None, repr=False)  # it may have a password
     link_local: bool = True
     authorization: Callable[[], str | None] = field(default=lambda: None, repr=False)
-    headers: tuple[tuple[str, str], ...] = ()
+    headers: Headers = ()
 
 
 def from_kubeconfig(context: str | None = None, kubeconfig: str | None = None) -> Endpoint:
@@ -84,12 +85,12 @@ def from_content(content: Mapping[str, Any], called: str, *, link_local: bool = 
 
 
 def _endpoint_of_content(content: Mapping[str, Any]) -> Endpoint:
-    from kubernetes import config  # here, since it takes long to load
+    from cluster.kubeconfig import load_content  # here, since it takes long to load
 
     with _LOADING:
         settings = _new_configuration()
-        config.load_kube_config_from_dict(dict(content), client_configuration=settings, persist_config=False)
-        return _endpoint(settings)
+        headers = load_content(content, settings)
+        return replace(_endpoint(settings), headers=headers)
 
 
 def from_service_account() -> Endpoint:
@@ -139,7 +140,8 @@ def _plain(config: Mapping[str, Any], context: str | None, base: Path) -> Endpoi
     """
     try:
         with TemporaryDirectory(prefix="quotree-") as scratch:
-            return _endpoint(of_kubeconfig(config, context, base, Path(scratch)))
+            login = of_kubeconfig(config, context, base, Path(scratch))
+            return replace(_endpoint(login), headers=login.headers)
     except NotPlain:
         return None
 
@@ -149,8 +151,8 @@ def _endpoint_of_package(files: str, context: str | None) -> Endpoint:
 
     with _LOADING:
         settings = _new_configuration()
-        load_files(files, context, settings)
-        return _endpoint(settings)
+        headers = load_files(files, context, settings)
+        return replace(_endpoint(settings), headers=headers)
 
 
 def _new_configuration() -> Any:

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from kubernetes.config.kube_config import ConfigNode, KubeConfigLoader, KubeConfigMerger
 
 from cluster.errors import NotConfigured
 from cluster.kubeconfig_file import read_file
+from cluster.plain_login import Headers, impersonation
 
 _LISTS = ("clusters", "contexts", "users")
 
 
-def load_files(files: str, context: str | None, settings: Any) -> None:
-    """Copy the login of a context, by default the current one, into `settings`. Files are merged as kubectl does it.
+def load_content(content: Mapping[str, Any], settings: Any) -> Headers:
+    """Copy the login of the current context into `settings`, and return the headers of impersonation.
 
-    Writes back a renewed OIDC token. Raises NotConfigured, and any exception of the package for a malformed file.
+    Raises any exception of the package.
+    """
+    return _load(KubeConfigLoader(config_dict=dict(content), config_base_path=None), settings)
+
+
+def load_files(files: str, context: str | None, settings: Any) -> Headers:
+    """Copy the login of a context of files, by default the current one, and return the headers of impersonation.
+
+    Files are merged as kubectl does it. Writes back a renewed OIDC token. Raises NotConfigured, and any exception of
+    the package for a malformed file.
     """
     merged = _Merger(files)
     if merged.config is None:
@@ -23,7 +34,13 @@ def load_files(files: str, context: str | None, settings: Any) -> None:
     loader = KubeConfigLoader(
         config_dict=merged.config, active_context=context, config_base_path=None, config_persister=merged.save_changes
     )
+    return _load(loader, settings)
+
+
+def _load(loader: KubeConfigLoader, settings: Any) -> Headers:
     loader.load_and_set(settings)
+    user = loader._user  # the package does not read `as`
+    return impersonation(user.value) if user is not None else ()
 
 
 class _Merger(KubeConfigMerger):  # type: ignore[misc]  # the package has no types

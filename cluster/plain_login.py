@@ -12,12 +12,17 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
+from urllib.parse import quote
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _TOKEN_LASTS = 60.0
 """Seconds after which the token of a service account is read again; the kubelet renews it long before it expires."""
+_OF_HEADERS = "!#$&'*+-.^_`|~"
+"""The punctuation that names of headers may have."""
+_IMPERSONATION = {"as", "as-uid", "as-groups", "as-user-extra"}
 _PLAIN = {"token", "tokenFile", "client-certificate", "client-certificate-data", "client-key", "client-key-data"}
+Headers: TypeAlias = tuple[tuple[str, str], ...]
 
 
 class NotPlain(Exception):
@@ -26,7 +31,10 @@ class NotPlain(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PlainLogin:
-    """A login, with the field names of the package's Configuration. `proxy`: the `proxy-url` of the cluster."""
+    """A login, with the field names of the package's Configuration.
+
+    `proxy`: the `proxy-url` of the cluster. `headers`: those of impersonation.
+    """
 
     host: str
     ssl_ca_cert: str | None = None
@@ -36,6 +44,7 @@ class PlainLogin:
     tls_server_name: str | None = None
     proxy: str | None = None
     token: Callable[[], str | None] = field(default=lambda: None, repr=False)
+    headers: Headers = ()
 
     def get_api_key_with_prefix(self, _: str, alias: str | None = None) -> str | None:
         """The header `Authorization` of the next request."""
@@ -87,7 +96,7 @@ def of_kubeconfig(config: Mapping[str, Any], context: str | None, base: Path, sc
     cluster = _named(config, "clusters", chosen.get("cluster"), "cluster")
     user = _named(config, "users", chosen["user"], "user") if chosen.get("user") and config.get("users") else {}
     host, insecure = _text(cluster, "server"), cluster.get("insecure-skip-tls-verify", False)
-    if not host or not isinstance(insecure, bool) or not user.keys() <= _PLAIN:
+    if not host or not isinstance(insecure, bool) or not user.keys() <= _PLAIN | _IMPERSONATION:
         raise NotPlain
     secure = host.startswith("https")
 
@@ -104,7 +113,31 @@ def of_kubeconfig(config: Mapping[str, Any], context: str | None, base: Path, sc
         _text(cluster, "tls-server-name"),
         _text(cluster, "proxy-url"),
         lambda: f"Bearer {token}" if token else None,
+        impersonation(user),
     )
+
+
+def impersonation(user: Mapping[str, Any]) -> Headers:
+    """The headers with which kubectl acts as the user that `as` of a kubeconfig names. Raises ValueError."""
+    extra = user.get("as-user-extra") or {}
+    named = {
+        "Impersonate-User": [user.get("as") or ""],
+        "Impersonate-Uid": [user.get("as-uid") or ""],
+        "Impersonate-Group": user.get("as-groups") or [],
+        **{f"Impersonate-Extra-{quote(key, safe=_OF_HEADERS)}": values for key, values in extra.items()},
+    }
+    for values in named.values():
+        if not isinstance(values, list) or not all(isinstance(each, str) and each.isprintable() for each in values):
+            raise ValueError("as, as-uid, as-groups and as-user-extra must have printable strings")
+    headers = tuple((name, _sent(value)) for name, values in named.items() for value in values if value)
+    if headers and not user.get("as"):
+        raise ValueError("as-uid, as-groups and as-user-extra need the user in `as`")
+    return headers
+
+
+def _sent(text: str) -> str:
+    """The text as urllib3 must get it so that it sends UTF-8, as kubectl does."""
+    return text.encode().decode("latin-1")
 
 
 def _named(config: Mapping[str, Any], many: str, name: object, one: str) -> Mapping[str, Any]:

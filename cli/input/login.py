@@ -74,7 +74,7 @@ class ClusterLogin:
 
         own = self.context is None and self.kubeconfig is None and in_pod()
         found = from_service_account() if own else from_kubeconfig(self.context, self.kubeconfig)
-        return replace(found, headers=self.headers)
+        return replace(found, headers=self.headers or found.headers)
 
     def namespace(self) -> str:
         """The namespace of the context; `default` if it names none. Raises OutOfReach."""

@@ -21,7 +21,7 @@ from urllib3.connection import HTTPSConnection
 from certs.pki import KeyPair, new_authority, new_server
 from cluster import endpoint, plain_login
 from cluster.client import ClusterClient
-from cluster.endpoint import from_kubeconfig, from_service_account, in_pod
+from cluster.endpoint import from_content, from_kubeconfig, from_service_account, in_pod
 from cluster.errors import NotConfigured, NotFound, Unreachable
 from cluster.unreachable import unreachable
 from tests import builders
@@ -336,6 +336,51 @@ def test_a_rotated_token_is_read_and_a_lost_one_is_an_error(pod: Path) -> None:
 def test_outside_a_pod_there_is_no_service_account() -> None:
     with pytest.raises(NotConfigured, match="Service host/port is not set"):
         from_service_account()
+
+
+SENT = "jané".encode().decode("latin-1")  # as http.client writes and reads it
+
+
+@pytest.mark.parametrize("login", [{"token": "any"}, {"username": "ann", "password": "any"}])
+def test_whom_the_kubeconfig_impersonates_is_sent_as_kubectl_does(
+    tmp_path: Path, api: FakeApi, login: dict[str, Any]
+) -> None:
+    """Else a command has more rights than kubectl with the same file."""
+    extra = {"example.dev/reason": ["a test", "b"]}
+    user = {**login, "as": "jané", "as-uid": "1", "as-groups": ["ml", "dev"], "as-user-extra": extra}
+    expected = (
+        ("Impersonate-User", SENT),
+        ("Impersonate-Uid", "1"),
+        ("Impersonate-Group", "ml"),
+        ("Impersonate-Group", "dev"),
+        ("Impersonate-Extra-example.dev%2Freason", "a test"),
+        ("Impersonate-Extra-example.dev%2Freason", "b"),
+    )
+    path, content = kubeconfig(tmp_path, {"server": api.url}, user), builders.kubeconfig({"server": api.url}, user)
+
+    assert from_kubeconfig(kubeconfig=path).headers == expected
+    assert from_content(content, "any").headers == expected
+    for named, seen in (((), SENT), ((("Impersonate-User", "joe"),), "joe")):
+        with ClusterClient.connect(kubeconfig=path, headers=named) as client, pytest.raises(NotFound):
+            client.get("/version")
+        assert api.seen[-1].headers["Impersonate-User"] == seen
+    assert "Impersonate-Uid" not in api.seen[-1].headers
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        {"as": 5},
+        {"as": "jane\r\nX-Other: any"},
+        {"as": "jane", "as-groups": "ml"},
+        {"as-groups": ["ml"]},
+        {"as": "jane", "as-user-extra": "a"},
+    ],
+)
+def test_what_does_not_say_whom_to_impersonate_is_refused(tmp_path: Path, user: dict[str, Any]) -> None:
+    for login in ({}, {"username": "ann", "password": "any"}):
+        with pytest.raises(NotConfigured):
+            from_kubeconfig(kubeconfig=kubeconfig(tmp_path, {"server": "http://api.test"}, {**login, **user}))
 
 
 PROXY = "http://127.0.0.1:3128"

@@ -46,6 +46,7 @@ def shown(made: Endpoint) -> dict[str, Any]:
         "server name": made.server_name,
         "proxy": made.proxy,
         "header": made.authorization(),
+        "headers": made.headers,
         "tls": tls and (tls.verify_mode, tls.check_hostname, tls.verify_flags, tls.get_ca_certs(), tls.minimum_version),
     }
 
@@ -66,6 +67,7 @@ def proxies(monkeypatch: pytest.MonkeyPatch) -> None:
         (HTTPS | {"insecure-skip-tls-verify": True}, {"token": "", "tokenFile": "token"}),
         (HTTPS | {"tls-server-name": "api.test", "proxy-url": "http://other:1"}, {}),
         (HTTPS, {"client-certificate": "tls.crt", "client-key": "tls.key"}),
+        (HTTPS, {"token": "abc", "as": "jane", "as-groups": ["a"], "as-user-extra": {"b/c": ["d"]}}),
         (
             HTTPS | {"extensions": [{"name": "x", "extension": {"version": 1.5}}]},
             {"client-certificate-data": data(CLIENT.certificate), "client-key-data": data(CLIENT.key)},

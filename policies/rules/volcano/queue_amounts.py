@@ -56,7 +56,9 @@ def guarantee_exceeds_deserved(proposal: Proposal) -> Iterator[Finding]:
                 queue.ref,
                 field,
                 f"is guaranteed {resource}={guarantee.text} but deserves {deserves}",
-                fix=f"set {field} to {guarantee.text} or more, or lower the guarantee",
+                fix=f"set {field} to {guarantee.text} or more, or lower the guarantee"
+                if guarantee <= queue.capability.get(resource, guarantee)
+                else f"lower the guarantee, or raise {field} and the capability to {guarantee.text}",
                 subject=resource,
                 excess=(guarantee - (deserved or Quantity.ZERO)).nano,
                 patch=_raised(proposal.after, queue, resource, guarantee),

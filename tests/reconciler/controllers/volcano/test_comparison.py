@@ -69,6 +69,40 @@ def test_news_of_work_that_comes_later_makes_no_difference() -> None:
     assert found.found == [("Closing", "Closing"), ("Closed", "Closed")]
 
 
+def test_news_of_a_command_that_comes_later_makes_no_difference() -> None:
+    found = Watched()
+    found.queue("a", "Closed", "p")
+    found.command("CloseQueue", "a")
+    found.command("OpenQueue", "a")
+    found.queue("a", "Open", "p")
+    found.wait()
+
+    assert found.found == [("Open", "Open"), ("Closed", "Closed")]
+
+
+def test_what_becomes_of_the_parent_later_makes_no_difference() -> None:
+    found = Watched()
+    found.command("CloseQueue", "p")
+    found.queue("p", "Closing", "root")
+    found.queue("a", "Closing", "p", by_parent=True)
+    found.work("a")
+    found.command("OpenQueue", "p")
+    found.queue("p", "Open", "root")
+    found.wait()
+
+    assert found.found == [("Closing", "Closing"), ("Open", "Open"), ("Closing", "Closing")]
+
+
+def test_a_child_that_closes_later_does_not_excuse_its_parent() -> None:
+    found = Watched()
+    found.command("CloseQueue", "p")
+    found.queue("p", "Closed", "root")
+    found.queue("a", "Closed", "p", by_parent=True)
+    found.wait()
+
+    assert found.found == [("Closed", "Closed"), ("Closed", "Closing")]
+
+
 def test_a_state_that_nothing_asks_for_differs() -> None:
     found = Watched()
     found.queue("a", "Closed", "p")

@@ -151,11 +151,16 @@ def find_shortages(
 def pods_by_flavor(
     fleet: Fleet, question: TopologyQuestion, pods: Iterable[FlavoredPods], places: WorkloadPlaces
 ) -> list[tuple[str, list[PlacedPods]]]:
-    """The pod sets that need a place, by flavor, sorted by its name. Faults of the others are added to `places`."""
+    """The pod sets that need a place, by flavor, sorted by its name. Faults of the others are added to `places`.
+
+    A pod set that has a place needs one, even if its ClusterQueue now has a flavor without a topology, too.
+    """
     found: dict[str, list[PlacedPods]] = {}
     for entry in pods:
         pod_set = question.workload.pod_set(entry.name)
-        if pod_set is None or entry.count == 0 or not (pod_set.asks_for_topology or question.only):
+        if pod_set is None or entry.count == 0:
+            continue
+        if not (pod_set.asks_for_topology or question.only or entry.assignment is not None):
             continue
         try:
             flavor = _flavor(fleet, question, entry)

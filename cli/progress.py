@@ -18,10 +18,13 @@ from typing import Any, TextIO, TypeVar
 import click
 
 T = TypeVar("T")
+
 _AFTER = 1.0
 """Seconds until the line is shown."""
 _POLL_SECONDS = 0.2
 """Seconds between two updates of the line."""
+_COLUMNS = 80
+"""The width of a terminal that does not know its own."""
 
 
 class _Line:
@@ -67,7 +70,14 @@ class _Line:
         """The text of the line, cut to the width of the terminal, since a wrapped line could not be erased."""
         counted = f": {self._count}" if self._count else ""
         whole = f"{self._stage}{counted} ({time.monotonic() - self._began:.0f} s)"
-        return whole[: max(0, shutil.get_terminal_size().columns - 1)]
+        return whole[: max(0, self._columns() - 1)]
+
+    def _columns(self) -> int:
+        """The width of the terminal. Standard output may be a file, so the stream of the line is asked first."""
+        try:
+            return os.get_terminal_size(self._stream.fileno()).columns or _COLUMNS
+        except (OSError, ValueError):  # the stream is no terminal of the system, as in tests
+            return shutil.get_terminal_size().columns
 
     def _replace(self, text: str) -> None:
         """Overwrite the line with blanks and write the new text. This works on every terminal."""

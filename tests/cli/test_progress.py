@@ -7,6 +7,7 @@ import os
 import pty
 import subprocess
 import sys
+import termios
 import threading
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -145,6 +146,27 @@ def test_no_line_is_longer_than_the_terminal_is_wide(terminal: Terminal, monkeyp
         assert terminal.wrote.wait(10)
 
     call(work, terminal)
+
+    assert max(map(len, terminal.getvalue().split("\r"))) <= 11
+
+
+def test_the_width_is_that_of_the_terminal_even_if_results_go_to_a_file(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 12))
+    monkeypatch.setattr(terminal, "fileno", lambda: theirs)
+
+    @click.command()
+    @progress
+    def work() -> None:
+        stage("reading very many files")
+        assert terminal.wrote.wait(10)
+
+    call(work, terminal)
+    os.close(ours)
+    os.close(theirs)
 
     assert max(map(len, terminal.getvalue().split("\r"))) <= 11
 

@@ -14,9 +14,9 @@ from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Owner, Workload
 
 OVERDUE = 60 * SECOND
-"""Nanoseconds after which an invisible or unqueued job is overdue. A kind that is briefly not served is back sooner."""
+"""Nanoseconds after which an invisible or unqueued job is overdue. A kind may be unserved for a shorter time."""
 _AT_ONCE = 250
-"""How many of the renewed jobs are looked at in one turn. They take about a fifth of a second."""
+"""The most renewed jobs that are looked at in one turn, which takes about a fifth of a second."""
 
 
 class JobStore:
@@ -26,6 +26,7 @@ class JobStore:
     `by_uid`: the same jobs by uid.
     `stale`, `stale_workloads`: the jobs and Workloads to look at in this turn.
     `renewed`: the jobs to look at in this turn or a later one.
+    `unresolved`: the jobs in the state UNRESOLVED.
     """
 
     def __init__(self, kinds: Mapping[GroupKind, JobKind]) -> None:
@@ -207,6 +208,7 @@ class JobStore:
             record = self.workload(pod.workload)
             record.pods[name] = pod
             record.pod_sets[pod.pod_set] += 1
+            record.given_up.pop(name, None)
             if pod.given_up:
                 record.given_up[name] = None
         if home is None or (pod is not None and pod.workload == home):

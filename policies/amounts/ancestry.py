@@ -126,6 +126,7 @@ def _gates(holder: Mapping[str, Any]) -> set[str]:
 
 
 def _left_to_children(job: QueuedJob) -> dict[str, int]:
+    """The requests of all pods that the job's controller does not create itself."""
     own = job.framework.own_sets if isinstance(job.framework, JobShape) else ()
     return total(template_requests(pods.counted, pods.count) for pods in job.pod_sets if pods.name not in own)
 
@@ -140,4 +141,5 @@ def within(wanted: Mapping[str, int], held: Mapping[str, int]) -> bool:
 
 
 def _grows(job: QueuedJob, slicing: bool) -> bool:
+    """Whether the job is elastic, so that it may have more Pods than it has now."""
     return slicing and job.framework.elastic and job.annotations.get(ELASTIC) == "true"

@@ -36,20 +36,20 @@ def find_replacement(
     pods: the pod sets with their current assignments.
     """
     places, affected = _split(pods, [host])
-    present = {entry.name: entry.assignment for entry in affected}
+    present = {entry.name: entry.assignment for entry in affected if entry.assignment is not None}
     movable = not question.workload.of_one_pod
     used = _NewUsage()
-    asked = pods_by_flavor(fleet, question, affected, places)
-    for name, member in ((name, member) for name, members in asked for member in members):
-        assignment, flavor = present[member.name], fleet.flavors[name]
-        assert assignment is not None
-        found = replaced(flavor, member, assignment, host, used.of(name, flavor), movable=movable)
-        if isinstance(found, str):
-            places.refused[member.name] = found
-        elif question.all_pods and found.pods < assignment.pods:
-            places.refused[member.name] = no_replacement(host)
-        else:
-            places.assigned[member.name] = found
+    for name, members in pods_by_flavor(fleet, question, affected, places):
+        flavor = fleet.flavors[name]
+        for member in members:
+            assignment = present[member.name]
+            found = replaced(flavor, member, assignment, host, used.of(name, flavor), movable=movable)
+            if isinstance(found, str):
+                places.refused[member.name] = found
+            elif question.all_pods and found.pods < assignment.pods:
+                places.refused[member.name] = no_replacement(host)
+            else:
+                places.assigned[member.name] = found
     return places
 
 

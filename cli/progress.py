@@ -1,6 +1,6 @@
 """Shows a progress line on a terminal for work that takes longer than a second.
 
-The line is on standard error. It is erased before anything else is printed. If standard error is not a terminal, there
+The line is on standard error, and is erased while anything else is printed. If standard error is not a terminal, there
 is no line.
 """
 
@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from functools import wraps
 from typing import Any, TextIO, TypeVar
 
@@ -46,7 +47,7 @@ class _Line:
     def stop(self) -> None:
         self._over.set()
         self._thread.join()
-        self.erase()
+        self._replace("")
 
     def stage(self, text: str) -> None:
         self._stage, self._count = text, 0
@@ -54,9 +55,11 @@ class _Line:
     def tick(self) -> None:
         self._count += 1
 
-    def erase(self) -> None:
+    @contextmanager
+    def hidden(self) -> Iterator[None]:
         with self._lock:
             self._replace("")
+            yield
 
     def _run(self) -> None:
         wait = _AFTER
@@ -119,9 +122,11 @@ def _ticking(items: Iterable[T]) -> Iterator[T]:
         yield item
 
 
-def erase() -> None:
-    if _current is not None:
-        _current.erase()
+@contextmanager
+def hidden_line() -> Iterator[None]:
+    """Erase the line, and keep it away until the block ends."""
+    with _current.hidden() if _current is not None else nullcontext():
+        yield
 
 
 def progress(command: Callable[..., Any]) -> Callable[..., Any]:

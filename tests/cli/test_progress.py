@@ -9,6 +9,7 @@ import subprocess
 import sys
 import termios
 import threading
+import time
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
@@ -97,6 +98,31 @@ def test_results_find_the_line_gone(terminal: Terminal) -> None:
     call(work, terminal)
 
     assert screen(terminal.getvalue()) == ["the result", ""]
+
+
+def test_the_line_stays_away_until_the_results_are_written(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shown, "_POLL_SECONDS", 0.001)
+    write = terminal.write
+
+    def slowly(text: str) -> int:
+        if not text.startswith("a long result"):
+            return write(text)
+        written = write(text[:6])
+        time.sleep(0.1)
+        return written + write(text[6:])
+
+    @click.command()
+    @progress
+    def work() -> None:
+        stage("judging")
+        assert terminal.wrote.wait(10)
+        monkeypatch.setattr(terminal, "write", slowly)
+        with redirect_stdout(terminal):
+            emit("a long result")
+
+    call(work, terminal)
+
+    assert "a long result" in terminal.getvalue()
 
 
 def test_it_is_gone_where_the_work_fails(terminal: Terminal) -> None:

@@ -264,6 +264,8 @@ def net_usage(question: TopologyQuestion, pods: Iterable[FlavoredPods]) -> list[
         before = held.get(entry.name)
         present = read_topology_assignment(before) if before is not None else question.previous.get(entry.name)
         counts = net_counts(entry.assignment, present)
+        if not counts:
+            continue  # it keeps its places, even if its ClusterQueue has the flavor no more
         flavor = topology_flavor(entry.flavors, question.with_topology)
         requests = per_pod(pod_set.template)
         found.extend(TopologyUsage(flavor, domain, requests, count) for domain, count in counts.items())

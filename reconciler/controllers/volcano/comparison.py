@@ -1,13 +1,13 @@
 """With `--mode observe`: compares the states that Volcano's controller writes with those that ours would have written.
 
-PodGroups and Commands have watches of their own, so the cause of a state may arrive after it. A state that differs from
-ours is checked again after a while, and is reported as a difference only if it still differs.
+PodGroups and Commands have watches of their own, so the cause of a state may arrive after it. A state is reported as a
+difference only if its cause has not arrived after a while.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from reconciler.controllers.volcano.contents import Contents
 from reconciler.controllers.volcano.kinds import COMMAND, POD_GROUP, QUEUE
@@ -22,23 +22,24 @@ from scheduling.volcano_queues.tree import VolcanoQueueTree
 PATIENCE = 2 * SECOND
 
 
-class _Change(NamedTuple):
-    """A change of a queue's state. The watch of queues has shown its parent and children, but maybe not the cause yet.
+@dataclass(slots=True)
+class _Change:
+    """A change of a queue's state, whose cause may not be known yet.
 
-    `due`: when to check it again if the states differ.
     `before`: the queue before the change.
     `theirs`: the state that Volcano's controller wrote.
-    `above`: the state of the parent at that moment.
-    `busy_below`: whether a child was not Closed at that moment.
     `actions`: the actions that may have caused the change.
+    `due`: when a difference is reported.
+    `above`: the state of the parent at the end of the round.
+    `busy_below`: whether a child was not Closed then.
     """
 
-    due: int
     before: QueueObject
     theirs: str
-    above: VolcanoQueueState
-    busy_below: bool
     actions: dict[QueueAction, None]
+    due: int
+    above: VolcanoQueueState = VolcanoQueueState.UNKNOWN
+    busy_below: bool = False
 
 
 class QueueComparison(NullObserver):
@@ -53,6 +54,7 @@ class QueueComparison(NullObserver):
         self._tree = VolcanoQueueTree()
         self._contents = Contents(self._tree)
         self._actions: dict[str, dict[QueueAction, None]] = {}
+        self._new: list[_Change] = []
         self._differing: list[_Change] = []
 
     def changing(self, before: Observed[object] | None, after: Observed[object], now: int) -> None:
@@ -63,40 +65,51 @@ class QueueComparison(NullObserver):
             if command.action in (QueueAction.OPEN, QueueAction.CLOSE):
                 self._note_action(command.queue, QueueAction(command.action))
         elif kind == QUEUE.kind and after.value is None:
+            self._look_around()
             self._tree.drop(key)
             self._actions.pop(key, None)
         elif (queue := QUEUE.value(after)) is not None:
             was = QUEUE.value(before)
             if was is not None and was.state != queue.state:
-                self._compare(was, queue.state, now)
+                self._new.append(_Change(was, queue.state, self._possible_actions(key), now + PATIENCE))
             self._tree.put(queue)
 
     def passed(self, now: int, _: float, /) -> None:
-        due = [change for change in self._differing if change.due <= now]
-        self._differing = [change for change in self._differing if change.due > now]
-        for change in due:
-            ours = self._ours(change)
-            self._report(change.before.name, change.theirs, change.theirs if change.theirs in ours else ours[0])
+        self._look_around()
+        differing, self._differing = self._differing, []
+        for change in differing:
+            name, theirs, ours = change.before.name, change.theirs, self._ours(change)
+            if theirs in ours:
+                self._report(name, theirs, theirs)
+            elif change.due <= now:
+                self._report(name, theirs, ours[0])
+            else:
+                self._differing.append(change)
 
-    def _note_action(self, queue: str, action: QueueAction) -> None:
-        """Note an action that a Command requests. It may cause the next change, or have caused one that differs."""
-        self._actions.setdefault(queue, {})[action] = None
-        for change in self._differing:
-            if change.before.name == queue:
-                change.actions[action] = None
-
-    def _compare(self, before: QueueObject, theirs: str, now: int) -> None:
-        """Compare a state that was written with ours.
+    def _possible_actions(self, queue: str) -> dict[QueueAction, None]:
+        """The actions that may have caused a change, which no longer count for the next one.
 
         Volcano deletes a Command before it acts, so any Command since the last change may be the cause.
         """
-        above, busy = self._tree.above(before.name), not self._tree.settled_below(before.name)
-        actions = {**self._actions.pop(before.name, {}), QueueAction.SYNC: None}
-        change = _Change(now + PATIENCE, before, theirs, above, busy, actions)
-        if theirs in self._ours(change):
-            self._report(before.name, theirs, theirs)
-        else:
-            self._differing.append(change)
+        return {**self._actions.pop(queue, {}), QueueAction.SYNC: None}
+
+    def _note_action(self, queue: str, action: QueueAction) -> None:
+        """Note an action that a Command requests. It may cause the next change, or have caused an earlier one."""
+        self._actions.setdefault(queue, {})[action] = None
+        for change in (*self._new, *self._differing):
+            if change.before.name == queue:
+                change.actions[action] = None
+
+    def _look_around(self) -> None:
+        """Note the states around the new changes. Later changes of the parent and the children are not their causes.
+
+        All queues come by one watch. A list shows them in no particular order, but in one round.
+        """
+        for change in self._new:
+            name = change.before.name
+            change.above, change.busy_below = self._tree.above(name), not self._tree.settled_below(name)
+        self._differing += self._new
+        self._new = []
 
     def _ours(self, change: _Change) -> list[str]:
         """The state that we would have written, for each possible action."""

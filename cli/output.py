@@ -15,7 +15,7 @@ import click
 
 from cli.exits import OutOfReach
 from cli.links import leads_out
-from cli.progress import erase
+from cli.progress import hidden_line
 from policies.model.printing import plain
 
 
@@ -27,9 +27,9 @@ def emit(text: str) -> None:
     if sys.stdout is None:
         raise OutOfReach("cannot write to standard output: it is closed")
     try:
-        erase()
-        click.echo(_encodable(text, sys.stdout))
-        sys.stdout.flush()
+        with hidden_line():
+            click.echo(_encodable(text, sys.stdout))
+            sys.stdout.flush()
     except BrokenPipeError:
         discard(1)
     except OSError as error:
@@ -90,8 +90,8 @@ def note(text: str) -> None:
     if sys.stderr is None:
         return
     try:
-        erase()
-        click.echo(_encodable(plain(text), sys.stderr), err=True)
+        with hidden_line():
+            click.echo(_encodable(plain(text), sys.stderr), err=True)
     except OSError:
         discard(2)
 

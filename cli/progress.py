@@ -1,6 +1,6 @@
 """Shows a progress line on a terminal for work that takes longer than a second.
 
-The line is on standard error. It is erased before anything else is printed. If standard error is not a terminal, there
+The line is on standard error, and is erased while anything else is printed. If standard error is not a terminal, there
 is no line.
 """
 
@@ -12,16 +12,20 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from functools import wraps
 from typing import Any, TextIO, TypeVar
 
 import click
 
 T = TypeVar("T")
+
 _AFTER = 1.0
 """Seconds until the line is shown."""
 _POLL_SECONDS = 0.2
 """Seconds between two updates of the line."""
+_COLUMNS = 80
+"""The width of a terminal that does not know its own."""
 
 
 class _Line:
@@ -43,7 +47,7 @@ class _Line:
     def stop(self) -> None:
         self._over.set()
         self._thread.join()
-        self.erase()
+        self._replace("")
 
     def stage(self, text: str) -> None:
         self._stage, self._count = text, 0
@@ -51,9 +55,11 @@ class _Line:
     def tick(self) -> None:
         self._count += 1
 
-    def erase(self) -> None:
+    @contextmanager
+    def hidden(self) -> Iterator[None]:
         with self._lock:
             self._replace("")
+            yield
 
     def _run(self) -> None:
         wait = _AFTER
@@ -67,7 +73,14 @@ class _Line:
         """The text of the line, cut to the width of the terminal, since a wrapped line could not be erased."""
         counted = f": {self._count}" if self._count else ""
         whole = f"{self._stage}{counted} ({time.monotonic() - self._began:.0f} s)"
-        return whole[: max(0, shutil.get_terminal_size().columns - 1)]
+        return whole[: max(0, self._columns() - 1)]
+
+    def _columns(self) -> int:
+        """The width of the terminal. Standard output may be a file, so the stream of the line is asked first."""
+        try:
+            return os.get_terminal_size(self._stream.fileno()).columns or _COLUMNS
+        except (OSError, ValueError):  # the stream is no terminal of the system, as in tests
+            return shutil.get_terminal_size().columns
 
     def _replace(self, text: str) -> None:
         """Overwrite the line with blanks and write the new text. This works on every terminal."""
@@ -109,9 +122,11 @@ def _ticking(items: Iterable[T]) -> Iterator[T]:
         yield item
 
 
-def erase() -> None:
-    if _current is not None:
-        _current.erase()
+@contextmanager
+def hidden_line() -> Iterator[None]:
+    """Erase the line, and keep it away until the block ends."""
+    with _current.hidden() if _current is not None else nullcontext():
+        yield
 
 
 def progress(command: Callable[..., Any]) -> Callable[..., Any]:

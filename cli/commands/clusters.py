@@ -12,7 +12,7 @@ from cli.input import reconciler_api
 from cli.input.against import Against
 from cli.input.options import against_of, output
 from cli.input.visibility import reporting_bad_answers
-from cli.output import emit, json_text
+from cli.output import emit, json_text, some
 from cluster.errors import ClusterError
 from policies.model.printing import plain
 
@@ -72,7 +72,8 @@ def _lines(cluster: dict[str, Any]) -> Iterator[str]:
     since = f" since {cluster['since']}" if cluster["since"] else ""
     last = f", last seen {cluster['lastSeen']}" if cluster.get("lastSeen") else ""
     configs = f" ({', '.join(cluster['configs']) or 'no MultiKueueConfig'})" if "configs" in cluster else ""
-    yield f"{cluster['name']}{configs}: {cluster['connection']}{since}{last}, {cluster['placed']} workloads"
+    placed = some(cluster["placed"], "workload")
+    yield f"{cluster['name']}{configs}: {cluster['connection']}{since}{last}, {placed}"
     if cluster["error"]:
         retried = f"; next attempt at {cluster['nextAttempt']}" if cluster.get("nextAttempt") else ""
         yield f"  {cluster.get('reason') or 'error'}: {cluster['error']}{retried}"

@@ -1,14 +1,22 @@
-"""The dashboards. Queries for metrics with Kueue's names select our job, since Kueue's manager also exports them."""
+"""The dashboards.
+
+Queries for metrics with Kueue's names select our jobs, since Kueue's manager also exports these names. Every shard
+exports all gauges, so the queries read those of the shard `default`. Counters and histograms have only what the shard
+itself did, so the queries read those of all shards.
+"""
 
 from __future__ import annotations
 
 from generators.dashboards.board import Board, Panel, quantiles, rates
 
-_OURS = 'job="quotree-reconciler-metrics", replica_role="leader"'
-_LEADER = f"{{{_OURS}}}"
-_CHOSEN = f'{_OURS}, cluster_queue=~"$cluster_queue"'
-_QUEUE = f"{{{_CHOSEN}}}"
-_RECONCILER = '{job="quotree-reconciler-metrics"}'
+_DEFAULT_SHARD = 'job="quotree-reconciler-metrics", replica_role="leader"'
+_LEADER = f"{{{_DEFAULT_SHARD}}}"
+_CHOSEN = 'cluster_queue=~"$cluster_queue"'
+_QUEUE = f"{{{_DEFAULT_SHARD}, {_CHOSEN}}}"
+_INACTIVE = f'{{{_DEFAULT_SHARD}, {_CHOSEN}, status!="active"}}'
+_SHARDS = 'job=~"quotree-reconciler(-.+)?-metrics"'
+_LEADERS = f'{{{_SHARDS}, replica_role="leader"}}'
+_QUEUE_OF_SHARDS = f'{{{_SHARDS}, replica_role="leader", {_CHOSEN}}}'
 _WEBHOOKS = 'name=~".+[.]quotree[.]dev"'
 
 WEBHOOK = Board(
@@ -17,21 +25,21 @@ WEBHOOK = Board(
     (
         Panel(
             "Requests",
-            "Admission requests by what was answered. `unavailable`: the ledger could not order an edit.",
+            "Admission requests by result. `unavailable`: the ledger could not order a change.",
             rates("quotree_admission_requests_total", "result"),
             "reqps",
         ),
         Panel(
-            "Time of a request",
-            "The API server gives up after 3 s.",
+            "Request duration",
+            "The API server waits for 3 s at most.",
             quantiles("quotree_admission_duration_seconds"),
             "s",
         ),
         Panel("Findings", "Findings of rules.", rates("quotree_findings_total", "rule", "severity"), "reqps"),
         Panel("Replicas", "Replicas that answer.", {"up": 'sum(up{job="quotree-webhook-metrics"})'}),
         Panel(
-            "Calls that failed",
-            "As the API server counts them: edits that it refused, and requests that it let pass.",
+            "Failed calls",
+            "Counted by the API server: requests that it refused, and requests that it allowed.",
             rates(
                 "apiserver_admission_webhook_rejection_count",
                 *("name", "error_type"),
@@ -42,14 +50,14 @@ WEBHOOK = Board(
         ),
         Panel("Clients turned away", "By reason.", rates("quotree_turned_away_total", "reason"), "reqps"),
         Panel(
-            "Age of the caches",
+            "Cache age",
             "A healthy watch receives data every 75 s.",
             {"{{instance}}": "quotree_cache_age_seconds", "synced {{instance}}": "quotree_cache_synced"},
             "s",
         ),
         Panel(
             "Ledger",
-            "Edits that were allowed and are not known to be stored.",
+            "Changes that were allowed and may not be stored yet.",
             {"{{instance}}": "quotree_ledger_entries"},
         ),
         Panel(
@@ -72,8 +80,12 @@ RECONCILER = Board(
     (
         Panel(
             "Replicas that write",
-            "The sum has to be 1.",
-            {"sum": "sum(quotree_reconciler_writes)", "{{instance}}": "quotree_reconciler_writes"},
+            "Each job must have one. `--mode observe` writes nothing and is left out.",
+            {
+                "{{job}}": "sum by (job) (quotree_reconciler_writes"
+                " unless on (job, instance) quotree_observe_decisions_total)",
+                "{{job}} {{instance}}": "quotree_reconciler_writes",
+            },
         ),
         Panel(
             "Ready",
@@ -88,7 +100,9 @@ RECONCILER = Board(
                 "under way {{instance}}": "quotree_reconciler_under_way",
             },
         ),
-        Panel("Rounds", "Time of a round of the loop.", quantiles("quotree_reconciler_round_seconds", "instance"), "s"),
+        Panel(
+            "Rounds", "Duration of a round of the loop.", quantiles("quotree_reconciler_round_seconds", "instance"), "s"
+        ),
         Panel(
             "Writes",
             "Writes that were carried out, and writes that failed.",
@@ -101,18 +115,18 @@ RECONCILER = Board(
         Panel(
             "Cycles",
             "Scheduling cycles; success if a Workload got quota.",
-            rates("kueue_admission_attempts_total", "result", selector=_LEADER),
+            rates("kueue_admission_attempts_total", "result", selector=_LEADERS),
             "cps",
         ),
         Panel(
-            "Time of a cycle",
-            "Of the engine alone.",
-            quantiles("kueue_admission_attempt_duration_seconds", selector=_LEADER),
+            "Cycle duration",
+            "The time of the engine, without writes.",
+            quantiles("kueue_admission_attempt_duration_seconds", selector=_LEADERS),
             "s",
         ),
         Panel(
             "Bypasses",
-            "Changes that bypassed the webhook: the age of the oldest, and those that were undone.",
+            "Changes that bypassed the webhook: the age of the oldest one, how many stand, and how many were undone.",
             {
                 "oldest, in seconds": "max(quotree_reconciler_bypass_age_seconds)",
                 "standing": "max(quotree_reconciler_bypasses)",
@@ -126,11 +140,16 @@ RECONCILER = Board(
             "s",
         ),
         Panel(
-            "Processor",
-            "Cores in use. The loop uses one.",
-            {"{{instance}}": f"rate(process_cpu_seconds_total{_RECONCILER}[$__rate_interval])"},
+            "CPU",
+            "Cores in use. The loop can use one.",
+            {"{{job}} {{instance}}": f"rate(process_cpu_seconds_total{{{_SHARDS}}}[$__rate_interval])"},
         ),
-        Panel("Memory", "Resident.", {"{{instance}}": f"process_resident_memory_bytes{_RECONCILER}"}, "bytes"),
+        Panel(
+            "Memory",
+            "Resident memory.",
+            {"{{job}} {{instance}}": f"process_resident_memory_bytes{{{_SHARDS}}}"},
+            "bytes",
+        ),
         Panel(
             "Differences",
             "With --mode observe: decisions of another controller that differ from ours.",
@@ -155,24 +174,24 @@ QUEUES = Board(
         ),
         Panel(
             "Admissions",
-            "Workloads that were admitted, in a second.",
-            rates("kueue_admitted_workloads_total", "cluster_queue", selector=_QUEUE),
+            "Admitted workloads per second.",
+            rates("kueue_admitted_workloads_total", "cluster_queue", selector=_QUEUE_OF_SHARDS),
         ),
         Panel(
             "Waiting time",
             "From creation or requeuing to admission.",
-            quantiles("kueue_admission_wait_time_seconds", "cluster_queue", selector=_QUEUE),
+            quantiles("kueue_admission_wait_time_seconds", "cluster_queue", selector=_QUEUE_OF_SHARDS),
             "s",
         ),
         Panel(
             "Evictions",
             "By reason.",
-            rates("kueue_evicted_workloads_total", "cluster_queue", "reason", selector=_QUEUE),
+            rates("kueue_evicted_workloads_total", "cluster_queue", "reason", selector=_QUEUE_OF_SHARDS),
         ),
         Panel(
             "Preemptions",
             "By the ClusterQueue that preempts.",
-            rates("kueue_preempted_workloads_total", "preempting_cluster_queue", "reason", selector=_LEADER),
+            rates("kueue_preempted_workloads_total", "preempting_cluster_queue", "reason", selector=_LEADERS),
         ),
         Panel(
             "Quota in use",
@@ -204,9 +223,9 @@ QUEUES = Board(
             },
         ),
         Panel(
-            "Queues that are not active",
+            "Inactive queues",
             "Stopped, broken, or about to be deleted.",
-            {"{{cluster_queue}} {{status}}": f'kueue_cluster_queue_status{{{_CHOSEN}, status!="active"}} == 1'},
+            {"{{cluster_queue}} {{status}}": f"kueue_cluster_queue_status{_INACTIVE} == 1"},
         ),
     ),
     {"cluster_queue": f"label_values(kueue_pending_workloads{_LEADER}, cluster_queue)"},
@@ -217,7 +236,7 @@ ELSEWHERE = Board(
     (
         Panel(
             "Connections to workers",
-            "1 where the replica is connected.",
+            "1 if the replica is connected to the worker cluster.",
             {"{{cluster}} {{instance}}": 'quotree_multikueue_connection{state="connected"}'},
         ),
         Panel(
@@ -226,13 +245,13 @@ ELSEWHERE = Board(
             {"{{cluster}}": "max by (cluster) (quotree_multikueue_placed_workloads)"},
         ),
         Panel(
-            "Losses of connections",
-            "In an hour.",
+            "Lost connections",
+            "Per hour.",
             {"{{cluster}}": "sum by (cluster) (increase(quotree_multikueue_connection_losses_total[1h]))"},
         ),
         Panel(
-            "Silence of workers",
-            "Time since the last answer of each.",
+            "Last answers of workers",
+            "Time since each worker cluster last answered.",
             {"{{cluster}}": "time() - max by (cluster) (quotree_multikueue_last_seen_timestamp_seconds)"},
             "s",
         ),
@@ -247,7 +266,11 @@ ELSEWHERE = Board(
             "Pods that wait for the quota of Volcano or YuniKorn, by reason.",
             {"{{dialect}} {{reason}}": "sum by (dialect, reason) (quotree_gates_waiting_pods)"},
         ),
-        Panel("Pods that passed", "In a second.", rates("quotree_gates_passed_pods_total", "dialect")),
+        Panel(
+            "Pods that passed",
+            "Pods that passed a gate, per second.",
+            rates("quotree_gates_passed_pods_total", "dialect"),
+        ),
         Panel(
             "Namespaces of YuniKorn",
             "Use of each quota, from 0 to 1.",

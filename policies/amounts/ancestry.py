@@ -1,7 +1,7 @@
 """Decides whether an ancestor job already counts the quota of a job or Pod.
 
 The ancestor must have the UID of the owner reference, be queued itself, be of a kind that creates such children, and be
-large enough. So an owner reference that is not true has no effect: the job waits in its own queue.
+large enough. So a forged owner reference has no effect: the job waits in its own queue.
 Source: Kueue v0.19, FindAncestorJobManagedByKueue, which also stops at another UID, but does not check kind or size.
 """
 
@@ -23,7 +23,7 @@ from policies.model.forest import Forest
 from policies.model.objects import GroupKind, Ref
 
 STARTED = (("labels", POD_SET), ("annotations", STARTED_FOR), ("annotations", SLICE_CHAIN))
-"""The labels and annotations of a Pod that was started on quota."""
+"""The marks of a Pod that was started on quota: labels and annotations."""
 DEEPEST = 10
 """The most levels of owners that are followed, as in Kueue."""
 
@@ -39,9 +39,9 @@ def ancestor(
 ) -> QueuedJob | None:
     """The topmost ancestor job of an object of this kind; None if there is none.
 
-    Owners with another UID, of a kind that does not create such children, or that have ended do not count.
-    `whole`: jobs whose Pods are queued one by one do not count, either.
-    `queued`: jobs that name no queue do not count, either.
+    The walk ends at an owner with another UID, of a kind that does not create such children, or that has ended.
+    `whole`: only jobs that are admitted as a whole count, not those whose Pods are queued one by one.
+    `queued`: only jobs that name a queue count.
     """
     found: QueuedJob | None = None
     seen: set[str] = set()
@@ -75,48 +75,58 @@ def counted_above(job: QueuedJob, forest: Forest, *, slicing: bool) -> QueuedJob
 def pod_counted_above(pod: Manifest, forest: Forest, user: User, *, slicing: bool) -> QueuedJob | None:
     """The job that already counts a new Pod of this user; None if there is none.
 
-    The Pod must be as the job's controller creates Pods: it has the labels by which the controller selects Pods, and
-    the labels, annotations and gates of one of the templates by which Pods are counted. It may have requests that the
-    template lacks, since a LimitRange can add them. A tenant may create such a Pod too. So it must not request more
-    than that template unless a controller creates it.
+    The Pod must look like one that the job's controller creates. Resources that the job does not request at all may be
+    added, since a LimitRange can add them.
     """
     meta = metadata(pod)
     namespace, controller = text(meta.get("namespace")) or "default", controller_of(meta)
     above = ancestor(POD, controller, namespace, forest)
-    direct = _owner(controller, namespace, forest) if above is not None and controller is not None else None
-    if above is None or direct is None or not _as_made_by(direct, pod, whole=user.may_be_controller_in(namespace)):
+    owner = _owner(controller, namespace, forest) if above is not None and controller is not None else None
+    if above is None or owner is None or not _as_made_by(owner, pod, trusted=user.may_be_controller_in(namespace)):
         return None
     held, wanted = total_requests(above), template_requests({"spec": mapping(pod.get("spec"))}, 1)
     known = {resource: amount for resource, amount in wanted.items() if resource in held}
     return above if _grows(above, slicing) or within(known, held) else None
 
 
-def _as_made_by(job: QueuedJob, pod: Manifest, *, whole: bool) -> bool:
-    """Whether the Pod is as the job's controller creates Pods. `whole`: it may request more than its template."""
+def _as_made_by(job: QueuedJob, pod: Manifest, *, trusted: bool) -> bool:
+    """Whether the Pod looks like one that the job's controller creates.
+
+    The controller selects it by its labels, and it has the marks and gates of one of the job's templates. A tenant can
+    create such a Pod, too, so a tenant's Pod has no other marks, and requests no more than that template.
+    `trusted`: a controller creates the Pod, not a tenant.
+    """
     if job.selector is not None and not job.selector.matches(texts(metadata(pod).get("labels"))):
         return False
-    counted, wanted = _counted_by(pod), template_requests(pod, 1)
-    return not job.pod_sets or any(
-        _counted_by(pods.template) <= counted and (whole or within(wanted, template_requests(pods.counted, 1)))
+    marks, gates = _marks(pod), _gates(pod)
+    if not job.pod_sets:
+        return trusted or not marks
+    wanted = template_requests(pod, 1)
+    return any(
+        _gates(pods.template) <= gates
+        and (made := _marks(pods.template)) <= marks
+        and (trusted or (made == marks and within(wanted, template_requests(pods.counted, 1))))
         for pods in job.pod_sets
     )
 
 
 def is_marked(pod: Manifest) -> bool:
-    """Whether a Pod has a label or annotation of a Pod that was started on quota."""
-    meta = metadata(pod)
-    return any(key in texts(meta.get(part)) for part, key in STARTED)
+    """Whether a Pod has a mark of a Pod that was started on quota."""
+    return bool(_marks(pod))
 
 
-def _counted_by(holder: Mapping[str, Any]) -> set[tuple[str, str]]:
-    """What decides how a Pod is counted and whether it waits: its labels, annotations and gates."""
+def _marks(holder: Mapping[str, Any]) -> set[tuple[str, str]]:
+    """The marks of a Pod or of a template, with their values. They decide for which Workload a Pod counts."""
     meta = mapping(holder.get("metadata"))
-    written = {**texts(meta.get("labels")), **texts(meta.get("annotations"))}
-    counted = {(key, written[key]) for key in (POD_SET, STARTED_FOR, SLICE_CHAIN) if key in written}
-    return counted | {("gate", name) for name in gates_in(mapping(holder.get("spec")))}
+    return {(key, notes[key]) for part, key in STARTED if key in (notes := texts(meta.get(part)))}
+
+
+def _gates(holder: Mapping[str, Any]) -> set[str]:
+    return set(gates_in(mapping(holder.get("spec"))))
 
 
 def _left_to_children(job: QueuedJob) -> dict[str, int]:
+    """The requests of all pods that the job's controller does not create itself."""
     own = job.framework.own_sets if isinstance(job.framework, JobShape) else ()
     return total(template_requests(pods.counted, pods.count) for pods in job.pod_sets if pods.name not in own)
 
@@ -126,9 +136,10 @@ def total_requests(job: QueuedJob) -> dict[str, int]:
 
 
 def within(wanted: Mapping[str, int], held: Mapping[str, int]) -> bool:
-    """Whether the amounts are at most these, resource by resource."""
+    """Whether each wanted amount is at most the held amount of its resource."""
     return all(amount <= held.get(resource, 0) for resource, amount in wanted.items())
 
 
 def _grows(job: QueuedJob, slicing: bool) -> bool:
+    """Whether the job is elastic, so that it may have more Pods than it has now."""
     return slicing and job.framework.elastic and job.annotations.get(ELASTIC) == "true"

@@ -42,6 +42,19 @@ POD_SET = f"{PREFIX}podset"
 """The label of Pods that were started with quota. Its value is their pod set."""
 STARTED_FOR = f"{PREFIX}workload"
 """The annotation of such Pods with their Workload."""
+TOPOLOGY_REQUESTS = tuple(
+    f"{PREFIX}podset-{how}"
+    for how in (
+        "required-topology",
+        "preferred-topology",
+        "unconstrained-topology",
+        "slice-required-topology",
+        "slice-required-topology-constraints",
+    )
+)
+"""The annotations that request a topology, whatever their value."""
+INDEX_OFFSET = f"{PREFIX}pod-index-offset"
+"""The annotation with the number that is subtracted from the index of a Pod to get its rank."""
 
 BATCH_JOB = batch.JOB.kind
 STATEFUL_SET = replicated.STATEFUL_SET.kind

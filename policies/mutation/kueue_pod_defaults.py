@@ -14,6 +14,7 @@ from policies.amounts.role_hash import role_hash
 from policies.configuration.settings import KueueSettings
 from policies.dialects.kueue_jobs import (
     BATCH_JOB,
+    INDEX_OFFSET,
     KINDS,
     LEADER_WORKER_SET,
     MANAGED,
@@ -21,6 +22,7 @@ from policies.dialects.kueue_jobs import (
     QUEUE_NAME,
     STATEFUL_SET,
     SUSPENDED_BY,
+    TOPOLOGY_REQUESTS,
     QueuedJob,
 )
 from policies.dialects.kueue_kinds import PREFIX
@@ -44,21 +46,9 @@ _TAS = f"{PREFIX}tas"
 _INDEX_LABEL = f"{PREFIX}pod-group-pod-index-label"
 _POD_INDEX = "apps.kubernetes.io/pod-index"
 _PODSET_GROUP = f"{PREFIX}podset-group-name"
-_OFFSET = f"{PREFIX}pod-index-offset"
 _MPI_JOB = GroupKind("kubeflow.org", "MPIJob")
 _NOBODY = Forest()
 _NO_USER = User()
-_PLACED = tuple(
-    f"{PREFIX}podset-{how}"
-    for how in (
-        "required-topology",
-        "preferred-topology",
-        "unconstrained-topology",
-        "slice-required-topology",
-        "slice-required-topology-constraints",
-    )
-)
-"""The annotations that request a topology. Their values do not matter here."""
 
 
 def held_pod(
@@ -92,7 +82,7 @@ def held_pod(
             added_labels[QUEUE_NAME] = DEFAULT_QUEUE
         if not labels.get(PRIORITY_CLASS) and has_default_class(forest, settings):
             added_labels[PRIORITY_CLASS] = DEFAULT_CLASS
-    placed = settings.enabled("TopologyAwareScheduling") and any(key in notes for key in _PLACED)
+    placed = settings.enabled("TopologyAwareScheduling") and any(key in notes for key in TOPOLOGY_REQUESTS)
     if settings.enabled("TopologyAwareScheduling") and notes.get(_INDEX_LABEL) in labels:
         added_labels[POD_INDEX] = labels[notes[_INDEX_LABEL]]
     if placed:
@@ -202,7 +192,7 @@ def _after_leader(kind: GroupKind, manifest: Manifest, path: Path, settings: Kue
     if kind != LEADER_WORKER_SET or not settings.enabled("TopologyAwareScheduling") or path[-1] != "workerTemplate":
         return {}
     led = _at(manifest, (*path[:-1], "leaderTemplate")) is not None
-    return {} if not led or _grouped(manifest, path) else {_OFFSET: "1"}
+    return {} if not led or _grouped(manifest, path) else {INDEX_OFFSET: "1"}
 
 
 def after_launcher(kind: GroupKind, manifest: Manifest, settings: KueueSettings) -> Patch:
@@ -221,7 +211,7 @@ def after_launcher(kind: GroupKind, manifest: Manifest, settings: KueueSettings)
         return []
     inner = template.get("metadata")
     operations = [] if isinstance(inner, dict) else [added({}, *worker, "metadata")]
-    return operations + list(_texts(mapping(inner), (*worker, "metadata"), "annotations", {_OFFSET: "1"}))
+    return operations + list(_texts(mapping(inner), (*worker, "metadata"), "annotations", {INDEX_OFFSET: "1"}))
 
 
 def _grouped(manifest: Manifest, path: Path) -> bool:

@@ -1,14 +1,15 @@
-"""The state of workers as the managing cluster stores it. For programs without a running reconciler."""
+"""Reads the state of worker clusters from the manager cluster, without asking a reconciler."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from cluster.client import ClusterClient
 from cluster.errors import NotFound
 from cluster.resource import Manifest, Resource
-from policies.dialects.reading import mapping, text
+from policies.dialects.reading import condition, mapping, text
 from reconciler.multikueue.cluster_list import API_VERSION
 from reconciler.multikueue.objects import (
     MULTIKUEUE_CLUSTERS,
@@ -20,14 +21,15 @@ from reconciler.multikueue.objects import (
 from reconciler.objects.patches import WORKLOADS
 from scheduling.objects import times
 
+T = TypeVar("T")
 _CONNECTION = {"True": "connected", "False": "not connected"}
 
 
 def stored_clusters(cluster: ClusterClient) -> dict[str, Any]:
-    """The workers with their conditions and the number of Workloads on each, as JSON. Raises ClusterError."""
-    configs = [read_multikueue_config(each) for each in _all(cluster, MULTIKUEUE_CONFIGS)]
-    placed = Counter(filter(None, (_placed(each) for each in _all(cluster, WORKLOADS))))
-    workers = sorted(map(read_multikueue_cluster, _all(cluster, MULTIKUEUE_CLUSTERS)), key=lambda each: each.name)
+    """The connection of each worker cluster, and the number of Workloads on it, as JSON. Raises ClusterError."""
+    configs = _all(cluster, MULTIKUEUE_CONFIGS, read_multikueue_config)
+    placed = Counter(filter(None, _all(cluster, WORKLOADS, _worker_of)))
+    workers = sorted(_all(cluster, MULTIKUEUE_CLUSTERS, read_multikueue_cluster), key=lambda each: each.name)
     items = [
         _item(each, sorted(config.name for config in configs if each.name in config.clusters), placed[each.name])
         for each in workers
@@ -35,19 +37,19 @@ def stored_clusters(cluster: ClusterClient) -> dict[str, Any]:
     return {"apiVersion": API_VERSION, "kind": "ClusterList", "items": items}
 
 
-def _all(cluster: ClusterClient, resource: Resource) -> tuple[Manifest, ...]:
-    """All objects of a kind; empty if the kind is not installed."""
+def _all(cluster: ClusterClient, resource: Resource, keep: Callable[[Manifest], T]) -> tuple[T, ...]:
+    """What `keep` returns for each object of a kind; empty if the kind is not installed."""
     try:
-        return cluster.snapshot(resource, lambda manifest: manifest).items
+        return cluster.snapshot(resource, keep).items
     except NotFound:
         return ()
 
 
-def _placed(workload: Manifest) -> str | None:
+def _worker_of(workload: Manifest) -> str | None:
+    """The worker cluster on which a Workload runs; None if it has none, or is finished."""
     status = mapping(workload.get("status"))
-    conditions = map(mapping, status.get("conditions") or ())
-    over = any(each.get("type") == "Finished" and each.get("status") == "True" for each in conditions)
-    return None if over else text(status.get("clusterName"))
+    finished = condition(status, "Finished").get("status") == "True"
+    return None if finished else text(status.get("clusterName"))
 
 
 def _item(worker: MultiKueueCluster, configs: list[str], placed: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""An object as the API server stores it at one version, reduced to what decisions need."""
+"""An object at one resource version, reduced to the fields that are needed of it. Such a selection is a view."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def name_of(meta: Mapping[str, object], *, namespaced: bool) -> str:
 class Observed(Generic[T_co]):
     """An object at a resource version, in the view that `key` names.
 
-    `value`: what decisions need. `Observed[Workload]` is a stored Workload. `Observed[Workload | None]` has the value
-        None if the Workload is gone. `Observed[object]` may be in any view; see `WatchedKind.of`.
-    `detail`: what writes need: the packed manifest, or the status and finalizers.
+    `value`: the fields that decisions need. It can be None only if the type says so, as in `Observed[Workload | None]`;
+        then the object is gone. `Observed[object]` may be in any view; see `WatchedKind.of`.
+    `detail`: the fields that writes need: the packed manifest, or the status and finalizers.
     """
 
     key: Key
@@ -49,7 +49,7 @@ class Observed(Generic[T_co]):
 
     @property
     def stored(self) -> Stored | None:
-        """What writes of its status and finalizers need; None if the view does not keep that."""
+        """Its status and finalizers; None if the view does not keep them."""
         return self.detail if isinstance(self.detail, Stored) else None
 
     @property
@@ -78,6 +78,7 @@ class Listed:
 
 
 def put_or_drop(known: dict[K, T], key: K, value: T | None) -> None:
+    """Store the value of an observed object; None means that it is gone."""
     if value is None:
         known.pop(key, None)
     else:

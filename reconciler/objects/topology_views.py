@@ -20,7 +20,7 @@ from reconciler.objects.watched import VERSION, WatchedKind
 from scheduling.objects.queue_settings import TopologySettings, read_topology_settings
 from scheduling.topology.assignment import HOSTNAME
 from scheduling.topology.node_filter import TopologyNode, topology_node
-from scheduling.topology.pods import TopologyPod, foreign_pod, is_of_topology, topology_pod
+from scheduling.topology.pods import TopologyPod, foreign_pod, requests_topology, topology_pod
 
 
 class PodOnNode(NamedTuple):
@@ -34,7 +34,7 @@ class PodOnNode(NamedTuple):
 def _placed_pod(manifest: Manifest) -> TopologyPod | None:
     """The Pod, if it belongs to a workload with a topology and has not ended; otherwise None."""
     pod = pod_reading(manifest)
-    if pod.ended or not (pod.waits_at(TOPOLOGY_GATE) or is_of_topology(pod.annotations)):
+    if pod.ended or not (pod.waits_at(TOPOLOGY_GATE) or requests_topology(pod.annotations)):
         return None
     found = topology_pod(pod)
     return found if found.workload else None

@@ -108,7 +108,7 @@ def placer(
     checks: Mapping[str, CheckSettings],
     predecessor: Workload | None = None,
 ) -> TopologyPlacer | None:
-    """The placer of the workload; None if no pod set needs places.
+    """The placer of the workload; None if no pod set needs or has places.
 
     `predecessor`: the slice from which it takes over.
     """
@@ -117,7 +117,8 @@ def placer(
     flavors = map(state.flavors.get, settings.flavors)
     with_topology = [flavor.name for flavor in flavors if flavor is not None and flavor.topology]
     only = topology_only(state, settings)
-    if not only and not any(pod_set.asks_for_topology for pod_set in workload.pod_sets):
+    placed = any(entry.topology is not None for entry in (workload.admission.assignments if workload.admission else ()))
+    if not (only or placed or any(pod_set.asks_for_topology for pod_set in workload.pod_sets)):
         return None
     previous = {
         entry.name: read_topology_assignment(entry.topology)

@@ -1,7 +1,7 @@
-"""Pods as topologies see them.
+"""Reads Pods for topology-aware scheduling.
 
-Pods of a workload with a topology go to its places, and only these places are counted. All other Pods count on their
-node. Source: Kueue v0.19, pkg/util/tas.
+A Pod of a workload with a topology uses one of its workload's places. The places are counted, not the Pod. All other
+Pods are counted on their nodes. Source: Kueue v0.19, pkg/util/tas.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from sys import intern
 from typing import Any, NamedTuple
 
 from policies.amounts.requests import pod_requests
-from policies.dialects.kueue_jobs import POD_SET, STARTED_FOR
-from policies.dialects.kueue_kinds import PREFIX
+from policies.dialects.kueue_jobs import INDEX_OFFSET, POD_SET, STARTED_FOR, TOPOLOGY_REQUESTS
 from policies.dialects.kueue_workload import SLICE_CHAIN
 from policies.dialects.pod_reading import PodLife, PodReading
 from policies.dialects.reading import listing, mapping, texts
@@ -21,22 +20,10 @@ from policies.mutation.kueue_pod_defaults import TOPOLOGY_GATE
 from scheduling.objects import amounts
 from scheduling.objects.workload import Workload
 
-_OFFSET = f"{PREFIX}pod-index-offset"
-_OF_TOPOLOGIES = tuple(
-    f"{PREFIX}podset-{name}"
-    for name in (
-        "required-topology",
-        "preferred-topology",
-        "slice-required-topology",
-        "slice-required-topology-constraints",
-        "unconstrained-topology",
-    )
-)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopologyPod(PodLife):
-    """A Pod of a workload: the fields that its place depends on.
+    """The fields of a workload's Pod on which its place depends.
 
     key: `namespace/name`.
     workload: `namespace/name` of its Workload, or of the first slice of an elastic job.
@@ -44,10 +31,10 @@ class TopologyPod(PodLife):
     created: its creationTimestamp as written.
     node: its node; empty if it has none.
     selector: its node selector.
-    numbers: its labels whose value is a number. One of them may be its rank.
+    numbers: its labels whose value is a number. One of them may be the index that its rank is computed from.
     offset: its annotation pod-index-offset as written; empty if it has none.
-    in_topology: its annotations say that its workload has a topology.
-    conditions: as written, if it has passed its gate and has no node; else empty.
+    in_topology: its annotations request a topology.
+    conditions: as written, if it has passed its gate and is not bound yet; else empty.
     """
 
     key: str
@@ -69,8 +56,8 @@ class TopologyPod(PodLife):
 
 def topology_pod(pod: PodReading) -> TopologyPod:
     notes, labels = pod.annotations, pod.labels
-    name, gated = notes.get(SLICE_CHAIN) or notes.get(STARTED_FOR, ""), pod.waits_at(TOPOLOGY_GATE)
-    free = not (gated or pod.bound)
+    name = notes.get(SLICE_CHAIN) or notes.get(STARTED_FOR, "")
+    unbound = not (pod.bound or pod.waits_at(TOPOLOGY_GATE))
     return TopologyPod(
         uid=pod.uid,
         phase=pod.phase,
@@ -84,34 +71,33 @@ def topology_pod(pod: PodReading) -> TopologyPod:
         node=intern(pod.node),
         selector=texts(pod.spec.get("nodeSelector")),
         numbers={key: value for key, value in labels.items() if value.isascii() and value.isdecimal()},
-        offset=notes.get(_OFFSET, ""),
-        in_topology=is_of_topology(notes),
-        conditions=tuple(map(mapping, listing(pod.status.get("conditions")))) if free else (),
+        offset=notes.get(INDEX_OFFSET, ""),
+        in_topology=requests_topology(notes),
+        conditions=tuple(map(mapping, listing(pod.status.get("conditions")))) if unbound else (),
     )
 
 
 def carried_name(workload: Workload) -> str:
-    """The Workload that its Pods name, as `namespace/name`. In an elastic job it is the first slice."""
+    """The Workload that Pods of this workload name, as `namespace/name`: in an elastic job, the first slice."""
     return f"{workload.namespace}/{workload.annotations.get(SLICE_CHAIN) or workload.name}"
 
 
 class ForeignPod(NamedTuple):
-    """A pod outside of topologies. `requests`: in base units, without the pod itself."""
+    """A Pod that no topology counts. `requests`: in base units, without the resource `pods`."""
 
     node: str
     requests: Mapping[str, int]
 
 
-def is_of_topology(annotations: Mapping[str, str]) -> bool:
-    """Whether a pod with these annotations belongs to a workload with a topology."""
-    return any(key in annotations for key in _OF_TOPOLOGIES)
+def requests_topology(annotations: Mapping[str, str]) -> bool:
+    return any(key in annotations for key in TOPOLOGY_REQUESTS)
 
 
 def foreign_pod(pod: PodReading) -> ForeignPod | None:
-    """The usage of the pod on its node; None if it has no node, has ended, or is counted with a Workload.
+    """The usage of the Pod on its node; None if it has no node, has ended, or has a place of a workload.
 
-    Anybody may write the annotations of a topology. Only a pod that was started for a Workload is counted with that.
+    Anybody may write the annotations of a topology. So they count only on a Pod that was started for a Workload.
     """
-    if not pod.bound or pod.ended or (is_of_topology(pod.annotations) and POD_SET in pod.labels):
+    if not pod.bound or pod.ended or (requests_topology(pod.annotations) and POD_SET in pod.labels):
         return None
     return ForeignPod(pod.node, amounts.counted(pod_requests(pod.spec)))

@@ -151,11 +151,16 @@ def find_shortages(
 def pods_by_flavor(
     fleet: Fleet, question: TopologyQuestion, pods: Iterable[FlavoredPods], places: WorkloadPlaces
 ) -> list[tuple[str, list[PlacedPods]]]:
-    """The pod sets that need a place, by flavor, sorted by its name. Faults of the others are added to `places`."""
+    """The pod sets that need a place, by flavor, sorted by its name. Faults of the others are added to `places`.
+
+    A pod set that has a place needs one, even if its ClusterQueue now has a flavor without a topology, too.
+    """
     found: dict[str, list[PlacedPods]] = {}
     for entry in pods:
         pod_set = question.workload.pod_set(entry.name)
-        if pod_set is None or entry.count == 0 or not (pod_set.asks_for_topology or question.only):
+        if pod_set is None or entry.count == 0:
+            continue
+        if not (pod_set.asks_for_topology or question.only or entry.assignment is not None):
             continue
         try:
             flavor = _flavor(fleet, question, entry)
@@ -259,6 +264,8 @@ def net_usage(question: TopologyQuestion, pods: Iterable[FlavoredPods]) -> list[
         before = held.get(entry.name)
         present = read_topology_assignment(before) if before is not None else question.previous.get(entry.name)
         counts = net_counts(entry.assignment, present)
+        if not counts:
+            continue  # it keeps its places, even if its ClusterQueue has the flavor no more
         flavor = topology_flavor(entry.flavors, question.with_topology)
         requests = per_pod(pod_set.template)
         found.extend(TopologyUsage(flavor, domain, requests, count) for domain, count in counts.items())

@@ -1,6 +1,6 @@
 """Finds new places for the pods of a workload whose nodes failed. Its other pods keep their places.
 
-Kueue only replaces one node at a time; to replace several is specific to Quotree
+Kueue replaces one node at a time. Only Quotree can replace several together
 (docs/adr/2026-11-27-failed-nodes-are-replaced-together.md). Source: Kueue v0.19, pkg/scheduler/flavorassigner.
 """
 
@@ -28,38 +28,38 @@ _Used: TypeAlias = dict[DomainId, dict[str, int]]
 def find_replacement(
     fleet: Fleet, question: TopologyQuestion, pods: Sequence[FlavoredPods], host: str
 ) -> WorkloadPlaces:
-    """Find new places for the pods on this host. The other pod sets keep theirs.
+    """Find new places for the pods on this host. All other pods keep theirs.
 
-    Members of a group are placed one by one, flavor by flavor in the order of their names. Each placement counts the
-    new places before it.
+    Pod sets are placed one by one, also in a group. The flavors come in the order of their names. Each placement counts
+    the new places before it.
 
     pods: the pod sets with their current assignments.
     """
     places, affected = _split(pods, [host])
-    present = {entry.name: entry.assignment for entry in affected}
+    present = {entry.name: entry.assignment for entry in affected if entry.assignment is not None}
     movable = not question.workload.of_one_pod
     used = _NewUsage()
-    asked = pods_by_flavor(fleet, question, affected, places)
-    for name, member in ((name, member) for name, members in asked for member in members):
-        assignment, flavor = present[member.name], fleet.flavors[name]
-        assert assignment is not None
-        found = replaced(flavor, member, assignment, host, used.of(name, flavor), movable=movable)
-        if isinstance(found, str):
-            places.refused[member.name] = found
-        elif question.all_pods and found.pods < assignment.pods:
-            places.refused[member.name] = no_replacement(host)
-        else:
-            places.assigned[member.name] = found
+    for name, members in pods_by_flavor(fleet, question, affected, places):
+        flavor = fleet.flavors[name]
+        for member in members:
+            assignment = present[member.name]
+            found = replaced(flavor, member, assignment, host, used.of(name, flavor), movable=movable)
+            if isinstance(found, str):
+                places.refused[member.name] = found
+            elif question.all_pods and found.pods < assignment.pods:
+                places.refused[member.name] = no_replacement(host)
+            else:
+                places.assigned[member.name] = found
     return places
 
 
 def find_replacements(
     fleet: Fleet, question: TopologyQuestion, pods: Sequence[FlavoredPods], hosts: Sequence[str]
 ) -> WorkloadPlaces:
-    """Find new places for all pods on these hosts, outside of all of them. The other pods keep theirs.
+    """Find new places for all pods on these hosts. None of these hosts gets a pod. All other pods keep their places.
 
-    It works as `find_replacement`, but members of a group stay together if they require a level. A single Pod without a
-    job cannot be recreated elsewhere, and keeps its place.
+    This works like `find_replacement`, but members of a group that requires a level stay in one domain of that level.
+    Nothing would create a single Pod again on another node, so it keeps its place.
     """
     places, affected = _split(pods, hosts)
     present = {entry.name: entry.assignment for entry in pods if entry.assignment is not None}
@@ -84,7 +84,7 @@ def find_replacements(
 
 
 class _NewUsage:
-    """The new usage of pod sets of the workload. Flavors whose nodes may be the same share it."""
+    """The usage of the new places. Flavors that may have the same nodes share it."""
 
     def __init__(self) -> None:
         self._of_hosts: _Used = {}
@@ -95,7 +95,7 @@ class _NewUsage:
 
 
 def _split(pods: Sequence[FlavoredPods], hosts: Sequence[str]) -> tuple[WorkloadPlaces, list[FlavoredPods]]:
-    """The places of the pod sets without pods on these hosts, and the other pod sets."""
+    """The places of the pod sets that have no pods on these hosts, and the pod sets that have some."""
     places, affected = WorkloadPlaces(), []
     for entry in pods:
         if entry.assignment is None:
@@ -113,7 +113,7 @@ def _lost(member: PlacedPods, present: TopologyAssignment, hosts: Sequence[str])
 
 
 def _beside(question: TopologyQuestion, group: Sequence[PlacedPods]) -> list[str]:
-    """The other members of the group to which these pod sets belong."""
+    """The names of the other members of the group to which these pod sets belong."""
     name, own = group[0].request.group, {member.name for member in group}
     others = (each for each in question.workload.pod_sets if each.name not in own)
     return [each.name for each in others if name and request_of(each).group == name]

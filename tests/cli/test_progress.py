@@ -7,7 +7,9 @@ import os
 import pty
 import subprocess
 import sys
+import termios
 import threading
+import time
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
@@ -98,6 +100,31 @@ def test_results_find_the_line_gone(terminal: Terminal) -> None:
     assert screen(terminal.getvalue()) == ["the result", ""]
 
 
+def test_the_line_stays_away_until_the_results_are_written(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shown, "_POLL_SECONDS", 0.001)
+    write = terminal.write
+
+    def slowly(text: str) -> int:
+        if not text.startswith("a long result"):
+            return write(text)
+        written = write(text[:6])
+        time.sleep(0.1)
+        return written + write(text[6:])
+
+    @click.command()
+    @progress
+    def work() -> None:
+        stage("judging")
+        assert terminal.wrote.wait(10)
+        monkeypatch.setattr(terminal, "write", slowly)
+        with redirect_stdout(terminal):
+            emit("a long result")
+
+    call(work, terminal)
+
+    assert "a long result" in terminal.getvalue()
+
+
 def test_it_is_gone_where_the_work_fails(terminal: Terminal) -> None:
     @click.command()
     @progress
@@ -145,6 +172,27 @@ def test_no_line_is_longer_than_the_terminal_is_wide(terminal: Terminal, monkeyp
         assert terminal.wrote.wait(10)
 
     call(work, terminal)
+
+    assert max(map(len, terminal.getvalue().split("\r"))) <= 11
+
+
+def test_the_width_is_that_of_the_terminal_even_if_results_go_to_a_file(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 12))
+    monkeypatch.setattr(terminal, "fileno", lambda: theirs)
+
+    @click.command()
+    @progress
+    def work() -> None:
+        stage("reading very many files")
+        assert terminal.wrote.wait(10)
+
+    call(work, terminal)
+    os.close(ours)
+    os.close(theirs)
 
     assert max(map(len, terminal.getvalue().split("\r"))) <= 11
 

@@ -23,7 +23,7 @@ from scheduling.topology.encoding import read_topology_assignment, written_topol
 from scheduling.topology.fleet import Fleet
 from scheduling.topology.node_filter import TopologyNode
 from scheduling.topology.placing import stale_domain
-from scheduling.topology.pods import is_of_topology, topology_pod
+from scheduling.topology.pods import requests_topology, topology_pod
 from scheduling.topology.ungating import BadPodIndexOffset, ungated
 from scheduling.topology.workload_places import (
     FlavoredPods,
@@ -84,7 +84,7 @@ def _used_hosts(case: Data) -> str | None:
 
 def _of_topology(case: Data) -> str | None:
     annotations = pod_reading(case["given"]["pod"]).annotations
-    return mismatch(case["expect"]["isTAS"], is_of_topology(annotations))
+    return mismatch(case["expect"]["isTAS"], requests_topology(annotations))
 
 
 def _foreign(case: Data) -> str | None:

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from cluster.metrics import Type
+from reconciler.metrics.catalogue import families
 from tests.monitoring.expressions import (
     DASHBOARDS,
     OF_OTHERS,
@@ -18,6 +20,9 @@ from tests.monitoring.expressions import (
     metrics,
     queries,
 )
+
+SHARD = '="quotree-reconciler-metrics"'
+"""The shard `default`, which exports the gauges of all trees."""
 
 
 def read(file: Path) -> dict[str, Any]:
@@ -69,8 +74,18 @@ def test_metrics_are_found_in_an_expression_but_not_in_its_texts_and_labels() ->
     assert metrics(expression) == {"quotree_a_total", "kueue_d"}
 
 
-def test_a_metric_of_kueues_name_is_asked_of_the_writer_of_our_job() -> None:
-    selectors = [found for _, query in queries() for found in re.findall(r"\bkueue_\w+(\{[^}]*\})?", query)]
+def test_a_gauge_of_kueues_name_is_asked_of_one_writer_and_a_counter_of_the_writer_of_each_shard() -> None:
+    asked = [found for _, query in queries() for found in re.findall(r"\b(kueue_\w+)(\{[^}]*\})?", query)]
+    counters = {family.name for family in families() if family.type is not Type.GAUGE}
 
-    assert selectors
-    assert [each for each in selectors if 'job="quotree-reconciler-metrics", replica_role="leader"' not in each] == []
+    assert {name.removesuffix("_bucket") in counters for name, _ in asked} == {True, False}
+    for name, selector in asked:
+        job = '=~"quotree-reconciler(-.+)?-metrics"' if name.removesuffix("_bucket") in counters else SHARD
+        assert f'{{job{job}, replica_role="leader"' in selector, name
+
+
+def test_the_process_of_each_shard_is_shown() -> None:
+    asked = {query for _, query in queries() if metrics(query) & OF_THE_PROCESS}
+
+    assert all('job=~"quotree-reconciler(-.+)?-metrics"' in query for query in asked)
+    assert len(asked) == 2

@@ -7,6 +7,7 @@ from typing import Any
 
 from cli.doctor.result import CheckResult, check, failure, ok, skipped, warning
 from cli.doctor.target import CheckedCluster
+from cli.output import some
 from reconciler.multikueue.stored_clusters import stored_clusters
 
 
@@ -22,9 +23,10 @@ def check_workers(found: Sequence[Mapping[str, Any]]) -> Iterator[CheckResult]:
     for each in found:
         subject = f"MultiKueueCluster {each['name']}"
         if each["connection"] == "connected":
-            yield ok(subject, f"is connected since {each['since']}, {each['placed']} workloads")
+            yield ok(subject, f"is connected since {each['since']}, {some(each['placed'], 'workload')}")
         elif each["connection"] == "not connected":
-            fix = f"act on the message; {each['placed']} workloads are there, and `quotree clusters` shows more"
+            placed = some(each["placed"], "workload")
+            fix = f"act on the message; the cluster has {placed}, and `quotree clusters` shows more"
             yield failure(subject, f"is not connected: {each['reason']}: {each['error']}", fix)
         else:
             fix = "start the reconciler with MultiKueue (manifests/with-multikueue), or delete the MultiKueueCluster"

@@ -13,16 +13,17 @@ from cli.input.outputs import Output
 from cli.output import emit, write
 
 Steps: TypeAlias = tuple[str, ...]
-"""Functions as `module:name`, called in order. The first gets the result; the next get the value of the one before."""
+"""Functions as `module:name`. The first gets the result, and each other one gets what the one before it returned."""
 
 _JSON, _YAML = "cli.output:json_text", "cli.report.formats.yaml:document"
+_MARKDOWN = "cli.report.formats.markdown:render_page"
 _JUNIT, _TAP = "cli.report.formats.junit:render", "cli.report.formats.tap:render"
 
 
 def _of(module: str, **others: Steps) -> Mapping[str, Steps]:
     """The formats of a result that `module` turns into text, JSON and a page of tables.
 
-    `others`: further formats, or other steps for these.
+    `others`: additional formats, and steps that replace the usual ones.
     """
     page = f"{module}:as_page"
     return {
@@ -36,7 +37,6 @@ def _of(module: str, **others: Steps) -> Mapping[str, Steps]:
     }
 
 
-_MARKDOWN = "cli.report.formats.markdown:render_page"
 OF_IMPACTS = _of("cli.report.impacts", markdown=("cli.report.impacts:as_short_page", _MARKDOWN))
 
 OF_ROLLOUTS = _of("cli.report.rollouts")
@@ -72,10 +72,10 @@ OF_SUITES: Mapping[str, Steps] = {
 
 
 def deliver(outputs: Sequence[Output], formats: Mapping[str, Steps], result: object) -> None:
-    """Write the result in each format. Files get no colour.
+    """Write the result to each output, in its format. Files get no colour.
 
-    Files are written first, so that they are complete even if standard output is closed. Raises OutOfReach for the
-    first file that cannot be written, after all others are written.
+    Files are written first, so that they are complete even if standard output is closed. If one or more outputs cannot
+    be written, this raises the first OutOfReach after it has written all others.
     """
     failures: list[OutOfReach] = []
     for each in sorted(outputs, key=lambda output: not output.file):

@@ -6,6 +6,7 @@ import re
 
 from policies.configuration.kueue.fault import Fault, invalid
 from policies.model.errors import BadConfiguration
+from policies.model.quantity import INT64_MAX
 
 _UNITS = {"h": 3600 * 10**9, "m": 60 * 10**9, "s": 10**9, "ms": 10**6, "us": 1000, "µs": 1000, "ns": 1}
 _PART = re.compile(r"([0-9]+)(?:\.([0-9]{1,9}))?(h|ms|m|s|us|µs|ns)")
@@ -21,6 +22,8 @@ def nanoseconds(value: object) -> int | None:
     if found is None:
         return None
     length = sum(_length(*part.groups(default="")) for part in _PART.finditer(found[2]))
+    if length > INT64_MAX:
+        return None
     return -length if found[1] == "-" else length
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from policies.configuration.kueue.durations import nanoseconds, no_duration
 from policies.configuration.kueue.fault import Fault, forbidden, invalid, required
@@ -14,6 +14,14 @@ _SERVICE = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?").fullmatch
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?").fullmatch
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*").fullmatch
 _LONGEST = 63
+_LARGEST = 2**31 - 1
+_OF_VALUES: Mapping[object, Callable[[str, str], Fault]] = {
+    "In": required,
+    "NotIn": required,
+    "Exists": forbidden,
+    "DoesNotExist": forbidden,
+}
+"""The fault of the `values` of a label selector, by operator."""
 
 
 def is_service_name(name: str) -> bool:
@@ -30,13 +38,13 @@ def is_identifier(name: str) -> bool:
 
 
 def kind_of(name: object) -> tuple[str, str, str] | None:
-    """The kind, version and group of `Kind.version.group`; None for another form."""
+    """The kind, version and group of a name like `Kind.version.group`; None for another form."""
     parts = name.split(".", 2) if isinstance(name, str) else []
     return (parts[0], parts[1], parts[2]) if len(parts) == 3 else None
 
 
-def negative(value: object, at: str) -> Iterator[Fault]:
-    """The fault of a duration if it is below 0. None is valid."""
+def duration_faults(value: object, at: str) -> Iterator[Fault]:
+    """The fault of a value that is not a duration of 0 or more. An absent value is valid."""
     length = nanoseconds(value)
     if value is not None and length is None:
         yield no_duration(value, at)
@@ -44,24 +52,19 @@ def negative(value: object, at: str) -> Iterator[Fault]:
         yield invalid(at, f"{value} is below 0; write 0s or more")
 
 
-def below(value: object, least: int, at: str) -> Iterator[Fault]:
-    """The fault of a whole number if it is below `least`. None is valid."""
+def number_faults(value: object, least: int, at: str) -> Iterator[Fault]:
+    """The fault of a value that is not a whole number of `least` or more in 32 bits. An absent value is valid."""
     number = integer(value)
-    if value is not None and (number is None or not least <= number < 2**31):
-        yield invalid(at, f"{value!r} is not a number of {least} or more")
+    if value is not None and (number is None or not least <= number <= _LARGEST):
+        yield invalid(at, f"{value!r} is not a whole number from {least} to {_LARGEST}")
 
 
-def selector(value: object, at: str) -> Iterator[Fault]:
-    """The faults of a label selector, with Kubernetes' types of faults."""
-    entries = {
+def label_selector_faults(value: object, at: str) -> Iterator[Fault]:
+    """The faults of a label selector, with the types that Kubernetes gives them."""
+    operators = {
         f"{at}.matchExpressions[{index}].values": mapping(entry).get("operator")
         for index, entry in enumerate(listing(mapping(value).get("matchExpressions")))
     }
     for defect in selector_faults(value, at):
-        operator = entries.get(defect.field)
-        if operator in ("In", "NotIn"):
-            yield required(defect.field, defect.message)
-        elif operator is not None:
-            yield forbidden(defect.field, defect.message)
-        else:
-            yield invalid(defect.field, defect.message)
+        fault = _OF_VALUES.get(operators.get(defect.field), invalid)
+        yield fault(defect.field, defect.message)

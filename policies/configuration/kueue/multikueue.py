@@ -7,7 +7,7 @@ from typing import Any
 
 from policies.configuration.kueue.defaults import INCREMENTAL
 from policies.configuration.kueue.fault import Fault, forbidden, invalid, required, unsupported
-from policies.configuration.kueue.grammar import below, negative
+from policies.configuration.kueue.grammar import duration_faults, number_faults
 from policies.configuration.kueue.namespaces import external_kinds, kind_version_group
 from policies.dialects.frameworks import FRAMEWORKS
 from policies.dialects.labels import is_label_value
@@ -19,8 +19,8 @@ _MODES = ("Never", "IfAvailable", "Always")
 
 def multikueue(configuration: Manifest) -> Iterator[Fault]:
     section = mapping(configuration.get("multiKueue"))
-    yield from negative(section.get("gcInterval"), f"{_AT}.gcInterval")
-    yield from negative(section.get("workerLostTimeout"), f"{_AT}.workerLostTimeout")
+    yield from duration_faults(section.get("gcInterval"), f"{_AT}.gcInterval")
+    yield from duration_faults(section.get("workerLostTimeout"), f"{_AT}.workerLostTimeout")
     origin = section.get("origin")
     if origin is not None and not (isinstance(origin, str) and is_label_value(origin)):
         yield invalid(f"{_AT}.origin", f"{origin!r} is not a valid label value")
@@ -74,4 +74,4 @@ def _dispatcher(section: Mapping[str, Any]) -> Iterator[Fault]:
         return
     if section.get("dispatcherName") != INCREMENTAL:
         yield invalid(at, f"only the incremental dispatcher has steps; write {_AT}.dispatcherName: {INCREMENTAL}")
-    yield from below(mapping(steps).get("stepSize"), 1, f"{at}.stepSize")
+    yield from number_faults(mapping(steps).get("stepSize"), 1, f"{at}.stepSize")

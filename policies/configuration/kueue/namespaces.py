@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import TypeAlias
 
 from policies.configuration.kueue.fault import Fault, duplicate, invalid, required, unsupported
-from policies.configuration.kueue.grammar import kind_of, selector
+from policies.configuration.kueue.grammar import kind_of, label_selector_faults
 from policies.dialects.frameworks import FRAMEWORKS
 from policies.dialects.job_shape import Framework
 from policies.dialects.reading import Manifest, listing, mapping, text
@@ -21,7 +21,7 @@ _SYSTEM = "kube-system"
 def managed_namespaces(configuration: Manifest) -> Iterator[Fault]:
     """Faults of the selector, such as one that selects the namespaces of the system."""
     value = configuration.get(SELECTOR)
-    faults = list(selector(value, SELECTOR))
+    faults = list(label_selector_faults(value, SELECTOR))
     yield from faults
     selected = read_label_selector(value)
     if selected is None or faults:

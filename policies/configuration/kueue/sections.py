@@ -9,7 +9,7 @@ from policies.configuration.kueue.defaults import STRATEGIES
 from policies.configuration.kueue.durations import nanoseconds, no_duration
 from policies.configuration.kueue.fault import PODS, Fault, duplicate, invalid, required, reserved_name, unsupported
 from policies.configuration.kueue.gates import RESERVED_NAMES, FeatureGates
-from policies.configuration.kueue.grammar import below, is_service_name, negative, selector
+from policies.configuration.kueue.grammar import duration_faults, is_service_name, label_selector_faults, number_faults
 from policies.dialects.labels import is_domain
 from policies.dialects.reading import Manifest, integer, listing, mapping
 
@@ -24,19 +24,19 @@ def pods_ready(configuration: Manifest) -> Iterator[Fault]:
     section = mapping(section)
     if nanoseconds(section.get("timeout", "0")) == 0:
         yield required(f"{at}.timeout", "say how long pods may take to be ready")
-    yield from negative(section.get("timeout"), f"{at}.timeout")
-    yield from negative(section.get("recoveryTimeout"), f"{at}.recoveryTimeout")
+    yield from duration_faults(section.get("timeout"), f"{at}.timeout")
+    yield from duration_faults(section.get("recoveryTimeout"), f"{at}.recoveryTimeout")
     requeuing, under = mapping(section.get("requeuingStrategy")), f"{at}.requeuingStrategy"
     timestamp = requeuing.get("timestamp")
     if timestamp not in (None, "Creation", "Eviction"):
         yield unsupported(f"{under}.timestamp", timestamp, "Creation", "Eviction")
     for key in ("backoffLimitCount", "backoffBaseSeconds", "backoffMaxSeconds"):
-        yield from below(requeuing.get(key), 0, f"{under}.{key}")
+        yield from number_faults(requeuing.get(key), 0, f"{under}.{key}")
 
 
 def local_queue_metrics(configuration: Manifest) -> Iterator[Fault]:
     chosen = mapping(mapping(configuration.get("metrics")).get("localQueueMetrics")).get("localQueueSelector")
-    yield from selector(chosen, "metrics.localQueueMetrics.localQueueSelector")
+    yield from label_selector_faults(chosen, "metrics.localQueueMetrics.localQueueSelector")
 
 
 def fair_sharing(configuration: Manifest) -> Iterator[Fault]:
@@ -55,7 +55,7 @@ def admission_fair_sharing(configuration: Manifest) -> Iterator[Fault]:
     if section is None:
         return
     section = mapping(section)
-    yield from negative(section.get("usageHalfLifeTime"), f"{at}.usageHalfLifeTime")
+    yield from duration_faults(section.get("usageHalfLifeTime"), f"{at}.usageHalfLifeTime")
     interval = section.get("usageSamplingInterval", "0s")
     length = nanoseconds(interval)
     if length is None:
@@ -106,7 +106,7 @@ def quota_check(configuration: Manifest) -> Iterator[Fault]:
 def retention(configuration: Manifest) -> Iterator[Fault]:
     section = mapping(mapping(configuration.get("objectRetentionPolicies")).get("workloads"))
     for key in ("afterFinished", "afterDeactivatedByKueue"):
-        yield from negative(section.get(key), f"objectRetentionPolicies.workloads.{key}")
+        yield from duration_faults(section.get(key), f"objectRetentionPolicies.workloads.{key}")
 
 
 def visibility(configuration: Manifest) -> Iterator[Fault]:

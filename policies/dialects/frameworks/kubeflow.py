@@ -5,20 +5,22 @@ Source: Kueue v0.19, pkg/controller/jobs.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from policies.dialects.core import POD
 from policies.dialects.frameworks.batch import JOB
 from policies.dialects.job_shape import Active, Count, Framework, JobShape, PodSetPath, ReadyPods, Sign, SuspendField
 from policies.model.objects import GroupKind
 
-_ROLES = ("Launcher", "Chief", "Master", "PS", "Worker", "Evaluator")
-"""The replica types in the order of Kueue's pod sets."""
+_REPLICA_TYPES = ("Launcher", "Chief", "Master", "PS", "Worker", "Evaluator")
+"""In the order of Kueue's pod sets."""
 
 
-def _job(kind: str, replicas: str, version: str = "v1", prebuilt: bool = True) -> JobShape:
-    """A kind that has a mapping of replica types and a run policy."""
+def _job(kind: str, replicas: str) -> JobShape:
+    """A kind of the training-operator. `replicas`: the field of the spec with an entry for each replica type."""
     return JobShape(
         kind=GroupKind("kubeflow.org", kind),
-        version=version,
+        version="v1",
         plural=f"{kind.lower()}s",
         pod_sets=(
             PodSetPath(
@@ -26,7 +28,7 @@ def _job(kind: str, replicas: str, version: str = "v1", prebuilt: bool = True) -
                 "template",
                 (Count("replicas"),),
                 entries=f"spec.{replicas}",
-                order=_ROLES,
+                order=_REPLICA_TYPES,
                 index_label="training.kubeflow.org/replica-index",
             ),
         ),
@@ -37,10 +39,8 @@ def _job(kind: str, replicas: str, version: str = "v1", prebuilt: bool = True) -
         active=Active(("status.replicaStatuses.*.active",), resumed="Suspended"),
         priority_class="spec.runPolicy.schedulingPolicy.priorityClass",
         managed_by="spec.runPolicy.managedBy",
-        controller="kubeflow.org/training-operator" if version == "v1" else "kubeflow.org/mpi-operator",
-        makes=(POD,) if version == "v1" else (POD, JOB.kind),  # the launcher of an MPIJob is a Job
-        own_sets=() if version == "v1" else ("worker",),
-        prebuilt=prebuilt,
+        controller="kubeflow.org/training-operator",
+        makes=(POD,),
     )
 
 
@@ -51,8 +51,14 @@ FRAMEWORKS = (
     _job("PaddleJob", "paddleReplicaSpecs"),
     _job("PyTorchJob", "pytorchReplicaSpecs"),
     _job("XGBoostJob", "xgbReplicaSpecs"),
-    _job("MPIJob", "mpiReplicaSpecs", version="v2beta1"),
-    _job("JAXJob", "jaxReplicaSpecs", prebuilt=False),
+    replace(
+        _job("MPIJob", "mpiReplicaSpecs"),
+        version="v2beta1",
+        controller="kubeflow.org/mpi-operator",
+        makes=(POD, JOB.kind),  # the launcher is a Job
+        own_sets=("worker",),
+    ),
+    replace(_job("JAXJob", "jaxReplicaSpecs"), prebuilt=False),
     # The pods of a TrainJob depend on its TrainingRuntime, which Quotree does not read.
     Framework(
         kind=TRAIN_JOB,

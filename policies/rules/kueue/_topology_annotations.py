@@ -11,6 +11,7 @@ from typing import Any
 
 from policies.dialects.go_values import FALSE, TRUE, read_integer
 from policies.dialects.job_shape import PodsAt
+from policies.dialects.kueue_jobs import INDEX_OFFSET
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.labels import is_qualified_name
 from policies.dialects.reading import integer, listing, mapping, text
@@ -20,7 +21,6 @@ GROUP = f"{PREFIX}podset-group-name"
 _SLICE_LEVEL = f"{PREFIX}podset-slice-required-topology"
 _SLICE_SIZE = f"{PREFIX}podset-slice-size"
 _LAYERS = f"{PREFIX}podset-slice-required-topology-constraints"
-OFFSET = f"{PREFIX}pod-index-offset"
 _MOST_LAYERS = 3
 _MOST = 2**31 - 1
 _LONGEST = 20  # digits of the largest number of 64 bits
@@ -96,15 +96,15 @@ def faults(notes: Mapping[str, str], pods: int | None, enabled: Enabled) -> Iter
 
 def offset_faults(notes: Mapping[str, str]) -> Iterator[Fault]:
     """The faults of pod-index-offset, which is subtracted from the index of each pod to get its rank."""
-    if OFFSET not in notes:
+    if INDEX_OFFSET not in notes:
         return
-    offset = read_integer(notes[OFFSET], 32)
+    offset = read_integer(notes[INDEX_OFFSET], 32)
     if offset is None or offset < 0:
-        message = f"{notes[OFFSET][:40]!r} is not a whole number from 0 on"
-        yield OFFSET, message, "write the number of pods that come before, or remove it"
+        message = f"{notes[INDEX_OFFSET][:40]!r} is not a whole number from 0 on"
+        yield INDEX_OFFSET, message, "write the number of pods that come before, or remove it"
     if GROUP in notes:
         message = "the pods of a group are already numbered after its leader"
-        yield OFFSET, message, "remove pod-index-offset or podset-group-name"
+        yield INDEX_OFFSET, message, "remove pod-index-offset or podset-group-name"
 
 
 def group_faults(pod_sets: Sequence[PodsAt]) -> Iterator[tuple[PodsAt, str, str]]:

@@ -45,17 +45,16 @@ _IGNORED = _each_legacy(f"{_note('quota')} != ''", " is ignored, since namespace
 def legacy_quota_annotation(proposal: Proposal) -> Iterator[Finding]:
     """A Namespace sets its quota with the deprecated annotations namespace.max.cpu and namespace.max.memory.
 
-    Why it is reported: both are deprecated since YuniKorn 1.2, and YuniKorn 2.0 ignores them, so the namespace then has
-    no quota. It is an error if the configuration names YuniKorn 2.0 or later, else a warning. With
-    `yunikorn.translateLegacyAnnotations` in the configuration, the webhook translates them.
+    Why it is reported: both are deprecated since YuniKorn 1.2, and YuniKorn 2.0 ignores them. A namespace without
+    namespace.quota then has no quota. It is an error if the configuration names YuniKorn 2.0 or later, else a warning.
+    With `yunikorn.translateLegacyAnnotations` in the configuration, the webhook translates them.
     Example: `yunikorn.apache.org/namespace.max.cpu: "4"` and `yunikorn.apache.org/namespace.max.memory: 64Gi`.
     Fix: `yunikorn.apache.org/namespace.quota: '{"cpu":"4","memory":"64Gi"}'` in place of both.
     """
     version = proposal.configuration.yunikorn.version
     for _, namespace in proposal.changed(Namespace):
-        both = bool(namespace.annotations.get(yunikorn.QUOTA))
-        if both and yunikorn.reads_legacy(version):
-            continue  # YuniKorn ignores them then, and quota-annotations-conflict reports them
+        if namespace.annotations.get(yunikorn.QUOTA) and yunikorn.reads_legacy(version):
+            continue  # quota-annotations-conflict reports these
         present = [key for key in yunikorn.LEGACY if namespace.annotations.get(key)]
         for key in present:
             yield Finding(
@@ -112,7 +111,7 @@ def quota_annotations_conflict(proposal: Proposal) -> Iterator[Finding]:
     Fix: write all amounts into `namespace.quota`, and remove `namespace.max.cpu` and `namespace.max.memory`.
     """
     if not yunikorn.reads_legacy(proposal.configuration.yunikorn.version):
-        return  # the legacy annotations have no effect in this version, and legacy-quota-annotation reports them
+        return  # legacy-quota-annotation reports them: this version never reads them
     for _, namespace in proposal.changed(Namespace):
         if not namespace.annotations.get(yunikorn.QUOTA):
             continue
@@ -123,7 +122,7 @@ def quota_annotations_conflict(proposal: Proposal) -> Iterator[Finding]:
                     namespace.ref,
                     yunikorn.field(key),
                     f"{name}={shortened(text)} is ignored: namespace.quota is set, {_instead(namespace, resource)}",
-                    fix=f"keep the amount of {resource} only in namespace.quota and remove {name}",
+                    fix=f"write the amount of {resource} only in namespace.quota and remove {name}",
                     subject=resource,
                     patch=({"op": "remove", "path": yunikorn.pointer(key)},),
                     profiles=STRICT_ONLY,

@@ -14,9 +14,9 @@ from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Owner, Workload
 
 OVERDUE = 60 * SECOND
-"""Nanoseconds after which an invisible or unqueued job is overdue. A kind that is briefly not served is back sooner."""
+"""Nanoseconds after which an invisible or unqueued job is overdue. For less time, its kind may just not be served."""
 _AT_ONCE = 250
-"""How many of the renewed jobs are looked at in one turn. They take about a fifth of a second."""
+"""The most renewed jobs that are looked at in one turn, which takes about a fifth of a second."""
 
 
 class JobStore:
@@ -26,6 +26,7 @@ class JobStore:
     `by_uid`: the same jobs by uid.
     `stale`, `stale_workloads`: the jobs and Workloads to look at in this turn.
     `renewed`: the jobs to look at in this turn or a later one.
+    `unresolved`: the jobs in the state UNRESOLVED.
     """
 
     def __init__(self, kinds: Mapping[GroupKind, JobKind]) -> None:
@@ -152,7 +153,7 @@ class JobStore:
         return found.jobs if found is not None else ()
 
     def own(self, name: str, read: Workload | None) -> list[JobId]:
-        """Process the owners of a Workload; None if it is gone. Returns the jobs that it did not name before."""
+        """Record the owners of a Workload; `read` is None if it is gone. Returns the jobs that are new among them."""
         owners = tuple(self._owners(name, read.owners)) if read is not None else ()
         before = self.owners(name)
         if owners == before:
@@ -195,7 +196,7 @@ class JobStore:
         return self.workloads[home].pods[name] if home is not None else None
 
     def put_pod(self, name: str, pod: StartedPod | None) -> str | None:
-        """Process a Pod; None if it has ended. Returns the Workload that it no longer runs for."""
+        """Record a Pod; None if it has ended. Returns the Workload that it has left, or None."""
         before = self.pod(name)
         if before is not None and pod is not None and before.uid == pod.uid:
             pod = before.later(pod)
@@ -207,6 +208,7 @@ class JobStore:
             record = self.workload(pod.workload)
             record.pods[name] = pod
             record.pod_sets[pod.pod_set] += 1
+            record.given_up.pop(name, None)
             if pod.given_up:
                 record.given_up[name] = None
         if home is None or (pod is not None and pod.workload == home):
@@ -223,7 +225,7 @@ class JobStore:
     # --- what to look at
 
     def begin_look(self, record: JobRecord) -> None:
-        """Mark the Workloads that waited for a change of the job."""
+        """Mark the former Workloads whose quota its pods may still use. A change of the job may free it."""
         self.stale_workloads.update(dict.fromkeys(record.used))
         record.used, record.due = (), None
 

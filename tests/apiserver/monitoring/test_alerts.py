@@ -66,7 +66,7 @@ ALL_GONE, ONE_GONE = ("QuotreeReconcilerDown", "critical"), ("QuotreeReconcilerR
 LINGER = {DIFFERS, FILLS}
 """These go on after their failure: a difference counts for an hour, which is a minute here, and an entry of the ledger
 stays for a minute."""
-SELDOM = {"quotree-queues: Queues that are not active: A"}
+SELDOM = {"quotree-queues: Inactive queues: A"}
 """Queries that say nothing while all is well."""
 
 

@@ -50,7 +50,7 @@ def test_each_worker_is_listed_with_what_keeps_it_and_what_runs_there(tmp_path: 
 
     shown = run("clusters", *login)
     assert shown.stdout == (
-        "east (all): connected since 2026-01-01T00:00:00Z, 1 workloads\n"
+        "east (all): connected since 2026-01-01T00:00:00Z, 1 workload\n"
         "south (all): not connected since 2026-01-01T00:00:00Z, 0 workloads\n"
         "  ClientConnectionFailed: no answer\n"
         "west (no MultiKueueConfig): not known yet, 0 workloads\n"

@@ -170,6 +170,40 @@ def test_a_pod_that_a_tenant_creates_does_not_say_that_it_was_started_on_quota(
     assert {*MARKS["labels"]} <= {*kept["metadata"]["labels"]}, "a controller may make Pods of a kind that is not known"
 
 
+WORKLOAD, SLICE = {f"{K}workload": "w"}, {f"{K}workload-slice-name": "w"}
+
+
+@pytest.mark.parametrize("user", TENANTS, ids=["a person", "an account of the namespace"])
+@pytest.mark.parametrize(
+    ("podset", "annotations"),
+    [
+        ("main", {**WORKLOAD, f"{K}workload-slice-name": "of-others"}),
+        ("another", {**WORKLOAD, f"{K}podset": "main"}),
+        ("main", {f"{K}workload": "of-others"}),
+        ("main", {}),
+    ],
+    ids=["one mark more", "an annotation in place of the label", "another value", "one mark less"],
+)
+def test_a_pod_that_a_tenant_creates_for_a_job_has_the_marks_of_its_template_and_no_others(
+    user: User, podset: str, annotations: dict[str, str]
+) -> None:
+    started = builders.template("1") | {"metadata": {"labels": {f"{K}podset": "main"}, "annotations": WORKLOAD}}
+    above = world(builders.batch_job("j", {"suspend": False, "template": started}, uid="u", labels={QUEUE: "a"}))
+
+    def made(podset: str, annotations: dict[str, str]) -> dict[str, Any]:
+        labels = {QUEUE: "a", f"{K}podset": podset}
+        return pod(labels=labels, annotations=annotations, ownerReferences=[JOB])
+
+    forged = made(podset, annotations)
+    done: dict[str, Any] = jsonpatch.apply_patch(forged, patch(forged, above, ON, user=user))
+
+    assert gates(done) == [f"{K}admission"]
+    assert f"{K}podset" not in done["metadata"]["labels"]
+    assert {*WORKLOAD, *SLICE}.isdisjoint(done["metadata"]["annotations"])
+    assert patch(made("main", WORKLOAD), above, ON, user=user) == [], "as its controller creates it"
+    assert patch(made("main", {**WORKLOAD, **SLICE}), above, ON, user=CONTROLLER) == []
+
+
 def test_a_template_is_marked_whatever_owner_it_names_unless_that_is_queued() -> None:
     owner = {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "name": "l", "uid": "u"}
     child = replicas("StatefulSet", TEMPLATED, labels={QUEUE: "a"}, ownerReferences=[{**owner, "controller": True}])

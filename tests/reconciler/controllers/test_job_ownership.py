@@ -12,6 +12,7 @@ from policies.dialects.kueue_jobs import BATCH_JOB
 from reconciler.controllers.jobs.controller import JobsController
 from reconciler.controllers.jobs.record import PODS_PATIENCE as PATIENCE
 from reconciler.controllers.jobs.record import Event, JobId, JobState
+from reconciler.controllers.jobs.started_pods import StartedPod
 from reconciler.controllers.jobs.store import OVERDUE, JobStore
 from reconciler.controllers.owners.ownership import WorkloadsByOwner
 from reconciler.jobs.batch_job import BATCH
@@ -265,6 +266,18 @@ def test_what_is_not_shown_is_overdue_in_order_and_only_after_a_while() -> None:
     assert [*store.stale_workloads] == ["ns/of-a", "ns/of-b"]
     store.wait_no_more(first)
     assert not store.is_overdue(first, OVERDUE)
+
+
+def test_a_pod_that_need_not_end_any_more_or_was_replaced_is_not_given_up() -> None:
+    store = JobStore({BATCH_JOB: BATCH})
+    pod = StartedPod("ns/w", uid="1", asks={"cpu": 1})
+    for later in (pod, pod._replace(uid="2", asks={"cpu": 2})):
+        store.put_pod("ns/p", pod)
+        store.put_pod("ns/p", pod._replace(asks={"cpu": 2}))
+        assert [*store.workloads["ns/w"].given_up] == ["ns/p"]
+
+        store.put_pod("ns/p", later)
+        assert not store.workloads["ns/w"].given_up
 
 
 def test_a_record_says_how_it_came_to_its_state() -> None:

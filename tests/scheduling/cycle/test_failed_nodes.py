@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from policies.dialects.kueue_flavor import Flavor
 from policies.dialects.taints import Taint
 from policies.model.pools import Terms
 from scheduling.cycle.second_pass import after_second_pass, needs_second_pass, second_pass
@@ -12,6 +13,7 @@ from scheduling.quota.state import Options
 from scheduling.topology.node_filter import TopologyNode
 from tests.scheduling.cluster import queue_settings
 from tests.scheduling.cycle.topology_cluster import FLAVOR, TopologyCluster, asks, gpu_node, hosts
+from tests.scheduling.manifests import pod_set, workload
 
 
 def broken(node: TopologyNode) -> TopologyNode:
@@ -58,6 +60,41 @@ def test_without_the_gate_each_pass_replaces_one_node_and_the_other_stays_on_the
     assert (dict(hosts(first)), first.unhealthy_nodes) == ({"n1": 1, "n2": 1}, ("n1",))
     second = passed(made, first)
     assert (dict(hosts(second)), second.unhealthy_nodes) == ({"n2": 1, "n3": 1}, ())
+
+
+def test_a_workload_with_places_moves_although_its_queue_has_a_flavor_without_a_topology_since() -> None:
+    for together in (False, True):
+        made = cluster(gpu_node("n0", 1), gpu_node("n1", 1), together=together)
+        made.put(asks("ring", "a", 1))
+        made.settle()
+        made.world.put_flavor(Flavor("spot", {}))
+        made.put_queue(queue_settings("a", "all", {FLAVOR: Terms(8), "spot": Terms(8)}))
+        (lost,) = hosts(*made.workloads.values())
+        made.put_node(broken(gpu_node(lost, 1)))
+
+        after = passed(made, failed(made, lost))
+
+        (other,) = {"n0", "n1"} - {lost}
+        assert (dict(hosts(after)), after.unhealthy_nodes) == ({other: 1}, ())
+
+
+def test_a_pod_set_moves_although_the_queue_of_another_has_lost_its_flavor() -> None:
+    for together in (False, True):
+        made = cluster(gpu_node("n0", 1), gpu_node("n1", 1), gpu_node("n2", 1), together=together)
+        made.world.put_flavor(Flavor("spot", {}, topology="default"))
+        made.put_queue(queue_settings("a", "all", {FLAVOR: Terms(1), "spot": Terms(1)}))
+        pod_sets = ({**pod_set(name, gpu="1"), "topologyRequest": {"required": "rack"}} for name in ("one", "two"))
+        made.put(workload(*pod_sets, spec={"queueName": "a"}))
+        made.settle()
+        (only,) = made.workloads.values()
+        assert only.admission is not None
+        assert [entry.flavors["gpu"] for entry in only.admission.assignments] == [FLAVOR, "spot"]
+        made.put_queue(queue_settings("a", "all", {FLAVOR: Terms(1)}))
+        made.put_node(broken(gpu_node("n0", 1)))
+
+        after = passed(made, failed(made, "n0"))
+
+        assert (dict(hosts(after)), after.unhealthy_nodes) == ({"n1": 1, "n2": 1}, ())
 
 
 def test_without_the_gate_an_entry_without_pods_does_not_hide_the_others() -> None:

@@ -169,6 +169,29 @@ def test_in_random_runs_all_have_their_places_and_nobody_waits_for_whom_there_is
         _check(cluster)
 
 
+@pytest.mark.parametrize("seed", seeds(4))
+def test_no_pods_stay_on_a_failed_node_unnoticed_whatever_flavors_the_queue_gets_and_loses(seed: int) -> None:
+    random = Random(seed)
+    cluster = made(together=seed % 2 == 0)
+    cluster.world.put_flavor(Flavor("spot", {}, topology="default"))
+    cluster.world.put_flavor(Flavor("plain", {}))
+    for number in range(6):
+        cluster.put_node(gpu_node(f"n{number}", 3, rack=f"r{number % 2}"))
+    for turn in range(12):
+        flavors = random.sample([FLAVOR, "spot", "plain"], random.randint(1, 3))
+        cluster.put_queue(queue_settings("a", "all", {flavor: Terms(3) for flavor in flavors}))
+        pod_sets = (pod_set(f"set-{number}", random.randint(1, 3), gpu="1") for number in range(2))
+        asked = [{**each, "topologyRequest": random.choice(({"required": "rack"}, {}))} for each in pod_sets]
+        cluster.put(workload(*asked, spec={"queueName": "a"}, name=f"w{turn}", uid=f"w{turn}"))
+        cluster.settle()
+        cluster.fail_node(random.choice([*cluster.nodes]))
+        cluster.put_node(gpu_node(f"n{6 + turn}", 3, rack=f"r{turn % 2}"))
+        cluster.second_passes()
+        for each in cluster.workloads.values():
+            if each.admitted and not each.evicted:
+                assert hosts(each).keys() - cluster.nodes.keys() <= {*each.unhealthy_nodes}
+
+
 def _check(cluster: TopologyCluster) -> None:
     used: Counter[str] = Counter()
     for each in cluster.workloads.values():

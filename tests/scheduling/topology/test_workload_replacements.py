@@ -47,6 +47,16 @@ def test_pod_sets_of_two_flavors_with_the_same_nodes_do_not_get_the_same_room() 
     assert shown(found) == {"early": "n2=2", "late": "n3=2"}
 
 
+def test_a_pod_set_with_a_place_gets_another_one_even_if_new_ones_would_need_none() -> None:
+    made = fleet("b1/r1 n1=2 n2=2")
+    asked = workload(pod_set("driver", required=RACK), pod_set("main"))
+    entries = [FlavoredPods("main", 2, {"cpu": FLAVOR}, assigned("n9=2"))]
+    mixed = TopologyQuestion(asked, [FLAVOR], only=False)
+
+    for found in (find_replacement(made, mixed, entries, "n9"), find_replacements(made, mixed, entries, ["n9"])):
+        assert shown(found) == {"main": "n1=2"}
+
+
 def together(made: Fleet, asked: list[dict[str, object]], *hosts: str, **places: str) -> WorkloadPlaces:
     """The replacement of all these hosts for pod sets with these places, by name."""
     entries = [

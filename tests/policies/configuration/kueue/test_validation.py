@@ -110,6 +110,11 @@ def test_a_section_has_the_faults_that_kueue_reports(sections: dict[str, Any], w
         ({"integrations": {"frameworks": "batch/job"}}, "integrations.frameworks", "a list"),
         ({"fairSharing": True}, "fairSharing", "a mapping"),
         ({"namespace": 5}, "namespace", "a text"),
+        (
+            {"waitForPodsReady": {"timeout": "5m", "requeuingStrategy": {"backoffLimitCount": 2**31}}},
+            "waitForPodsReady.requeuingStrategy.backoffLimitCount",
+            "2147483648 is not a whole number from 0 to 2147483647",
+        ),
         ({"integrations": {"frameworks": ["batch/jop"]}}, "integrations.frameworks[0]", "did you mean 'batch/job'?"),
     ],
 )

@@ -13,6 +13,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from policies.configuration.kueue.gates import gates_of_flag
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 
 REPLICAS_BEFORE = "quotree.dev/replicas-before"
@@ -296,6 +297,25 @@ def pod_annotations(deployment: Manifest) -> dict[str, str]:
 
 def _template(deployment: Manifest) -> Mapping[str, Any]:
     return mapping(mapping(deployment.get("spec")).get("template"))
+
+
+def arguments(deployment: Manifest, container: str = "") -> list[str]:
+    """The commands and arguments of the containers, or only of the one with this name."""
+    containers = map(mapping, listing(pod_spec(deployment).get("containers")))
+    named = (each for each in containers if not container or each.get("name") == container)
+    return [str(word) for each in named for key in ("command", "args") for word in listing(each.get(key))]
+
+
+def options(deployment: Manifest, name: str, container: str = "") -> list[str]:
+    """All values of a repeatable option, as `--name=value` or as two arguments. Go accepts one dash as well."""
+    words = arguments(deployment, container)
+    pairs = ((*each.partition("="), following) for each, following in zip(words, [*words[1:], ""], strict=False))
+    return [value if equals else following for key, equals, value, following in pairs if key in (name, name[1:])]
+
+
+def follows_workers(reconciler: Manifest) -> bool:
+    """Whether the reconciler dispatches work to other clusters. The last flag counts."""
+    return gates_of_flag(",".join(options(reconciler, "--feature-gates"))).get("MultiKueue", True)
 
 
 def replicas(deployment: Manifest) -> int:

@@ -19,7 +19,9 @@ from policies.takeover.objects import (
     FoundCluster,
     ReleaseNames,
     TakeoverPlan,
+    follows_workers,
     manager_version,
+    options,
     pod_spec,
     ref_of,
     replicas,
@@ -43,8 +45,6 @@ _ASKED_FOR_PODS = {
     "MutatingWebhookConfiguration": ("kueue-pods", "kueue-default-pods"),
     "ValidatingWebhookConfiguration": ("kueue-pods", "kueue-pod-marks"),
 }
-_MULTIKUEUE = "--feature-gates=MultiKueue="
-
 
 Judge = Callable[[Manifest, Configuration], object]
 """Reads a configuration as the reconciler does, together with Quotree's own one. Raises BadConfiguration."""
@@ -73,7 +73,7 @@ def take_over(
     own = _own(found.objects[names.settings], version)
     if isinstance(own, str):
         return TakeoverPlan(refusals=(*refusals, f"{names.settings}: {own}"))
-    if not any(flag.startswith("--settings") for flag in _flags(found.objects[names.reconciler])):
+    if not options(found.objects[names.reconciler], "--settings"):
         own = replace(own, reconciler=ReconcilerSettings())  # it does not read descriptions of kinds of jobs
     described = own.reconciler.jobs
     known = {*kinds, *(name for name, framework in FRAMEWORKS.items() if framework.kind in described)}
@@ -173,18 +173,22 @@ def _unlike(found: FoundCluster, names: ReleaseNames, settings: KueueSettings, t
         yield f"{names.settings} lacks kueue.manageJobs: true; without it new jobs start unsuspended"
     if translated.read.jobs.without_queue_name and not settings.without_queue:
         yield f"{names.settings} lacks kueue.manageJobsWithoutQueueName: true; without it such jobs start unsuspended"
+    if settings.without_queue and not translated.read.jobs.without_queue_name:
+        yield f"{names.settings} has kueue.manageJobsWithoutQueueName: true, and Kueue does not: such jobs never start"
     user = _user(found.objects[names.manager], names)
     if user not in settings.admitting_users:
         yield f"{names.settings} lacks {user} under kueue.admittingUsers; without it Kueue's manager starts nothing"
-    if any(FRAMEWORKS[name].by_pods or name == "pod" for name in translated.read.integrations.frameworks):
+    if translated.read.integrations.pods:
         yield from _without_pods(found, names, settings)
+    elif settings.manage_pods:
+        yield f"{names.settings} has kueue.managePods: true, and Kueue queues no Pods: those with a queue never start"
     yield from asked_elsewhere(found, names, settings, translated.read.jobs.namespace_selector)
     for gate, usual in OF_WEBHOOKS[settings.version].items():
         wanted = translated.read.gates.chosen.get(gate, usual)
         if settings.feature_gates.get(gate, usual) != wanted:
             value = str(wanted).lower()
             yield f"{names.settings} has another value of the feature gate {gate}: set it to {value} there"
-    if found.other_clusters and not _dispatches(found.objects[names.reconciler]):
+    if found.other_clusters and not follows_workers(found.objects[names.reconciler]):
         yield (
             f"there are MultiKueueClusters, and {names.reconciler} does not follow them:"
             " apply manifests/with-multikueue"
@@ -215,18 +219,6 @@ def _own(config_map: Manifest, installed: KueueVersion) -> Configuration | str:
         return read_configuration(written, registry(), installed=lambda: installed)
     except (BadText, PolicyError) as error:
         return str(error)
-
-
-def _dispatches(reconciler: Manifest) -> bool:
-    """Whether the reconciler dispatches to worker clusters. The last flag counts."""
-    flags = [flag for flag in _flags(reconciler) if flag.startswith(_MULTIKUEUE)]
-    return not flags or flags[-1] == f"{_MULTIKUEUE}true"
-
-
-def _flags(deployment: Manifest) -> list[str]:
-    pod = pod_spec(deployment)
-    containers = map(mapping, listing(pod.get("containers")))
-    return [str(flag) for container in containers for flag in listing(container.get("args"))]
 
 
 def _advice(found: FoundCluster, names: ReleaseNames, translated: Translated) -> Iterator[str]:

@@ -10,20 +10,20 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from policies.configuration.kueue.gates import FeatureGates, KueueVersion
+from policies.configuration.kueue.defaults import KUEUES_FRAMEWORKS
+from policies.configuration.kueue.gates import FeatureGates, KueueVersion, gates_of_flag
 from policies.configuration.kueue.keys import KEYS, Use, idle_keys
 from policies.configuration.kueue.reading import check_identity, read
 from policies.configuration.kueue.values import KueueConfiguration
 from policies.dialects.frameworks import FRAMEWORKS
-from policies.dialects.reading import Manifest, listing, mapping, text
+from policies.dialects.reading import Manifest, mapping
 from policies.model.errors import BadConfiguration
-from policies.takeover.objects import pod_spec
+from policies.takeover.objects import options
 from policies.text import yaml_values
 from policies.text.positions import BadText
 
 KEY = "controller_manager_config.yaml"
 """The key of Kueue's ConfigMap with the Configuration."""
-_GATES = "--feature-gates"
 _WHY = {key.path: key.why for key in KEYS if key.use is Use.IDLE}
 
 
@@ -56,13 +56,13 @@ def translate(
     """Translate a Configuration.
 
     `written`: the text of Kueue's Configuration.
-    `manager`: the Deployment of Kueue's manager, whose flags count as well.
+    `manager`: the Deployment of Kueue's manager, whose flag `--feature-gates` counts as well.
     `kinds`: the frameworks that the reconciler runs.
     `groups`: the API groups that the cluster serves. A framework without its group can have no jobs.
     `namespace`: the namespace of Kueue's manager.
     `version`: the version of Kueue.
     """
-    arguments = list(_arguments(manager))
+    flags = options(manager, "--feature-gates", "manager")[-1:]  # the last one counts
     try:
         manifest, account = _parsed(written), list[str]()
         check_identity(manifest)
@@ -70,12 +70,16 @@ def translate(
         made = _without(manifest, idle)
         account += [f"{path} is left out: {_why(path)}" for path in idle]
         made.setdefault("namespace", namespace)
-        made = {**made, **_gates(made, arguments)}
+        if not (integrations := mapping(made.get("integrations"))).get("frameworks"):
+            made["integrations"] = {**integrations, "frameworks": list(KUEUES_FRAMEWORKS)}
+            account.append(f"integrations.frameworks is set to Kueue's default: {', '.join(KUEUES_FRAMEWORKS)}")
+        made = {**made, **_gates(made, "".join(flags))}
         found = read(made, FeatureGates(version=version), namespace)
         refusals = list(_kinds(made, found, set(kinds), set(groups), account))
     except BadConfiguration as error:
         return Translated(refusals=(f"Kueue's Configuration: {error}",))
-    digest = sha256("\n".join([written, *arguments, version]).encode()).hexdigest()[:16]
+    lines = [written, *(f"--feature-gates={each}" for each in flags), version]
+    digest = sha256("\n".join(lines).encode()).hexdigest()[:16]
     return Translated(made, found, tuple(account), digest, tuple(refusals))
 
 
@@ -109,21 +113,11 @@ def _without(section: Mapping[str, Any], paths: Collection[str], under: str = ""
     return kept
 
 
-def _arguments(manager: Manifest) -> Iterator[str]:
-    """The flags of Kueue's manager that change its behaviour."""
-    pod = pod_spec(manager)
-    for container in map(mapping, listing(pod.get("containers"))):
-        if text(container.get("name")) == "manager":
-            yield from (str(each) for each in listing(container.get("args")) if str(each).startswith(_GATES))
-
-
-def _gates(manifest: Manifest, arguments: Collection[str]) -> dict[str, Any]:
+def _gates(manifest: Manifest, flag: str) -> dict[str, Any]:
     """The feature gates of the file or of the flag. As in Kueue, both together raise BadConfiguration."""
-    flags = [entry for each in arguments for entry in each.partition("=")[2].split(",") if entry]
-    gates = mapping(manifest.get("featureGates"))
-    if flags and gates:
+    chosen, gates = gates_of_flag(flag), mapping(manifest.get("featureGates"))
+    if chosen and gates:
         raise BadConfiguration("they are set in the file and by --feature-gates", "featureGates")
-    chosen = {name: value.lower() == "true" for name, _, value in (entry.partition("=") for entry in flags)}
     return {"featureGates": chosen or dict(gates)} if chosen or gates else {}
 
 

@@ -17,6 +17,8 @@ STRATEGIES = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
 TIMEOUT, OLD_TIMEOUT = "30m", "5m"
 """The default timeouts for pods to become ready: in v1beta2 and in v1beta1."""
 SAMPLING = "5m"
+KUEUES_FRAMEWORKS = ("batch/job",)
+"""The kinds of jobs that Kueue queues if integrations.frameworks is empty. The reconciler then also queues Pods."""
 INCREMENTAL = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
 
 
@@ -26,7 +28,7 @@ def defaulted(configuration: Manifest) -> dict[str, Any]:
     found: dict[str, Any] = {"namespace": namespace, **present(configuration)}
     found["integrations"] = {**mapping(found.get("integrations"))}
     if not found["integrations"].get("frameworks"):
-        found["integrations"]["frameworks"] = ["batch/job"]
+        found["integrations"]["frameworks"] = list(KUEUES_FRAMEWORKS)
     found.setdefault("managedJobsNamespaceSelector", default_selector(namespace))
     if isinstance(found.get("fairSharing"), Mapping):
         found["fairSharing"] = _filled(found["fairSharing"], preemptionStrategies=list(STRATEGIES))

@@ -100,6 +100,12 @@ def check_gates(gates: FeatureGates, at: str = "featureGates") -> None:
             raise BadConfiguration(f"{text}; set {name}: false as well", f"{at}.{missing[0]}")
 
 
+def gates_of_flag(value: str) -> dict[str, bool]:
+    """The gates in the value of a flag `--feature-gates`, as Go reads it."""
+    entries = (entry.partition("=") for entry in value.split(",") if entry)
+    return {name.strip(): value.strip().lower() in ("true", "t", "1") for name, _, value in entries}
+
+
 def _hint(name: str, version: KueueVersion) -> str:
     """The advice for an unknown name; empty if no name is similar."""
     table = TABLES[version]

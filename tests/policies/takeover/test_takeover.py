@@ -294,6 +294,14 @@ REFUSED: dict[str, tuple[list[dict[str, Any]], str]] = {
     "a Kueue of no version": ([*kueue("kueue:main"), *definitions(), *quotree()], "of an unknown version"),
     "jobs are not suspended": ([*kueue(), *definitions(), *quotree("  managePods: true\n")], "kueue.manageJobs: true"),
     "Pods are not held": ([*kueue(), *definitions(), *quotree("  manageJobs: true\n")], "kueue.managePods: true"),
+    "Pods that Kueue does not queue are held": (
+        reworded("    - pod\n", ""),
+        "Kueue queues no Pods: those with a queue",
+    ),
+    "jobs without a queue are suspended, which Kueue does not do": (
+        [*kueue(), *definitions(), *quotree(f"{KUEUE_KEYS}  manageJobsWithoutQueueName: true\n")],
+        "has kueue.manageJobsWithoutQueueName: true, and Kueue does not",
+    ),
     "no webhook for Pods": (hookless("MutatingWebhookConfiguration", "kueue-pods"), "add manifests/components/pods"),
     "no webhook for jobs": (hookless("MutatingWebhookConfiguration", "kueue-jobs"), "apply manifests/base again"),
     "a kind that is served": (reworded("jobset.x-k8s.io/jobset", "trainer.kubeflow.org/trainjob"), "TrainJob"),
@@ -398,14 +406,43 @@ def test_jobs_without_a_queue_wait_under_our_webhook_too() -> None:
     assert taking(memory.found()).refusals == ()
 
 
-def test_feature_gates_of_the_managers_flag_count() -> None:
-    memory = Memory()
-    container = memory.objects[NAMES.manager]["spec"]["template"]["spec"]["containers"][0]
-    container["args"] += ["--feature-gates=PrioritySortingWithinCohort=false"]
-    carried_out(memory, taking)
+def test_where_kueue_names_no_kinds_its_default_is_taken_over() -> None:
+    section = CONFIGURATION[CONFIGURATION.index("integrations:") : CONFIGURATION.index("fairSharing:")]
+    memory = Memory(
+        [*kueue(written=CONFIGURATION.replace(section, "")), *definitions(), *quotree("  manageJobs: true\n")]
+    )
+    plan = carried_out(memory, taking)
 
+    assert plan.refusals == ()
     written = json.loads(memory.objects[NAMES.configuration]["data"]["configuration.yaml"])
-    assert written["featureGates"] == {"PrioritySortingWithinCohort": False}
+    assert "integrations.frameworks is set to Kueue's default: batch/job" in plan.notes
+    assert written["integrations"] == {"frameworks": ["batch/job"]}
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--feature-gates=PrioritySortingWithinCohort=false"],
+        ["--feature-gates", "PrioritySortingWithinCohort=false"],
+        ["-feature-gates=PrioritySortingWithinCohort=F"],
+        ["--feature-gates=PrioritySortingWithinCohort=true", "--feature-gates= PrioritySortingWithinCohort = 0,"],
+    ],
+)
+def test_feature_gates_of_the_managers_flag_count_in_every_form_that_go_accepts(flags: list[str]) -> None:
+    assert gates_taken(flags) == {"PrioritySortingWithinCohort": False}
+
+
+def test_a_gate_may_be_switched_on_by_any_truth_of_go() -> None:
+    gates = {"TASProfileMixed": True, "FlavorFungibility": True}
+    assert gates_taken(["--feature-gates", "TASProfileMixed=1, FlavorFungibility= T"]) == gates
+
+
+def gates_taken(flags: list[str]) -> dict[str, bool]:
+    """The gates that the reconciler gets from a manager with these flags."""
+    memory = Memory()
+    memory.objects[NAMES.manager]["spec"]["template"]["spec"]["containers"][0]["args"] += flags
+    assert carried_out(memory, taking).refusals == ()
+    return json.loads(memory.objects[NAMES.configuration]["data"]["configuration.yaml"]).get("featureGates")
 
 
 def test_where_nothing_was_taken_over_nothing_is_given_back() -> None:

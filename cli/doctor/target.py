@@ -17,14 +17,15 @@ from policies.configuration.settings import Configuration, Dialect
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.model.errors import PolicyError
 from policies.rules import registry
-from policies.takeover.objects import ObjectRef, ReleaseNames, pod_spec
+from policies.takeover.objects import ObjectRef, ReleaseNames, arguments, options, pod_spec
+from policies.takeover.removal import KUBECONFIGS
 from policies.text.positions import BadText
 from policies.text.yaml_values import single
 from reconciler.shards.claims import DEFAULT
 
 _MOST_COPIED = 10_000
 """The maximum number of YAML nodes that aliases in the configuration may repeat."""
-_EMPTY = f"{{apiVersion: {API_VERSION}, kind: {KIND}}}"
+_EMPTY = {"apiVersion": API_VERSION, "kind": KIND}
 
 
 @dataclass
@@ -110,20 +111,31 @@ class CheckedCluster:
 
         None if the file is not mounted from a ConfigMap or is not valid.
         """
-        file, gates = option(deployment, name), options(deployment, "--gates")
-        written: str | None = _EMPTY
-        if file is not None:
-            folder, _, key = file.rpartition("/")
-            ref = mounted(deployment, folder, "configMap").get("name")
-            found = self.get(CONFIG_MAPS.item(str(ref), self.names.namespace)) if ref else None
-            written = text(mapping((found or {}).get("data")).get(key))
+        installed = partial(installed_kueue, self.cluster)  # processes look it up when they start
         try:
-            document = single(written, _MOST_COPIED) if written else None
-            installed = partial(installed_kueue, self.cluster)  # processes look it up when they start
-            chosen = [Dialect(each) for each in gates]
+            document = self._document(deployment, name) if option(deployment, name) else _EMPTY
+            chosen = [Dialect(each) for each in options(deployment or {}, "--gates")]
             return read_configuration(document, registry(), chosen, installed) if document else None
         except (BadText, PolicyError, ValueError):
             return None
+
+    def kubeconfigs_of(self, reconciler: Manifest) -> str:
+        """The namespace in which a reconciler reads the kubeconfigs of worker clusters. Raises ClusterError."""
+        own = self.configuration_of(reconciler, "--settings")
+        try:
+            kueue = self._document(reconciler, "--config")
+        except BadText:
+            kueue = None
+        named = own.reconciler.multikueue.kubeconfig_namespace if own else None
+        return named or text(mapping(kueue).get("namespace")) or KUBECONFIGS
+
+    def _document(self, deployment: Manifest | None, name: str) -> Any:
+        """The content of the file of an option; None if it is not mounted from a ConfigMap. Raises BadText."""
+        folder, _, key = (option(deployment, name) or "").rpartition("/")
+        ref = mounted(deployment, folder, "configMap").get("name")
+        found = self.get(CONFIG_MAPS.item(str(ref), self.names.namespace)) if ref else None
+        written = text(mapping((found or {}).get("data")).get(key))
+        return single(written, _MOST_COPIED) if written else None
 
     def _present(self, deployment: Callable[[], Manifest | None]) -> bool:
         try:
@@ -132,21 +144,9 @@ class CheckedCluster:
             return True
 
 
-def arguments(deployment: Manifest | None) -> list[str]:
-    containers = listing(pod_spec(deployment or {}).get("containers"))
-    return [str(each) for container in containers for each in listing(mapping(container).get("args"))]
-
-
 def option(deployment: Manifest | None, name: str) -> str | None:
     """The value of an option of a Deployment's process. If the option is repeated, the last value counts."""
-    return next(reversed(options(deployment, name)), None)
-
-
-def options(deployment: Manifest | None, name: str) -> list[str]:
-    """All values of a repeatable option, as `--name=value` or as two arguments."""
-    words = arguments(deployment)
-    pairs = ((*each.partition("="), following) for each, following in zip(words, [*words[1:], ""], strict=False))
-    return [value if equals else following for key, equals, value, following in pairs if key == name]
+    return next(reversed(options(deployment or {}, name)), None)
 
 
 def mounted(deployment: Manifest | None, folder: str, source: str) -> Mapping[str, Any]:
@@ -161,7 +161,7 @@ def mounted(deployment: Manifest | None, folder: str, source: str) -> Mapping[st
 
 def part_of(deployment: Manifest | None) -> str:
     """The part of a reconciler; empty for the default part, and for other processes."""
-    part = option(deployment, "--part") if "reconciler" in arguments(deployment) else None
+    part = option(deployment, "--part") if "reconciler" in arguments(deployment or {}) else None
     return part if part and part != DEFAULT else ""
 
 

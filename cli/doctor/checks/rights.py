@@ -11,12 +11,13 @@ from importlib import resources
 from typing import Any
 
 from cli.doctor.result import CheckResult, check, failure, ok, skipped
-from cli.doctor.target import CheckedCluster, arguments, option, part_of
+from cli.doctor.target import CheckedCluster, option, part_of
 from cluster.client import ClusterClient
 from cluster.errors import Forbidden
 from cluster.reviews import Access, Caller, may
 from policies.dialects.reading import Manifest, text
-from policies.takeover.objects import pod_spec
+from policies.takeover.objects import follows_workers, pod_spec
+from policies.takeover.removal import KUBECONFIGS
 
 _AT_ONCE = 8
 """The number of concurrent requests to the API server. The check sends about two hundred."""
@@ -27,7 +28,6 @@ _PART, _SHIPPED_PART = "part", "batch"
 _OF_YUNIKORN = ("quotree-webhook-yunikorn", "quotree-audit-yunikorn")
 _WITH_SECRET = ("webhook", "audit", "dashboard")
 """Roles that only give access to the Secret of the certificate."""
-_NO_MULTIKUEUE = "--feature-gates=MultiKueue=false"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,11 @@ def rbac(target: CheckedCluster) -> Iterator[CheckResult]:
                 yield _of_role(of_part(role, part_of(each)), each, target)
             continue
         deployment = target.deployment(target.names.processes[role.process])
-        why = "is not installed" if deployment is None else _needless(role, target)
+        why = "is not installed" if deployment is None else _needless(role, deployment, target)
         if why or deployment is None:
             yield skipped(str(role), why)
+        elif any(each.namespace == KUBECONFIGS for each in role.accesses):
+            yield _of_role(of_kubeconfigs(role, target.kubeconfigs_of(deployment)), deployment, target)
         else:
             yield _of_role(role, deployment, target)
 
@@ -102,6 +104,12 @@ def of_part(role: Role, part: str) -> Role:
     return replace(role, name=name, file=file, accesses=accesses)
 
 
+def of_kubeconfigs(role: Role, namespace: str) -> Role:
+    """The role for kubeconfigs, in the namespace that has them."""
+    file = role.file if namespace == KUBECONFIGS else f"{role.file}, with {namespace} in place of {KUBECONFIGS}"
+    return replace(role, accesses=tuple(replace(each, namespace=namespace) for each in role.accesses), file=file)
+
+
 def _accesses(namespace: str, rules: Iterable[Mapping[str, Any]]) -> Iterator[Access]:
     for rule in rules:
         for group in rule["apiGroups"]:
@@ -111,13 +119,13 @@ def _accesses(namespace: str, rules: Iterable[Mapping[str, Any]]) -> Iterator[Ac
                     yield from (Access(verb, group, resource, subresource, namespace, name) for verb in rule["verbs"])
 
 
-def _needless(role: Role, target: CheckedCluster) -> str:
+def _needless(role: Role, deployment: Manifest, target: CheckedCluster) -> str:
     """Why the process does not need this role; empty if it does."""
-    if role.name == "quotree-webhook-certificates" and not _keeps_secret(target.webhook_deployment):
+    if role.name == "quotree-webhook-certificates" and not _keeps_secret(deployment):
         return "the certificates are supplied"
     if role.name in _OF_YUNIKORN and not target.configuration.yunikorn.follow:
         return "`yunikorn.follow` is off"
-    if role.name == "quotree-reconciler-multikueue" and _NO_MULTIKUEUE in arguments(target.reconciler_deployment):
+    if role.name == "quotree-reconciler-multikueue" and not follows_workers(deployment):
         return "MultiKueue is off"
     return ""
 

@@ -7,12 +7,13 @@ from datetime import datetime
 
 from cli.doctor.checks.leases import holder_of, is_active, observes
 from cli.doctor.result import CheckResult, check, failure, ok, skipped
-from cli.doctor.target import CheckedCluster, options
+from cli.doctor.target import CheckedCluster
 from cluster.errors import NotFound
 from cluster.resource import DEPLOYMENTS, LEASES
 from policies.configuration.settings import Configuration, Dialect
 from policies.dialects.reading import Manifest, mapping, metadata
 from policies.dialects.volcano_programs import VC_CONTROLLER, program_of
+from policies.takeover.objects import options
 from reconciler.controllers.volcano.kinds import QUEUES
 from reconciler.controllers.volcano.queue_writers import read_queue_writers
 
@@ -27,7 +28,7 @@ _FIX = (
 def volcano_controller(target: CheckedCluster) -> Iterator[CheckResult]:
     deployment = target.reconciler_deployment
     settings = target.configuration_of(deployment, "--settings") or Configuration()
-    dialects = {*settings.reconciler.dialects, *options(deployment, "--dialect")}
+    dialects = {*settings.reconciler.dialects, *options(deployment or {}, "--dialect")}
     if deployment is None or observes(target) or Dialect.VOLCANO not in dialects:
         yield skipped("", "no reconciler manages Volcano's queues here")
         return

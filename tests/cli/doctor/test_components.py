@@ -20,7 +20,7 @@ from cli.doctor.checks.health import cache_age, check_audit
 from cli.doctor.checks.kueue_version import check_version
 from cli.doctor.checks.leases import kueue_manager, lease_of_process
 from cli.doctor.checks.reports import ReportKeeper, check_reports, reports
-from cli.doctor.checks.rights import account_of, of_part, roles
+from cli.doctor.checks.rights import account_of, of_part, rbac, roles
 from cli.doctor.checks.services import check_service
 from cli.doctor.diagnosis import diagnose
 from cli.doctor.served import from_secret
@@ -159,6 +159,47 @@ def test_the_roles_of_all_processes_are_asked_for() -> None:
     }
     assert account_of(deployment("audit"), SYSTEM).name == f"system:serviceaccount:{SYSTEM}:quotree-audit"
     assert account_of(started(), "lab").name == "system:serviceaccount:lab:default"
+
+
+@pytest.mark.parametrize(
+    ("flags", "state"),
+    [
+        ([], "skipped"),
+        (["--feature-gates=MultiKueue=true"], "ok"),
+        (["--feature-gates", "MetricsForCohorts=true,MultiKueue=true"], "ok"),
+        (["--feature-gates=MultiKueue=true", "--feature-gates=MultiKueue=false"], "skipped"),
+    ],
+)
+def test_rights_on_other_clusters_are_checked_where_the_last_flag_says_so(
+    flags: list[str], state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cli.doctor.checks.rights.missing_rights", lambda *_: [])
+    shipped = deployment("reconciler")
+    shipped["spec"]["template"]["spec"]["containers"][0]["args"] += flags
+
+    found = [each for each in rbac.run(target({"/apis": {}}, reconciler=shipped)) if "multikueue" in each.subject]
+
+    assert found
+    assert {each.state.value for each in found} == {state}
+
+
+@pytest.mark.parametrize(
+    ("written", "namespace"),
+    [("", "quotree-kubeconfigs"), ("namespace: kueue-system", "kueue-system"), ("a: [", "quotree-kubeconfigs")],
+)
+def test_kubeconfigs_are_where_kueues_configuration_says(
+    written: str, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Access] = []
+    monkeypatch.setattr("cli.doctor.checks.rights.missing_rights", lambda _, __, wanted: asked.extend(wanted) or [])
+    shipped = deployment("reconciler")
+    shipped["spec"]["template"]["spec"]["containers"][0]["args"] += ["--feature-gates=MultiKueue=true"]
+    configuration = f"/api/v1/namespaces/{SYSTEM}/configmaps/quotree-reconciler"
+
+    list(rbac.run(target({"/apis": {}, configuration: {"data": {"configuration.yaml": written}}}, reconciler=shipped)))
+
+    named = {each.namespace for each in asked if (each.verb, each.resource, each.name) == ("list", "secrets", "")}
+    assert named == {namespace}
 
 
 def test_another_part_has_the_shipped_role_under_its_own_name() -> None:

@@ -247,6 +247,8 @@ def _context(against: Against, nodes: list[str]) -> Context:
     except AccessDenied:
         raise
     except OutOfReach as error:
+        if click.get_current_context().params["against"] is not None:
+            raise
         missing = [each for each in nodes if not Path(each).exists()]
         named = (
             f"there is no file {missing[0]}, so a cluster is asked for the node" if missing else "no files are named"

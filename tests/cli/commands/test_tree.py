@@ -267,3 +267,10 @@ def test_without_files_the_cluster_is_asked(tmp_path: Path) -> None:
     assert (shown.exit_code, "no files are named: name files, as in quotree tree trees/" in shown.stderr) == (4, True)
     node = run("tree", "reseach", env=nowhere)
     assert (node.exit_code, "there is no file reseach" in node.stderr) == (4, True)
+
+
+def test_a_cluster_that_was_asked_for_is_no_lack_of_files(tmp_path: Path) -> None:
+    nowhere = {"KUBECONFIG": str(tmp_path / "none")}
+
+    shown = run("tree", write(tmp_path / "a.yaml", cohort("company")), "--against", "cluster", env=nowhere)
+    assert (shown.exit_code, "no such kubeconfig" in shown.stderr, "no files" in shown.stderr) == (4, True, False)

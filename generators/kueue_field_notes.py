@@ -43,14 +43,19 @@ NOTES: tuple[FieldNote, ...] = (
     FieldNote("Cohort.spec.parentName", stricter="a cycle is refused, and stops its whole tree"),
     FieldNote("Cohort.status.effectiveQuotas", since=_NEW, gate="DynamicQuotaOrchestration"),
     FieldNote("MultiKueueCluster.spec.clusterSource.clusterProfileRef", gate="MultiKueueClusterProfile"),
-    FieldNote("MultiKueueCluster.spec.clusterSource.kubeConfig", stricter="paths must be in one folder"),
+    FieldNote(
+        "MultiKueueCluster.spec.clusterSource.kubeConfig",
+        stricter="a file must be below `/etc/multikueue/kubeconfigs` in v0.19 as well",
+    ),
     FieldNote("MultiKueueConfig.spec.quotaManagement", gate="MultiKueueManagerQuotaAutomation"),
     FieldNote("ResourceFlavor.spec.topologyName", gate=_TOPOLOGY),
     FieldNote("Topology.spec.levels", gate=_TOPOLOGY),
-    FieldNote("Workload.spec.podSets.minCount", why="From 0 on in v0.20, from 1 on in v0.19; here from 0 on in both."),
-    FieldNote(f"{_REQUEST}.podIndexLabel", why="Alone it does not request a topology."),
-    FieldNote(f"{_REQUEST}.subGroupIndexLabel", why="Alone it does not request a topology."),
-    FieldNote(f"{_REQUEST}.subGroupCount", why="Alone it does not request a topology."),
+    FieldNote(
+        "Workload.spec.podSets.minCount", why="The least value is 1 in v0.19 and 0 in v0.20; Quotree accepts 0 in both."
+    ),
+    FieldNote(f"{_REQUEST}.podIndexLabel", why="Without another field it requests no topology."),
+    FieldNote(f"{_REQUEST}.subGroupIndexLabel", why="Without another field it requests no topology."),
+    FieldNote(f"{_REQUEST}.subGroupCount", why="Without another field it requests no topology."),
     FieldNote(f"{_REQUEST}.required", gate=_TOPOLOGY),
     FieldNote(f"{_REQUEST}.preferred", gate=_TOPOLOGY),
     FieldNote(f"{_REQUEST}.unconstrained", gate=_TOPOLOGY),
@@ -67,8 +72,10 @@ NOTES: tuple[FieldNote, ...] = (
 )
 
 OTHER_ADDITIONS: tuple[FieldNote, ...] = (
-    FieldNote("the kind CapacityProvider, v1alpha1", since=_NEW, absent="Quotree distributes no quota"),
-    FieldNote("the kind DynamicQuotaOrchestrator, v1alpha1", since=_NEW, absent="Quotree distributes no quota"),
+    FieldNote("the kind CapacityProvider, v1alpha1", since=_NEW, absent="another program has to distribute quota"),
+    FieldNote(
+        "the kind DynamicQuotaOrchestrator, v1alpha1", since=_NEW, absent="another program has to distribute quota"
+    ),
     FieldNote("the kind PreemptionConfig, v1alpha1", since=_NEW, gate="ConfigurablePreemptions"),
     FieldNote("the annotation `pod-group-max-not-ready-count`", since=_NEW, gate="WaitForPodsReadyMaxNotReady"),
     FieldNote("the annotation `podset-topology-spreading`", since=_NEW, gate="TASTopologySpreading"),

@@ -47,9 +47,9 @@ def withdrawn() -> list[str]:
 
 
 def blocks() -> dict[str, dict[str, str]]:
-    """The table of parts in docs/stability.md."""
+    """The table of features in docs/stability.md."""
     rows = ((part.name, part.level, part.about, part.on or ", ".join(_switches(part))) for part in PARTS)
-    return {"docs/stability.md": {"parts": table("| part | level | what it is | on |", rows)}}
+    return {"docs/stability.md": {"parts": table("| feature | level | what it is | on |", rows)}}
 
 
 def path(name: str) -> str:

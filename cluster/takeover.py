@@ -30,6 +30,8 @@ from policies.dialects.kueue_kinds import MULTIKUEUE_CLUSTER
 from policies.dialects.pod_reading import pod_reading
 from policies.takeover.objects import (
     CONVERSION_BEFORE,
+    KUEUES_API,
+    OUR_API,
     FoundCluster,
     ObjectRef,
     PlannedWrite,
@@ -103,7 +105,7 @@ class PlanReader:
         yield from self.by_name(self._names.read)
         yield from self._definitions()
         for each in self._cluster.list(API_SERVICES):
-            if each["spec"].get("group") == "visibility.kueue.x-k8s.io" and each["spec"].get("service"):
+            if each["spec"].get("group") in (KUEUES_API, OUR_API) and each["spec"].get("service"):
                 yield each
 
     def by_name(self, refs: Iterable[ObjectRef]) -> Iterator[Manifest]:

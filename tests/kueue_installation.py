@@ -86,17 +86,23 @@ def kueue(image: str = "registry.k8s.io/kueue/kueue:v0.19.2", written: str = CON
 
 
 def visibility(version: str, api: str = "apiregistration.k8s.io/v1") -> Manifest:
+    made = api_service(version, "visibility.kueue.x-k8s.io", "kueue-visibility-server", SYSTEM, api)
+    made["metadata"]["labels"] = {"app.kubernetes.io/name": "kueue"}
+    return made
+
+
+def api_service(
+    version: str, group: str, server: str, namespace: str, api: str = "apiregistration.k8s.io/v1"
+) -> Manifest:
     spec = {
-        "group": "visibility.kueue.x-k8s.io",
+        "group": group,
         "version": version,
         "groupPriorityMinimum": 100,
         "versionPriority": 100,
         "insecureSkipTLSVerify": True,
-        "service": {"name": "kueue-visibility-server", "namespace": SYSTEM, "port": 443},
+        "service": {"name": server, "namespace": namespace, "port": 443},
     }
-    made = named("APIService", f"{version}.visibility.kueue.x-k8s.io", version=api, spec=spec)
-    made["metadata"]["labels"] = {"app.kubernetes.io/name": "kueue"}
-    return made
+    return named("APIService", f"{version}.{group}", version=api, spec=spec)
 
 
 def conversion() -> Manifest:
@@ -136,6 +142,7 @@ def quotree(settings: str = "  manageJobs: true\n  managePods: true\n") -> list[
         named("ConfigMap", "quotree-reconciler", OURS, data={"configuration.yaml": "kind: Configuration\n"}),
         named("MutatingWebhookConfiguration", "quotree-mutate", version=group, webhooks=hooks(mutating)),
         named("ValidatingWebhookConfiguration", "quotree-validate", version=group, webhooks=hooks(validating)),
+        api_service("v1alpha1", "visibility.quotree.dev", "quotree-reconciler", OURS),
     ]
 
 

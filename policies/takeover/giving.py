@@ -1,7 +1,7 @@
 """The steps of the reversal of a take-over: all objects of Kueue get the values that annotations have kept.
 
-Quotree's reconciler is stopped first. Quotree's webhook judges new work until Kueue's webhooks are called again, and
-stays afterwards.
+Quotree's reconciler is stopped first. Its APIService goes before it, and comes back with the next take-over. Quotree's
+webhook judges new work until Kueue's webhooks are called again, and stays afterwards.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from policies.dialects.reading import Manifest, listing, mapping, text
 from policies.takeover.objects import (
     CONFIGURATION_BEFORE,
     CONVERSION_BEFORE,
+    KUEUES_API,
+    OUR_API,
     REPLICAS_BEFORE,
-    SERVICES_BEFORE,
     TAKEN_FROM,
     FoundCluster,
     PlanStep,
@@ -22,7 +23,6 @@ from policies.takeover.objects import (
     annotated,
     noted,
     pod_annotations,
-    ref_of,
     remaining_writer,
     remembered,
     replaced,
@@ -32,17 +32,18 @@ from policies.takeover.objects import (
     unready,
     updates,
 )
-from policies.takeover.taking import CONFIGURATION_KEY, INJECTED, UNASKED, bare, is_converted, names_us
+from policies.takeover.taking import CONFIGURATION_KEY, INJECTED, UNASKED, hidden, is_converted, names_us, shown
 
 
 def steps(found: FoundCluster, names: ReleaseNames) -> tuple[PlanStep, ...]:
     """All steps in their order, including those that are done."""
     return (
+        hidden(found, "remove the APIService of Quotree's reconciler", OUR_API, names.reconciler),
         _stop(found, names),
         _start(found, names),
         _convert(found),
         _asked(found, names),
-        _visible(found, names),
+        shown(found, "restore the visibility APIServices", KUEUES_API, names.manager),
         _configure(found, names),
     )
 
@@ -93,17 +94,6 @@ def _without_condition(webhook: Mapping[str, Any]) -> dict[str, Any]:
     kept = [each for each in conditions if mapping(each).get("name") != UNASKED]
     made = {key: value for key, value in webhook.items() if key != "matchConditions"}
     return {**made, "matchConditions": kept} if kept else made
-
-
-def _visible(found: FoundCluster, names: ReleaseNames) -> PlanStep:
-    """The step that recreates Kueue's APIServices, and then removes the annotation that kept them. Those that Kueue has
-    recreated are left unchanged."""
-    manager = found.objects[names.manager]
-    kept = mapping(remembered(manager, SERVICES_BEFORE))
-    present = {ref_of(each).name for each in found.of_kind("APIService")}
-    missing = [bare(mapping(each)) for name, each in sorted(kept.items()) if name not in present]
-    wanted = [*missing, *([] if missing else [noted(manager, SERVICES_BEFORE, None)])]
-    return PlanStep("restore the visibility APIServices", updates(found, wanted))
 
 
 def _configure(found: FoundCluster, names: ReleaseNames) -> PlanStep:

@@ -23,6 +23,8 @@ SERVICES_BEFORE = "quotree.dev/api-services-before"
 """The annotations with the values from before the take-over, as JSON."""
 TAKEN_FROM = "quotree.dev/configuration-taken-from"
 """The annotation of the reconciler's Pods with the digest of the configuration of Kueue that they were started with."""
+KUEUES_API, OUR_API = "visibility.kueue.x-k8s.io", "visibility.quotree.dev"
+"""The API groups that Kueue's manager and Quotree's reconciler serve, each by APIServices."""
 LEASE = "c1f6bfd2.kueue.x-k8s.io"
 """The default name of the Lease of Kueue's manager."""
 
@@ -147,6 +149,9 @@ class FoundCluster:
 
     def of_kind(self, kind: str) -> list[Manifest]:
         return [self.objects[ref] for ref in sorted(self.objects) if ref.kind == kind]
+
+    def api_services(self, group: str) -> list[Manifest]:
+        return [each for each in self.of_kind("APIService") if mapping(each.get("spec")).get("group") == group]
 
     @property
     def definitions(self) -> list[Manifest]:
@@ -335,6 +340,11 @@ def started(deployment: Manifest, default: int) -> dict[str, Any]:
     before = remembered(deployment, REPLICAS_BEFORE)
     wanted = replicas(deployment) or (before if isinstance(before, int) and before > 0 else default)
     return replaced(noted(deployment, REPLICAS_BEFORE, None), "spec.replicas", wanted)
+
+
+def set_aside(deployment: Manifest) -> bool:
+    """Whether a take-over, or its reversal, has scaled the Deployment to 0."""
+    return not replicas(deployment) and remembered(deployment, REPLICAS_BEFORE) is not None
 
 
 def unready(deployment: Manifest) -> str:

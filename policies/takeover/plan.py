@@ -94,7 +94,7 @@ def give_back(found: FoundCluster, names: ReleaseNames) -> TakeoverPlan:
     if refusals := (*gone, *_forgotten(found)):
         return TakeoverPlan(refusals=refusals)
     steps = giving.steps(found, names)
-    if not any(step.writes for step in steps[1:]) and not any(taking.traces(found, names)):
+    if not any(step.writes for step in steps[2:]) and not any(taking.traces(found, names)):
         return TakeoverPlan(notes=("Quotree has not taken over from Kueue here",))
     return TakeoverPlan(
         steps, notes=(f"{names.webhook} stays: it checks changes to the trees and admits no workloads.",)

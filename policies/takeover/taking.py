@@ -15,9 +15,12 @@ from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.takeover.objects import (
     CONFIGURATION_BEFORE,
     CONVERSION_BEFORE,
+    KUEUES_API,
+    OUR_API,
     SERVICES_BEFORE,
     TAKEN_FROM,
     FoundCluster,
+    ObjectRef,
     PlanStep,
     ReleaseNames,
     annotated,
@@ -50,15 +53,17 @@ Render = Callable[[Mapping[str, Any]], str]
 
 def steps(found: FoundCluster, names: ReleaseNames, translated: Translated, render: Render) -> tuple[PlanStep, ...]:
     """All steps in their order, including those that are done."""
+    given = remembered(found.objects[names.reconciler], SERVICES_BEFORE) is not None
     return (
         _pause(found, names, translated),
         _configure(found, names, translated, render),
         _silence(found, names),
-        _invisible(found, names),
+        hidden(found, "remove the visibility APIServices, which Kueue's manager serves", KUEUES_API, names.manager),
         _stop(found, names),
         _convert(found, names),
         _wait_for_end(found, names),
         _start(found, names),
+        *([shown(found, "restore the APIService of Quotree's reconciler", OUR_API, names.reconciler)] if given else []),
     )
 
 
@@ -113,18 +118,27 @@ def _silent(webhook: Mapping[str, Any]) -> dict[str, Any]:
     return {**webhook, "matchConditions": [*conditions, {"name": UNASKED, "expression": "false"}]}
 
 
-def _invisible(found: FoundCluster, names: ReleaseNames) -> PlanStep:
-    """The step that removes Kueue's APIServices, since one without a server blocks the deletion of all namespaces. An
-    annotation of Kueue's Deployment keeps their manifests."""
-    services = found.of_kind("APIService")
-    title = "remove the visibility APIServices, which Kueue's manager serves"
+def hidden(found: FoundCluster, title: str, group: str, server: ObjectRef) -> PlanStep:
+    """The step that removes the APIServices of a group, since one without a server blocks the deletion of all
+    namespaces. An annotation of the server's Deployment keeps their manifests."""
+    services, deployment = found.api_services(group), found.objects[server]
     if services:
         title += f": {', '.join(ref_of(each).name for each in services)}"
-    manager = found.objects[names.manager]
     kept = {ref_of(each).name: bare(each) for each in services}
-    known = remembered(manager, SERVICES_BEFORE) or {}
-    writes = updates(found, [noted(manager, SERVICES_BEFORE, {**known, **kept})]) if kept else ()
+    known = remembered(deployment, SERVICES_BEFORE) or {}
+    writes = updates(found, [noted(deployment, SERVICES_BEFORE, {**known, **kept})]) if kept else ()
     return PlanStep(title, (*writes, *map(deletion, services)))
+
+
+def shown(found: FoundCluster, title: str, group: str, server: ObjectRef) -> PlanStep:
+    """The step that recreates the APIServices, and then removes the annotation that kept them. Those that others have
+    recreated are left unchanged."""
+    deployment = found.objects[server]
+    kept = mapping(remembered(deployment, SERVICES_BEFORE))
+    present = {ref_of(each).name for each in found.api_services(group)}
+    missing = [bare(mapping(each)) for name, each in sorted(kept.items()) if name not in present]
+    wanted = [*missing, *([] if missing else [noted(deployment, SERVICES_BEFORE, None)])]
+    return PlanStep(title, updates(found, wanted))
 
 
 def bare(manifest: Manifest) -> dict[str, Any]:

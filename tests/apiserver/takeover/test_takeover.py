@@ -37,6 +37,7 @@ OLD = "/apis/kueue.x-k8s.io/v1beta1/clusterqueues/team"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 HOOKS = "/apis/admissionregistration.k8s.io/v1"
 SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+OUR_API = f"{SERVICES}/v1alpha1.visibility.quotree.dev"
 OF_KUEUE = (
     f"/apis/apps/v1/namespaces/{SYSTEM}/deployments/kueue-controller-manager",
     f"/api/v1/namespaces/{SYSTEM}/configmaps/kueue-manager-config",
@@ -161,6 +162,7 @@ def test_a_cluster_moves_over_and_back_and_running_work_goes_on(world: World) ->
     assert done.exit_code == 0, done.output + world.log()
     _kueue_is_out(world)
     _work_goes_on(world, work)
+    assert _there(server, OUR_API)
 
     _a_manager_of_kueue_sends_work(world)
 
@@ -170,6 +172,7 @@ def test_a_cluster_moves_over_and_back_and_running_work_goes_on(world: World) ->
     assert back.exit_code == 0, back.output + world.log()
     assert world.kueues() == before
     assert world.kubelet.reconciler is None
+    assert not _there(server, OUR_API), "without a server it blocks the deletion of all namespaces"
     assert server.request("GET", f"{LEASES}/{LEASE}")["spec"]["holderIdentity"] == "kueue-0"
     world.manager.asked.clear()
     assert server.request("GET", OLD)["spec"]["cohort"] == "org"

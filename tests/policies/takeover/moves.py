@@ -31,7 +31,12 @@ def giving(found: FoundCluster) -> TakeoverPlan:
 
 def kueues(memory: Memory) -> dict[ObjectRef, Any]:
     """All that is not ours."""
-    return {ref: each for ref, each in memory.bare().items() if not ref.name.startswith("quotree")}
+    return {ref: each for ref, each in memory.bare().items() if "quotree" not in ref.name}
+
+
+def served(memory: Memory) -> set[str]:
+    """The namespaces whose programs the API server forwards requests to."""
+    return {each["spec"]["service"]["namespace"] for ref, each in memory.objects.items() if ref.kind == "APIService"}
 
 
 def asked(webhooks: Mapping[str, Any]) -> bool:

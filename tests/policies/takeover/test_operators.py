@@ -13,7 +13,7 @@ import pytest
 from policies.takeover.objects import FoundCluster, PlannedWrite, TakeoverPlan, replicas
 from tests.kueue_installation import OUR_CA
 from tests.policies.takeover.memory import NAMES, Memory
-from tests.policies.takeover.moves import asked, converts, giving, kueues, taking
+from tests.policies.takeover.moves import asked, converts, giving, kueues, served, taking
 from tests.profiles import seeds
 
 Planned = Callable[[FoundCluster], TakeoverPlan]
@@ -83,7 +83,7 @@ def is_taken(memory: Shared) -> None:
     assert replicas(memory.objects[NAMES.reconciler]) == 2
     assert not any(asked(memory.objects[ref]) for ref in NAMES.kueue_webhooks)
     assert converts(memory) == {("quotree-system", OUR_CA)}
-    assert not [ref for ref in memory.objects if ref.kind == "APIService"]
+    assert served(memory) == {"quotree-system"}
 
 
 @pytest.mark.parametrize("seed", seeds(1))

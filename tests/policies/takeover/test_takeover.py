@@ -13,7 +13,7 @@ from policies.takeover.objects import CONVERSION_BEFORE, ref_of, replicas
 from policies.takeover.taking import INJECTED
 from tests.kueue_installation import CONFIGURATION, CONVERTED, OUR_CA, definitions, everything, kueue, quotree
 from tests.policies.takeover.memory import NAMES, Killed, Memory, carried_out
-from tests.policies.takeover.moves import asked, converts, giving, kueues, taking
+from tests.policies.takeover.moves import asked, converts, giving, kueues, served, taking
 from tests.profiles import spread
 
 VISIBLE = ("v1beta1.visibility.kueue.x-k8s.io", "v1beta2.visibility.kueue.x-k8s.io")
@@ -53,7 +53,7 @@ def test_kueue_has_ended_and_quotree_goes_by_its_configuration() -> None:
     assert replicas(memory.objects[NAMES.reconciler]) == 2
     assert not any(asked(memory.objects[ref]) for ref in NAMES.kueue_webhooks)
     assert converts(memory) == {("quotree-system", OUR_CA)}
-    assert not [ref for ref in memory.objects if ref.kind == "APIService"]
+    assert served(memory) == {"quotree-system"}
     assert json.loads(memory.objects[NAMES.configuration]["data"]["configuration.yaml"]) == {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
@@ -86,7 +86,7 @@ def test_nothing_slips_through_and_never_two_decide() -> None:
             assert alone, "the reconciler starts with Kueue's Configuration while Kueue's manager is at work"
         if not replicas(memory.objects[NAMES.manager]):
             assert not any(asked(memory.objects[ref]) for ref in NAMES.kueue_webhooks), "new work would be refused"
-            assert not [ref for ref in memory.objects if ref.kind == "APIService"], "namespaces could not be deleted"
+            assert "kueue-system" not in served(memory), "namespaces could not be deleted"
 
     memory = Memory()
     carried_out(memory, taking, seen)
@@ -107,6 +107,23 @@ def test_given_back_every_object_is_what_it_was() -> None:
     assert {ref: memory.bare()[ref] for ref in MAPS} == maps
     assert replicas(memory.objects[NAMES.reconciler]) == 0, "so that it never decides beside Kueue by its old file"
     assert giving(memory.found()).steps == ()
+
+
+def test_the_api_service_of_a_reconciler_that_is_stopped_goes_first_and_comes_back() -> None:
+    """One without a server blocks the deletion of all namespaces."""
+
+    def seen(memory: Memory) -> None:
+        assert replicas(memory.objects[NAMES.reconciler]) or "quotree-system" not in served(memory)
+
+    memory = taken()
+    whole = memory.bare()
+    assert served(memory) == {"quotree-system"}
+
+    carried_out(memory, giving, seen)
+    assert served(memory) == {"kueue-system"}
+
+    carried_out(memory, taking, seen)
+    assert memory.bare() == whole
 
 
 def test_cert_manager_writes_the_ca_of_whoever_converts() -> None:

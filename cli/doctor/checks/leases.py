@@ -10,7 +10,7 @@ from cli.doctor.result import CheckResult, check, failure, ok, skipped
 from cli.doctor.target import CheckedCluster, option
 from cluster.resource import LEASES
 from policies.dialects.reading import Manifest, mapping, metadata, text
-from policies.takeover.objects import LEASE, ObjectRef
+from policies.takeover.objects import LEASE, ObjectRef, set_aside
 
 _DURATION = 15.0
 """The duration of a Lease without spec.leaseDurationSeconds, in seconds."""
@@ -35,9 +35,12 @@ _REPORTING = LeaseWork("no report is written", "see the logs of the audit; it mu
 
 @check("reconciler-lease", "One replica of the reconciler holds the Lease and renews it.")
 def reconciler_lease(target: CheckedCluster) -> Iterator[CheckResult]:
-    ref = lease_of_process(target.reconciler_deployment, target.names.reconciler_lease)
-    if target.reconciler_deployment is None:
+    deployment = target.reconciler_deployment
+    ref = lease_of_process(deployment, target.names.reconciler_lease)
+    if deployment is None:
         yield skipped(str(ref), "the reconciler is not installed")
+    elif set_aside(deployment):
+        yield skipped(str(ref), "`quotree install take-over` has scaled the reconciler to 0")
     elif observes(target):
         yield skipped(str(ref), "the reconciler runs with --mode observe, and needs no Lease")
     else:
@@ -71,18 +74,19 @@ def check_lease(subject: str, lease: Manifest | None, now: datetime, work: Lease
 @check("kueue-manager", "Kueue's manager and the reconciler do not run beside each other.")
 def kueue_manager(target: CheckedCluster) -> Iterator[CheckResult]:
     found = list(target.cluster.list(LEASES, field_selector=f"metadata.name={LEASE}"))
-    installed = target.reconciler_deployment is not None and not observes(target)
-    yield check_manager(found, installed, target.now())
+    deployment = target.reconciler_deployment
+    decides = deployment is not None and not set_aside(deployment) and not observes(target)
+    yield check_manager(found, decides, target.now())
 
 
-def check_manager(leases: Sequence[Manifest], installed: bool, now: datetime) -> CheckResult:
-    """Check that no manager of Kueue renews its Lease. `installed`: there is a reconciler that would write."""
+def check_manager(leases: Sequence[Manifest], decides: bool, now: datetime) -> CheckResult:
+    """Check that no manager of Kueue renews its Lease. `decides`: there is a reconciler that would write."""
     lease = next((each for each in leases if is_active(each, now)), None)
     if lease is None:
         neither = "Kueue's manager does not run, and no reconciler would write"
-        return ok("", "Kueue's manager does not run") if installed else skipped("", neither)
+        return ok("", "Kueue's manager does not run") if decides else skipped("", neither)
     subject, runs = f"Lease {metadata(lease).get('namespace')}/{LEASE}", f"Kueue's manager runs ({holder_of(lease)})"
-    if not installed:
+    if not decides:
         return ok(subject, f"{runs}, and no reconciler would write")
     fix = "take over with `quotree install take-over`, or remove the reconciler"
     return failure(subject, f"{runs}, so the reconciler writes nothing", fix)

@@ -8,7 +8,7 @@ from cli.doctor.result import CheckResult, check, failure, ok, skipped, warning
 from cli.doctor.target import CheckedCluster
 from cli.version import VERSION
 from policies.dialects.reading import Manifest, mapping
-from policies.takeover.objects import ObjectRef
+from policies.takeover.objects import ObjectRef, set_aside
 
 
 @check("replicas", "Every process that is installed runs, with all its replicas ready.")
@@ -22,6 +22,8 @@ def replicas(target: CheckedCluster) -> Iterator[CheckResult]:
 def check_replicas(ref: ObjectRef, deployment: Manifest | None) -> CheckResult:
     if deployment is None:
         return skipped(str(ref), "is not installed")
+    if set_aside(deployment):
+        return skipped(str(ref), "was scaled to 0 by `quotree install take-over`")
     wanted = mapping(deployment.get("spec")).get("replicas", 1)
     ready = mapping(deployment.get("status")).get("readyReplicas") or 0
     look = f"kubectl -n {ref.namespace} get pods, and describe and logs of one that is not ready"

@@ -8,7 +8,7 @@ from cli.doctor.result import CheckResult, check, failure, ok, skipped
 from cli.doctor.target import CheckedCluster, option
 from cluster.resource import ENDPOINT_SLICES, SERVICES
 from policies.dialects.reading import Manifest, listing, mapping
-from policies.takeover.objects import ObjectRef
+from policies.takeover.objects import ObjectRef, set_aside
 
 _OF_SERVICE = "kubernetes.io/service-name"
 _APPLY = {
@@ -23,12 +23,13 @@ _APPLY = {
 @check("endpoints", "The Service of each process that is installed leads to a replica that is ready.")
 def endpoints(target: CheckedCluster) -> Iterator[CheckResult]:
     looked = False
-    for process, deployment in target.names.processes.items():
-        if name := option(target.deployment(deployment), "--service"):
+    for process, ref in target.names.processes.items():
+        deployment = target.deployment(ref)
+        if deployment is not None and not set_aside(deployment) and (name := option(deployment, "--service")):
             looked = True
-            yield of_service(target, ObjectRef("Service", name, deployment.namespace), _APPLY[process])
+            yield of_service(target, ObjectRef("Service", name, ref.namespace), _APPLY[process])
     if not looked:
-        yield skipped("", "no process that is installed has a Service")
+        yield skipped("", "no process that is installed and runs has a Service")
 
 
 def of_service(target: CheckedCluster, ref: ObjectRef, apply: str) -> CheckResult:

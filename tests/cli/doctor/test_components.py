@@ -18,17 +18,18 @@ from cli.doctor.checks.certificates import certificate_expiry, secret_of
 from cli.doctor.checks.dashboard import check_impersonation, check_trust, dashboard, service_of
 from cli.doctor.checks.health import cache_age, check_audit
 from cli.doctor.checks.kueue_version import check_version
-from cli.doctor.checks.leases import kueue_manager, lease_of_process
+from cli.doctor.checks.leases import kueue_manager, lease_of_process, reconciler_lease
+from cli.doctor.checks.replicas import replicas
 from cli.doctor.checks.reports import ReportKeeper, check_reports, reports
 from cli.doctor.checks.rights import account_of, of_part, rbac, roles
-from cli.doctor.checks.services import check_service
+from cli.doctor.checks.services import check_service, endpoints
 from cli.doctor.diagnosis import diagnose
 from cli.doctor.served import from_secret
 from cli.doctor.target import option, part_of
 from cluster.reviews import Access
 from policies.audit.reports import OPEN_REPORTS
 from policies.configuration.kueue.gates import KueueVersion
-from policies.takeover.objects import ObjectRef
+from policies.takeover.objects import LEASE, ObjectRef
 from tests.builders import manifest
 from tests.cli.doctor.objects import NOW, SYSTEM, secret, service, target
 
@@ -159,6 +160,21 @@ def test_the_roles_of_all_processes_are_asked_for() -> None:
     }
     assert account_of(deployment("audit"), SYSTEM).name == f"system:serviceaccount:{SYSTEM}:quotree-audit"
     assert account_of(started(), "lab").name == "system:serviceaccount:lab:default"
+
+
+@pytest.mark.parametrize(("before", "failures"), [(None, 4), ("2", 0)])
+def test_a_cluster_that_was_given_back_to_kueue_is_healthy(before: str | None, failures: int) -> None:
+    shipped = deployment("reconciler")
+    shipped["spec"]["replicas"] = 0
+    shipped["metadata"]["annotations"] = {"quotree.dev/replicas-before": before} if before else {}
+    lease = {"metadata": {"name": LEASE, "namespace": "kueue-system"}, "spec": {"holderIdentity": "kueue"}}
+    lease["spec"]["renewTime"] = NOW.isoformat()
+    cluster = target({f"/apis/coordination.k8s.io/v1/leases/{LEASE}": lease}, reconciler=shipped)
+
+    checks = (replicas, endpoints, reconciler_lease, kueue_manager)
+    found = [each for one in checks for each in one.run(cluster)]
+
+    assert sum(each.state.value == "failure" for each in found) == failures
 
 
 @pytest.mark.parametrize(

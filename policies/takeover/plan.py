@@ -96,9 +96,11 @@ def give_back(found: FoundCluster, names: ReleaseNames) -> TakeoverPlan:
     steps = giving.steps(found, names)
     if not any(step.writes for step in steps[2:]) and not any(taking.traces(found, names)):
         return TakeoverPlan(notes=("Quotree has not taken over from Kueue here",))
-    return TakeoverPlan(
-        steps, notes=(f"{names.webhook} stays: it checks changes to the trees and admits no workloads.",)
-    )
+    notes = [f"{names.webhook} stays: it checks changes to the trees and admits no workloads."]
+    for dialect in options(found.objects[names.reconciler], "--gates"):
+        gate = f"manifests/components/{dialect}-gates"
+        notes.append(f"Pods at the gate of {dialect} wait until the reconciler runs again: take {gate} out first")
+    return TakeoverPlan(steps, notes=tuple(notes))
 
 
 def _forgotten(found: FoundCluster) -> Iterator[str]:

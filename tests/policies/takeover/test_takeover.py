@@ -462,6 +462,16 @@ def gates_taken(flags: list[str]) -> dict[str, bool]:
     return json.loads(memory.objects[NAMES.configuration]["data"]["configuration.yaml"]).get("featureGates")
 
 
+def test_who_gives_back_is_told_of_the_pods_that_nothing_would_let_through() -> None:
+    memory = taken()
+    quiet = giving(memory.found()).notes
+    memory.objects[NAMES.reconciler]["spec"]["template"]["spec"]["containers"][0]["args"] = ["--gates=yunikorn"]
+    gated = giving(memory.found()).notes
+
+    assert gated[:-1] == quiet
+    assert "take manifests/components/yunikorn-gates out first" in gated[-1]
+
+
 def test_where_nothing_was_taken_over_nothing_is_given_back() -> None:
     memory = Memory()
 

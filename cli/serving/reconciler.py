@@ -202,12 +202,11 @@ class _Running:
         return [] if self._reconciler.alive else ["internal error: the loop has ended; restart the process"]
 
     def ready(self) -> list[str]:
-        """Why the process is not ready. A standby is ready when it has read everything."""
-        if self._ended.is_set():
-            return ["stopping"]
-        obstacle = self._permit.obstacle() if isinstance(self._permit, ManagePermit) else ""
-        return [*self._reconciler.obstacles(), *([obstacle] if obstacle else [])]
+        """Why the process is not ready. It is ready when it has read everything, also if it may not write: its API
+        answers, and an APIService without a server would block the deletion of all namespaces."""
+        return ["stopping"] if self._ended.is_set() else self._reconciler.obstacles()
 
     def notes(self) -> list[str]:
         absent = [f"{each}: not installed; checked again from time to time" for each in self._reconciler.absent()]
-        return [*absent, *self._reconciler.held_back()]
+        obstacle = self._permit.obstacle() if isinstance(self._permit, ManagePermit) else ""
+        return [*([obstacle] if obstacle else []), *absent, *self._reconciler.held_back()]

@@ -126,7 +126,7 @@ def world(programs: build.Programs, tmp_path: Path, request: pytest.FixtureReque
         eventually(lambda: _there(server, f"{LEASES}/{LEASE}"))
         eventually(lambda: _there(server, OLD.rpartition("/")[0] if version == OLDER else f"{KUEUE}/clusterqueues"))
         left_by_kueue.everything(server)
-        eventually(lambda: kubelet.reconciler and kubelet.reconciler.get("/readyz")[0] == 503)
+        eventually(lambda: kubelet.reconciler and "Kueue's manager is running" in kubelet.reconciler.get("/readyz")[1])
         yield World(server, manager, kubelet)
 
 

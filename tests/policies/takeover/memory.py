@@ -72,8 +72,7 @@ class Memory:
                 continue
             wanted = replicas(self.objects[ref])
             self.pods[ref] = wanted
-            ready = 0 if ref == NAMES.reconciler and self.pods.get(NAMES.manager) else wanted
-            counts = {"replicas": wanted, "updatedReplicas": wanted, "availableReplicas": ready}
+            counts = {"replicas": wanted, "updatedReplicas": wanted, "availableReplicas": wanted}
             self.objects[ref] = {**self.objects[ref], "status": counts}
         if self.pods.get(NAMES.manager):
             for ref, each in self.objects.items():

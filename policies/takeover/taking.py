@@ -53,8 +53,8 @@ Render = Callable[[Mapping[str, Any]], str]
 
 def steps(found: FoundCluster, names: ReleaseNames, translated: Translated, render: Render) -> tuple[PlanStep, ...]:
     """All steps in their order, including those that are done."""
-    given = remembered(found.objects[names.reconciler], SERVICES_BEFORE) is not None
     return (
+        _hide(found, names, translated),
         _pause(found, names, translated),
         _configure(found, names, translated, render),
         _silence(found, names),
@@ -63,13 +63,20 @@ def steps(found: FoundCluster, names: ReleaseNames, translated: Translated, rend
         _convert(found, names),
         _wait_for_end(found, names),
         _start(found, names),
-        *([shown(found, "restore the APIService of Quotree's reconciler", OUR_API, names.reconciler)] if given else []),
+        shown(found, "restore the APIService of Quotree's reconciler", OUR_API, names.reconciler),
     )
 
 
 def _started_with(found: FoundCluster, names: ReleaseNames) -> str:
     """The digest of the configuration that the reconciler's Pods were started with."""
     return pod_annotations(found.objects[names.reconciler]).get(TAKEN_FROM, "")
+
+
+def _hide(found: FoundCluster, names: ReleaseNames, translated: Translated) -> PlanStep:
+    title = "remove the APIService of Quotree's reconciler until it runs again"
+    if _started_with(found, names) == translated.digest:
+        return PlanStep(title)
+    return hidden(found, title, OUR_API, names.reconciler)
 
 
 def _pause(found: FoundCluster, names: ReleaseNames, translated: Translated) -> PlanStep:

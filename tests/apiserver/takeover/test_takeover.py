@@ -248,7 +248,7 @@ def _kueue_is_out(world: World) -> None:
     assert written["namespace"] == SYSTEM
     assert written["integrations"] == {"frameworks": ["batch/job", "jobset.x-k8s.io/jobset", "pod"]}
     again = world.take_over()
-    assert again.output.count("(done)") == 8, again.output
+    assert again.output.count("(done)") == 10, again.output
 
 
 def _work_goes_on(world: World, before: dict[str, Manifest]) -> None:

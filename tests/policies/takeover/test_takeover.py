@@ -35,6 +35,7 @@ def test_a_plan_names_every_step_and_object_and_changes_nothing() -> None:
     assert memory.objects == before
     assert plan.refusals == ()
     assert [step.title for step in plan.steps] == [
+        "remove the APIService of Quotree's reconciler until it runs again: v1alpha1.visibility.quotree.dev",
         "stop Quotree's reconciler until it has Kueue's Configuration",
         "write Kueue's Configuration into ConfigMap quotree-system/quotree-reconciler",
         "stop the API server from calling Kueue's webhooks",
@@ -43,6 +44,7 @@ def test_a_plan_names_every_step_and_object_and_changes_nothing() -> None:
         f"let Quotree's webhook convert between v1beta1 and v1beta2: {', '.join(CONVERTED)}",
         "wait until Kueue's manager has ended",
         "start Deployment quotree-system/quotree-reconciler with 2 replicas",
+        "restore the APIService of Quotree's reconciler",
     ]
 
 
@@ -115,7 +117,8 @@ def test_the_api_service_of_a_reconciler_that_is_stopped_goes_first_and_comes_ba
     def seen(memory: Memory) -> None:
         assert replicas(memory.objects[NAMES.reconciler]) or "quotree-system" not in served(memory)
 
-    memory = taken()
+    memory = Memory()
+    carried_out(memory, taking, seen)
     whole = memory.bare()
     assert served(memory) == {"quotree-system"}
 

@@ -129,7 +129,7 @@ def _body() -> bytes:
     if request.mimetype != JSON:
         raise BadReview(f"the content type is {request.mimetype!r}; it must be application/json")
     body = request.get_data(cache=False)
-    if len(body) == request.max_content_length:
+    if request.max_content_length in (len(body), request.content_length):
         raise RequestEntityTooLarge
     return body
 

@@ -1,4 +1,4 @@
-"""Answers small reviews in the thread of the connections. The answers are the same as those of the app.
+"""Answers reviews: small ones in the thread of the connections. The answers are the same as those of the app.
 
 Python runs one thread at a time, so a worker thread does not speed up a short request: switching threads twice takes as
 long as judging it. A request that may take longer gets a worker thread.
@@ -32,7 +32,10 @@ _SIGNS = (b"{", b"[", b",")
 
 
 class Quick:
-    """Answers small reviews at once. `clock`: seconds. `cost`: seconds of CPU time that this thread has used."""
+    """Answers small reviews at once, and others in worker threads.
+
+    `clock`: seconds. `cost`: seconds of CPU time that this thread has used.
+    """
 
     def __init__(
         self,

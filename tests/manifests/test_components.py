@@ -42,7 +42,7 @@ def test_a_component_switches_on_what_it_installs(
     added = [
         operation["value"]
         for patch in kustomization["patches"]
-        if patch.get("target", {}).get("name") == name
+        if re.fullmatch(patch.get("target", {}).get("name", ""), name)
         for operation in yaml.safe_load(patch["patch"])
     ]
 

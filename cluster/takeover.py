@@ -104,6 +104,9 @@ class PlanReader:
     def _objects(self) -> Iterator[Manifest]:
         yield from self.by_name(self._names.read)
         yield from self._definitions()
+        deployments = self._cluster.list(DEPLOYMENTS, namespace=self._names.namespace)
+        every = ({**each, "kind": "Deployment"} for each in deployments)
+        yield from (each for each in every if self._names.is_shard(ref_of(each)))
         for each in self._cluster.list(API_SERVICES):
             if each["spec"].get("group") in (KUEUES_API, OUR_API) and each["spec"].get("service"):
                 yield each

@@ -16,7 +16,6 @@ from cluster.tracing.ids import trace_id
 from policies.dialects.kueue_kinds import CONVERSION_PATH
 from policies.rules import registry
 from webhook import conversion, review_handler
-from webhook.front.reading import GONE
 from webhook.ledger.keeping import MaintainedLedger
 from webhook.metrics import WebhookMetrics
 from webhook.review import BadReview
@@ -92,8 +91,7 @@ class _Views:
 
     def decide(self) -> Response:
         parent = request.headers.get(HEADER, "") if self._judge.traced else ""
-        gone = request.environ.get(GONE, lambda: False)
-        reply = self._judge.answer(request.path, _body(), parent=parent, gone=gone)
+        reply = self._judge.answer(request.path, _body(), parent=parent)
         g.counted = True
         return Response(reply.body, reply.status, content_type=reply.content_type)
 
@@ -129,7 +127,7 @@ def _body() -> bytes:
     if request.mimetype != JSON:
         raise BadReview(f"the content type is {request.mimetype!r}; it must be application/json")
     body = request.get_data(cache=False)
-    if len(body) == request.max_content_length:
+    if request.max_content_length in (len(body), request.content_length):
         raise RequestEntityTooLarge
     return body
 

@@ -183,9 +183,6 @@ class ReviewHandler:
     def go_on(self, request: KnownRequest) -> Reply:
         """Answer a request that raised MustWait. Its body is not parsed again."""
         request.waits = True
-        if request.gone():  # while it waited for a thread
-            self._count(request, HTTPStatus.SERVICE_UNAVAILABLE)
-            return text("the request was given up", HTTPStatus.SERVICE_UNAVAILABLE)
         return self._answer(request)
 
     def _answer(self, request: KnownRequest) -> Reply:

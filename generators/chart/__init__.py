@@ -78,7 +78,8 @@ def _template(path: str, objects: list[source.Object]) -> str:
 def _for_each_part(text: str) -> str:
     """The objects of one part, in a loop over the names in reconciler.parts."""
     whole = text.replace(".Values.", "$.Values.").replace('include "quotree.image" .', 'include "quotree.image" $')
-    named = re.sub(rf"\b{source.PART}\b", "{{ $part }}", whole)
+    values = re.sub(rf"(?<=: ){source.PART}$", "{{ $part | quote }}", whole, flags=re.MULTILINE)  # it may be a number
+    named = re.sub(rf"\b{source.PART}\b", "{{ $part }}", values)
     return f"{{{{- range $part := .Values.reconciler.parts }}}}\n{named}{{{{- end }}}}\n"
 
 

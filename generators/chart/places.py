@@ -108,10 +108,9 @@ def _autoscaler(spec: Object, at: str) -> None:
 
 
 def _policy(ingress: list[Any], process: str) -> None:
-    first, metrics = ingress
     if process == "webhook":
-        first[_if_set("from", ".Values.networkPolicy.webhookFrom")] = None
-    replace_key(metrics, "from", _if_set("from", ".Values.networkPolicy.metricsFrom"))
+        ingress[0][_if_set("from", ".Values.networkPolicy.webhookFrom")] = None
+    replace_key(ingress[-1], "from", _if_set("from", ".Values.networkPolicy.metricsFrom"))
 
 
 def _monitor(obj: Object) -> None:

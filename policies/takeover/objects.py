@@ -97,6 +97,11 @@ class ReleaseNames:
     def dashboard(self) -> ObjectRef:
         return self.processes["dashboard"]
 
+    def is_shard(self, ref: ObjectRef) -> bool:
+        """Whether it is the Deployment of the reconciler of another shard than `default`."""
+        one = self.reconciler
+        return (ref.kind, ref.namespace) == (one.kind, one.namespace) and ref.name.startswith(f"{one.name}-")
+
     @property
     def reconciler_lease(self) -> ObjectRef:
         return ObjectRef("Lease", "quotree-reconciler", self.namespace)

@@ -81,6 +81,8 @@ def take_over(
     refusals += _misnamed(names, own.kueue, manager_version(manager), version)
     refusals += translated.refusals or _judged(translated, judge, own)
     refusals += [] if translated.refusals else _unlike(found, names, own.kueue, translated)
+    if taking.started_with(found, names) != translated.digest:
+        refusals += _running_shards(found, names)
     if refusals:
         return TakeoverPlan(refusals=tuple(refusals))
     steps = taking.steps(found, names, translated, render)
@@ -88,7 +90,10 @@ def take_over(
 
 
 def give_back(found: FoundCluster, names: ReleaseNames) -> TakeoverPlan:
-    """The plan of the reversal. It is refused only if Kueue's manager is missing, or an annotation with old values."""
+    """The plan of the reversal.
+
+    It is refused only if Kueue's manager or an annotation with old values is missing, or if a shard runs.
+    """
     needed = (names.manager, names.reconciler, names.configuration)
     gone = [f"{ref} is missing: install it again" for ref in needed if ref not in found.objects]
     if refusals := (*gone, *_forgotten(found)):
@@ -96,6 +101,8 @@ def give_back(found: FoundCluster, names: ReleaseNames) -> TakeoverPlan:
     steps = giving.steps(found, names)
     if not any(step.writes for step in steps[2:]) and not any(taking.traces(found, names)):
         return TakeoverPlan(notes=("Quotree has not taken over from Kueue here",))
+    if refusals := tuple(_running_shards(found, names)):
+        return TakeoverPlan(refusals=refusals)
     notes = [f"{names.webhook} stays: it checks changes to the trees and admits no workloads."]
     for dialect in options(found.objects[names.reconciler], "--gates"):
         gate = f"manifests/components/{dialect}-gates"
@@ -109,6 +116,13 @@ def _forgotten(found: FoundCluster) -> Iterator[str]:
         known = LABEL in texts(metadata(each).get("labels")) or taking.is_converted(each)
         if taking.names_us(each) and not known:
             yield f"{ref_of(each)} lacks the annotation {CONVERSION_BEFORE}: apply Kueue's definitions again"
+
+
+def _running_shards(found: FoundCluster, names: ReleaseNames) -> Iterator[str]:
+    """Refusals for reconcilers of other shards, which the steps neither stop nor restart."""
+    for ref in sorted(found.objects):
+        if names.is_shard(ref) and replicas(found.objects[ref]):
+            yield f"{ref} runs the reconciler of a shard: scale it to 0. It may only run beside {names.reconciler}"
 
 
 def _missing(found: FoundCluster, names: ReleaseNames) -> Iterator[str]:

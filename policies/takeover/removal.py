@@ -51,6 +51,8 @@ LABELS = frozenset({MANAGED, QUOTA_KEY})
 ANNOTATIONS = frozenset({ADMITTED, WAITS, TOGETHER, QUEUE_OPERATION, AMOUNTS_FROM_NODES, BROKEN_SUMS, FENCE})
 CONDITIONS = frozenset({FULL, UNREADABLE})
 """The conditions of a Namespace that Quotree writes."""
+SHARD_CONDITION = "part.quotree.dev/"
+"""How the conditions of a ClusterQueue begin that name the shard which decides for it."""
 KINDS_WITH_ADDITIONS = (
     "ClusterQueue",
     "ResourceFlavor",
@@ -125,7 +127,7 @@ def remove(found: FoundCluster, names: ReleaseNames, wishes: Wishes) -> Takeover
         PlanStep("stop the API server from calling Quotree", _deleted(found, _ASKED), settles=True),
         _stop(found, names),
         PlanStep("remove finalizers, scheduling gates, labels and annotations", updates(found, _released(found, kept))),
-        PlanStep("remove the conditions of Namespaces", tuple(_without_conditions(found))),
+        PlanStep("remove the conditions of Namespaces and ClusterQueues", tuple(_without_conditions(found))),
         *([PlanStep("start the jobs that wait", _resumed(found))] if wishes.resume and not kept else []),
         PlanStep(
             "delete roles and bindings", _deleted(found, ("ClusterRoleBinding", "ClusterRole", "RoleBinding", "Role"))
@@ -178,7 +180,7 @@ def _additions(manifest: Manifest, kept: frozenset[str]) -> frozenset[str]:
         *GATES.intersection(_gates(manifest)),
         *LABELS.intersection(texts(meta.get("labels"))),
         *ANNOTATIONS.intersection(texts(meta.get("annotations"))),
-        *CONDITIONS.intersection(str(mapping(each).get("type")) for each in _conditions(manifest)),
+        *(str(mapping(each).get("type")) for each in _conditions(manifest) if _is_ours(each)),
     }
     return frozenset(found) - kept
 
@@ -187,10 +189,15 @@ def _conditions(manifest: Manifest) -> Sequence[object]:
     return listing(mapping(manifest.get("status")).get("conditions"))
 
 
+def _is_ours(condition: object) -> bool:
+    kind = str(mapping(condition).get("type"))
+    return kind in CONDITIONS or kind.startswith(SHARD_CONDITION)
+
+
 def _without_conditions(found: FoundCluster) -> Iterator[PlannedWrite]:
-    """The writes that remove conditions of Namespaces; separate ones, since conditions are in the status."""
-    for each in found.of_kind("Namespace"):
-        left = [one for one in _conditions(each) if mapping(one).get("type") not in CONDITIONS]
+    """The writes that remove conditions; separate ones, since conditions are in the status."""
+    for each in (*found.of_kind("Namespace"), *found.of_kind("ClusterQueue")):
+        left = [one for one in _conditions(each) if not _is_ours(one)]
         if len(left) < len(_conditions(each)):
             yield PlannedWrite(ref_of(each), {"status": {"conditions": left or None}}, version_of(each), "status")
 

@@ -67,14 +67,14 @@ def steps(found: FoundCluster, names: ReleaseNames, translated: Translated, rend
     )
 
 
-def _started_with(found: FoundCluster, names: ReleaseNames) -> str:
+def started_with(found: FoundCluster, names: ReleaseNames) -> str:
     """The digest of the configuration that the reconciler's Pods were started with."""
     return pod_annotations(found.objects[names.reconciler]).get(TAKEN_FROM, "")
 
 
 def _hide(found: FoundCluster, names: ReleaseNames, translated: Translated) -> PlanStep:
     title = "remove the APIService of Quotree's reconciler until it runs again"
-    if _started_with(found, names) == translated.digest:
+    if started_with(found, names) == translated.digest:
         return PlanStep(title)
     return hidden(found, title, OUR_API, names.reconciler)
 
@@ -83,7 +83,7 @@ def _pause(found: FoundCluster, names: ReleaseNames, translated: Translated) -> 
     """The step that stops a running reconciler. Otherwise it would start to decide with its old configuration as soon
     as Kueue's manager has stopped."""
     title = "stop Quotree's reconciler until it has Kueue's Configuration"
-    if _started_with(found, names) == translated.digest:
+    if started_with(found, names) == translated.digest:
         return PlanStep(title)
     present = found.objects[names.reconciler]
     return PlanStep(
@@ -93,7 +93,7 @@ def _pause(found: FoundCluster, names: ReleaseNames, translated: Translated) -> 
 
 def _configure(found: FoundCluster, names: ReleaseNames, translated: Translated, render: Render) -> PlanStep:
     title = f"write Kueue's Configuration into {names.configuration}"
-    if _started_with(found, names) == translated.digest:
+    if started_with(found, names) == translated.digest:
         return PlanStep(title)
     present = found.objects[names.configuration]
     if remembered(present, CONFIGURATION_BEFORE) is None:

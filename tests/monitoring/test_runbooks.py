@@ -50,7 +50,7 @@ def test_a_runbook_says_what_is_felt_where_to_look_and_what_to_do(alert: str) ->
 @pytest.mark.parametrize("line", LINES)
 def test_a_command_of_a_runbook_can_be_typed(line: str) -> None:
     for command in (shlex.split(part) for part in re.split(r" \| ", line)):
-        assert command[0] in ("kubectl", "quotree", "curl", "grep")
+        assert command[0] in ("kubectl", "quotree", "curl", "grep", "base64", "openssl")
         if command[0] == "kubectl":
             words = command[3:] if command[1] == "-n" else command[1:]
             assert words[0] in KUBECTL

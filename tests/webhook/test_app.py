@@ -39,6 +39,8 @@ from tests.webhook.reviews import (
     review,
 )
 from webhook.app import create_app
+from webhook.front.reading import RequestReader
+from webhook.front.response import call_app
 from webhook.ledger.entry import LedgerEntry
 from webhook.ledger.sequencer import AlreadyExists, LedgerBusy
 from webhook.ledger.store import LedgerUnavailable
@@ -246,6 +248,17 @@ def test_a_route_answers_for_its_own_groups_alone(path: str, manifest: dict[str,
 
     assert reply.status_code == 400
     assert f"{path} does not serve group" in reply.text
+
+
+@pytest.mark.parametrize("more", [1, 2, 2**20])
+def test_a_body_that_the_loop_does_not_read_gets_413(more: int) -> None:
+    limit = WebhookSettings().body_limit
+    reader = RequestReader(lambda _: limit, lambda _: True)
+    head = f"POST {VOLCANO} HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: {limit + more}\r\n\r\n"
+    reader.feed(head.encode())
+
+    app = create_app(WebhookSettings(), lambda: FixedCache(world()))
+    assert call_app(app, reader.take().environ("10.0.0.1", ("", 9443))).status.startswith("413")
 
 
 def test_a_body_over_the_limit_gets_413_and_one_within_it_does_not() -> None:

@@ -314,8 +314,7 @@ class Front:
         if not isinstance(found, HttpResponse):
             environ = request.environ(connection.peer, ("", self._settings.port))
             deferred = found or DeferredResponse(partial(call_app, self._app, environ))
-            work = partial(self._work, connection, deferred, request.target)
-            self._threads.submit(len(request.body), work, deferred.author)
+            self._defer(connection, deferred, request)
             return
         self._send(connection, found)
         if connection.reader.has_rest:  # the next request waits for the next turn
@@ -324,10 +323,20 @@ class Front:
         else:
             self._after_work(connection)
 
-    def _work(self, connection: ClientConnection, deferred: DeferredResponse, target: str) -> None:
+    def _defer(self, connection: ClientConnection, deferred: DeferredResponse, request: WholeRequest) -> None:
+        work = partial(self._work, connection, deferred, request)
+        self._threads.submit(len(request.body), work, deferred.author)
+
+    def _work(self, connection: ClientConnection, deferred: DeferredResponse, request: WholeRequest) -> None:
         """Answer a request in a worker thread, which owns the connection until it is in `_finished`."""
+        connection.failed = connection.gone()  # while the request waited for a thread
+        found = None if connection.failed else response_or_error(deferred.compute, request.target)
+        if isinstance(found, DeferredResponse):
+            self._defer(connection, found, request)
+            return
         try:
-            self._send(connection, response_or_error(deferred.compute, target))
+            if found is not None:
+                self._send(connection, found)
         finally:
             self._finished.append(connection)
             self.wake()

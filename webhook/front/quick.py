@@ -1,4 +1,4 @@
-"""Answers small reviews in the thread of the connections. The answers are the same as those of the app.
+"""Answers reviews: small ones in the thread of the connections. The answers are the same as those of the app.
 
 Python runs one thread at a time, so a worker thread does not speed up a short request: switching threads twice takes as
 long as judging it. A request that may take longer gets a worker thread.
@@ -32,7 +32,10 @@ _SIGNS = (b"{", b"[", b",")
 
 
 class Quick:
-    """Answers small reviews at once. `clock`: seconds. `cost`: seconds of CPU time that this thread has used."""
+    """Answers small reviews at once, and others in worker threads.
+
+    `clock`: seconds. `cost`: seconds of CPU time that this thread has used.
+    """
 
     def __init__(
         self,
@@ -48,21 +51,28 @@ class Quick:
 
     def __call__(self, request: WholeRequest) -> HttpResponse | DeferredResponse | None:
         """The response, or one that a thread has to compute. None if the app must answer."""
-        path = request.path
-        until = self._resting.get(path)
-        if until is None or not _plain(request) or (until and self._clock() < until):
+        until = self._resting.get(request.path)
+        if until is None or not _plain(request):
             return None
+        if not _small(request.body) or (until and self._clock() < until):
+            return DeferredResponse(partial(self._answer, request))
         began = self._cost()
         try:
-            parent = request.header(HEADER) if self._handler.traced else ""
-            reply = self._handler.answer(path, request.body, waits=False, parent=parent, gone=request.gone)
-        except MustWait as waiting:
-            return DeferredResponse(partial(self._resume, waiting.request), author(waiting.request.user))
+            return self._answer(request)
         finally:
             took = self._cost() - began
             if took > SLOW:
-                self._resting[path] = self._clock() + took * REST
-        return _response(reply)
+                self._resting[request.path] = self._clock() + took * REST
+
+    def _answer(self, request: WholeRequest) -> HttpResponse | DeferredResponse:
+        """The response. If it has to wait, a thread of the author's share waits for it."""
+        parent = request.header(HEADER) if self._handler.traced else ""
+        try:
+            return _response(
+                self._handler.answer(request.path, request.body, waits=False, parent=parent, gone=request.gone)
+            )
+        except MustWait as waiting:
+            return DeferredResponse(partial(self._resume, waiting.request), author(waiting.request.user))
 
     def _resume(self, request: KnownRequest) -> HttpResponse:
         return _response(self._handler.go_on(request))
@@ -76,10 +86,8 @@ def _response(reply: Reply) -> HttpResponse:
 
 def _plain(request: WholeRequest) -> bool:
     """Whether the app would hand the same request to the handler."""
-    return (
-        request.method == "POST"
-        and not request.cut
-        and len(request.body) <= SMALL
-        and request.header("content-type") == JSON
-        and sum(map(request.body.count, _SIGNS)) <= ENTRIES
-    )
+    return request.method == "POST" and not request.cut and request.header("content-type") == JSON
+
+
+def _small(body: bytes) -> bool:
+    return len(body) <= SMALL and sum(map(body.count, _SIGNS)) <= ENTRIES

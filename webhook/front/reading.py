@@ -49,10 +49,6 @@ class _Enough(Exception):
     """The body is longer than allowed; the rest is not read."""
 
 
-GONE = "quotree.gone"
-"""The key of `WholeRequest.gone` in the WSGI environment."""
-
-
 class WholeRequest(NamedTuple):
     """A request that has arrived.
 
@@ -98,7 +94,6 @@ class WholeRequest(NamedTuple):
             "wsgi.multithread": True,
             "wsgi.multiprocess": False,
             "wsgi.run_once": False,
-            GONE: self.gone,
         }
         for name, value in self.headers:
             key = name.upper().replace("-", "_")

@@ -45,15 +45,17 @@ class HttpResponse(NamedTuple):
 class DeferredResponse(NamedTuple):
     """A response that a worker thread computes.
 
-    `compute`: returns the response.
+    `compute`: returns the response, or one that another thread computes, once the author is known.
     `author`: the user who sent the request, for the limit of `Threads`; empty if unknown.
     """
 
-    compute: Callable[[], HttpResponse]
+    compute: Callable[[], HttpResponse | DeferredResponse]
     author: str = ""
 
 
-def response_or_error(compute: Callable[[], HttpResponse], target: str) -> HttpResponse:
+def response_or_error(
+    compute: Callable[[], HttpResponse | DeferredResponse], target: str
+) -> HttpResponse | DeferredResponse:
     """Compute the response, or one with status 500 if that fails. `target`: the path of the request, for the log."""
     try:
         return compute()

@@ -210,6 +210,27 @@ def test_each_part_has_a_lease_and_pods_of_its_own() -> None:
         assert len({str(each) for each in selected}) == len(selected) == 4
 
 
+@pytest.mark.parametrize(
+    ("component", "argument"),
+    [("multikueue", "--feature-gates=MultiKueue=true"), ("yunikorn-observe", "--mode=observe")],
+)
+def test_what_holds_for_all_trees_holds_for_those_of_a_part(component: str, argument: str, tmp_path: Path) -> None:
+    components = ["reconciler", "reconciler-part", component]
+    for found in (template(chosen(components)), kustomize(components, tmp_path)):
+        for name in ("quotree-reconciler", "quotree-reconciler-batch"):
+            assert argument in _container(found, ("Deployment", "quotree-system", name))["args"]
+
+
+def test_a_part_may_be_a_number_and_its_metrics_have_a_policy() -> None:
+    found = template({"reconciler": {"parts": ["1"]}, **chosen(["reconciler", "reconciler-part", "network-policy"])})
+
+    labels = found["Deployment", "quotree-system", "quotree-reconciler-1"]["spec"]["template"]["metadata"]["labels"]
+    (expression,) = found["NetworkPolicy", "quotree-system", "quotree-reconciler-parts"]["spec"]["podSelector"][
+        "matchExpressions"
+    ]
+    assert labels[expression["key"]] == "1"
+
+
 def test_without_yunikorn_the_webhook_has_no_rights_for_it() -> None:
     found = template({"webhook": {"configuration": {"yunikorn": {"follow": False}}}})
 

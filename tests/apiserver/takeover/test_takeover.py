@@ -31,6 +31,7 @@ from tests.apiserver.takeover.kueue_cluster import (
 from tests.apiserver.takeover.left_by_kueue import JOBS, TEAM, WORKLOADS, K
 from tests.builders import batch_job, kueue, queued, template
 from tests.kueue_installation import CONVERTED, OURS, SYSTEM, Manifest
+from tests.manifests.component import documents
 from tests.waiting import eventually
 
 OLD = "/apis/kueue.x-k8s.io/v1beta1/clusterqueues/team"
@@ -180,6 +181,12 @@ def test_a_cluster_moves_over_and_back_and_running_work_goes_on(world: World) ->
     assert world.submit("under-kueue")["spec"]["suspend"], "Quotree's webhook stays"
     assert "/mutate-batch-v1-job" in world.manager.asked
     assert world.take_over("--undo").output == "note: Quotree has not taken over from Kueue here\n"
+
+    (shard,) = documents("reconciler-part", "deployment.yaml")
+    server.request("POST", "/apis/apps/v1/namespaces/quotree-system/deployments", shard)
+    refused = world.take_over("--apply")
+    assert refused.exit_code == 1
+    assert "Deployment quotree-system/quotree-reconciler-batch runs the reconciler of a shard" in refused.output
 
 
 @pytest.mark.parametrize("world", [NEWER], indirect=True)

@@ -14,6 +14,7 @@ from policies.takeover import removal
 from policies.takeover.objects import FoundCluster, ObjectRef, ReleaseNames, TakeoverPlan, ref_of
 from policies.takeover.removal import API_SERVICES, CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, Wishes, remove
 from policies.takeover.taking import silenced
+from reconciler.shards import claims
 from scheduling.volcano_queues import queue_object
 from tests.builders import batch_job, queued, queued_pod
 from tests.kueue_installation import Manifest, kueue, quotree
@@ -46,8 +47,9 @@ def test_an_api_service_goes_before_the_program_that_answers_for_it() -> None:
     assert ObjectRef("APIService", API_SERVICES[0]) in [write.ref for write in steps[0].writes]
 
 
-def test_the_marks_of_volcanos_queues_are_those_that_are_written() -> None:
-    """`policies` may not ask `scheduling`."""
+def test_the_marks_of_queues_are_those_that_are_written() -> None:
+    """`policies` may not ask `scheduling` or `reconciler`."""
+    assert removal.SHARD_CONDITION == claims.CONDITION
     assert removal.QUEUE_FINALIZER == queue_object.FINALIZER
     assert removal.QUEUE_OPERATION == queue_object.OPERATION
 
@@ -118,6 +120,19 @@ def test_the_conditions_of_a_namespace_go_and_those_of_others_stay() -> None:
     assert removal.has_additions(space)
     (write,) = step.writes
     assert (write.body, write.subresource) == ({"status": {"conditions": [theirs]}}, "status")
+
+
+def test_no_cluster_queue_keeps_the_shard_that_decided_for_it() -> None:
+    """Quotree installed again, without that shard, would decide for none of them."""
+    active = {"type": "Active", "status": "True"}
+    held = {"type": "part.quotree.dev/batch", "status": "True"}
+    queue = {"kind": "ClusterQueue", "metadata": {"name": "vision"}, "status": {"conditions": [active, held]}}
+
+    (step,) = [step for step in remove(cluster(queue), NAMES, Wishes()).steps if not step.done]
+
+    assert removal.has_additions(queue)
+    (write,) = step.writes
+    assert (write.body, write.subresource) == ({"status": {"conditions": [active]}}, "status")
 
 
 def test_a_cluster_that_was_taken_over_is_given_back_first() -> None:

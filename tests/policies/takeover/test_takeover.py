@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from policies.takeover.objects import CONVERSION_BEFORE, ref_of, replicas
+from policies.takeover.objects import CONVERSION_BEFORE, ref_of, replaced, replicas
 from policies.takeover.taking import INJECTED
 from tests.kueue_installation import CONFIGURATION, CONVERTED, OUR_CA, definitions, everything, kueue, quotree
 from tests.policies.takeover.memory import NAMES, Killed, Memory, carried_out
@@ -482,6 +482,27 @@ def test_where_nothing_was_taken_over_nothing_is_given_back() -> None:
 
     assert plan.notes == ("Quotree has not taken over from Kueue here",)
     assert memory.history == []
+
+
+def test_the_reconciler_of_a_shard_is_stopped_before_either_move() -> None:
+    """The steps stop and configure one Deployment. Another one would decide as soon as Kueue's manager has stopped."""
+    shard = deepcopy(Memory().objects[NAMES.reconciler])
+    shard["metadata"]["name"] += "-batch"
+    memory = Memory([*everything(), shard])
+    ref = ref_of(shard)
+    said = f"{ref} runs the reconciler of a shard"
+
+    for move in (taking, giving):
+        memory.store(replaced(memory.objects[ref], "spec.replicas", 2))
+        if move is giving:
+            assert taking(memory.found()).refusals == ()  # after the move it may run
+        before = [*memory.history]
+        assert [each.startswith(said) for each in carried_out(memory, move).refusals] == [True]
+        assert memory.history == before
+
+        memory.store(replaced(memory.objects[ref], "spec.replicas", 0))
+        assert carried_out(memory, move).refusals == ()
+        assert memory.history != before
 
 
 def test_without_kueues_manager_nothing_can_be_given_back() -> None:

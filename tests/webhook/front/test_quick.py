@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,20 +12,16 @@ from hypothesis import given
 from cluster.resource import Manifest, Resource
 from cluster.store import FixedCache
 from policies.configuration.settings import Configuration, KueueSettings
-from policies.judge import Judgement
-from policies.model.change import Change
 from policies.model.forest import Forest
 from tests.builders import batch_job, forest, job, queue, queued, template, world
 from tests.profiles import times
+from tests.webhook.front.requests import Ordering, handler, request
 from tests.webhook.random_manifests import json_values, manifests
 from tests.webhook.reviews import KUEUE, VOLCANO, body, review
 from webhook.app import create_app
 from webhook.front.quick import ENTRIES, REST, SLOW, SMALL, Quick
-from webhook.front.reading import WholeRequest
-from webhook.front.response import HttpResponse, call_app
-from webhook.ledger.entry import LedgerEntry
-from webhook.metrics import WebhookMetrics
-from webhook.review_handler import JSON, MUTATING, VALIDATING, ReviewHandler
+from webhook.front.response import DeferredResponse, HttpResponse, call_app
+from webhook.review_handler import MUTATING, VALIDATING
 from webhook.settings import WebhookSettings
 
 MANAGING = Configuration(kueue=KueueSettings(manage_jobs=True))
@@ -42,26 +37,6 @@ class Asking(FixedCache):
     def fetch(self, resource: Resource, namespace: str, name: str) -> Manifest | None:
         self.asked += 1
         return None
-
-
-class Ordering:
-    """A ledger that counts who comes."""
-
-    def __init__(self) -> None:
-        self.came = 0
-
-    def decide(self, change: Change, judge: Callable[[Forest], Judgement], entry: LedgerEntry | None) -> Judgement:
-        self.came += 1
-        return judge(forest("eng"))
-
-    def ready(self) -> list[str]:
-        return []
-
-    def entries(self) -> int:
-        return 0
-
-    def close(self) -> None:
-        """Nothing to end."""
 
 
 class Clock:
@@ -87,15 +62,6 @@ class Slow(FixedCache):
         return super().forest()
 
 
-def request(path: str, data: bytes, content_type: str = JSON, method: str = "POST", cut: bool = False) -> WholeRequest:
-    headers = (("host", "webhook.svc:443"), ("content-length", str(len(data))), ("content-type", content_type))
-    return WholeRequest(method, path + "?timeout=3s", headers, data, cut, True)
-
-
-def handler(cache: FixedCache, order: Any = None, **settings: Any) -> ReviewHandler:
-    return ReviewHandler(WebhookSettings(**settings), lambda: cache, WebhookMetrics(), order)
-
-
 def at_once(path: str, data: bytes, cache: FixedCache, order: Any = None, **settings: Any) -> bytes | None:
     """The bytes that are sent, but for the date; None where a thread is to answer."""
     found = Quick(handler(cache, order, **settings))(request(path, data))
@@ -103,11 +69,12 @@ def at_once(path: str, data: bytes, cache: FixedCache, order: Any = None, **sett
 
 
 def later(path: str, data: bytes, cache: FixedCache, order: Any = None, **settings: Any) -> bytes:
-    """The same of what had to wait, once it may."""
-    found = Quick(handler(cache, order, **settings))(request(path, data))
-    assert found is not None
-    assert not isinstance(found, HttpResponse)
-    return sent(found.compute())
+    """The same of what gets a thread."""
+    found: HttpResponse | DeferredResponse | None = Quick(handler(cache, order, **settings))(request(path, data))
+    assert isinstance(found, DeferredResponse)
+    while isinstance(found, DeferredResponse):
+        found = found.compute()
+    return sent(found)
 
 
 def sent(found: HttpResponse) -> bytes:
@@ -174,11 +141,12 @@ def test_a_fault_and_an_unready_cache_are_told_the_same_way() -> None:
 
 
 def test_what_is_not_surely_short_gets_a_thread() -> None:
-    data, quick = body(review(job("train", "eng"))), Quick(handler(FixedCache(forest("eng"))))
-    assert quick(request(VOLCANO, data)) is not None
+    data, cache = body(review(job("train", "eng"))), FixedCache(forest("eng"))
+    quick = Quick(handler(cache))
+    assert isinstance(quick(request(VOLCANO, data)), HttpResponse)
 
-    assert quick(request(VOLCANO, data + b" " * SMALL)) is None
-    assert quick(request(VOLCANO, data[:-1] + b',"x":[' + b"0," * ENTRIES + b"0]}")) is None
+    for long in (data + b" " * SMALL, data[:-1] + b',"x":[' + b"0," * ENTRIES + b"0]}"):
+        assert later(VOLCANO, long, cache) == by_the_app(VOLCANO, long, cache)
     assert quick(request(VOLCANO, data, content_type="application/json; charset=utf-8")) is None
     assert quick(request(VOLCANO, data, cut=True)) is None
     assert quick(request(VOLCANO, data, method="GET")) is None
@@ -196,6 +164,19 @@ def test_what_goes_through_the_ledger_gets_a_thread() -> None:
         data = body(review(queue("new", name)))
         assert later(VOLCANO, data, cache, order) == by_the_app(VOLCANO, data, cache, order)
     assert order.came == 4
+
+
+def test_a_long_change_waits_for_the_ledger_in_the_share_of_its_author() -> None:
+    order, cache = Ordering(), FixedCache(forest("eng"))
+    data = body(review(queue("new", "eng"), userInfo={"username": "system:serviceaccount:ml:bot"})) + b" " * SMALL
+
+    unknown = Quick(handler(cache, order))(request(VOLCANO, data))
+    assert isinstance(unknown, DeferredResponse)
+    known = unknown.compute()
+
+    assert isinstance(known, DeferredResponse)
+    assert (unknown.author, known.author, order.came) == ("", "system:serviceaccount:ml", 0)
+    assert later(VOLCANO, data, cache, order) == by_the_app(VOLCANO, data, cache, order)
 
 
 def test_what_asks_the_api_server_gets_a_thread() -> None:
@@ -216,9 +197,10 @@ def test_what_waits_for_news_gets_a_thread_and_is_counted_once() -> None:
     waiting = handler(cache, patience_seconds=0.01)
 
     found = Quick(waiting)(request(VOLCANO, data))
-    assert found is not None
-    assert not isinstance(found, HttpResponse)
-    assert json.loads(found.compute().body)["response"]["allowed"] is False
+    assert isinstance(found, DeferredResponse)
+    judged = found.compute()
+    assert isinstance(judged, HttpResponse)
+    assert json.loads(judged.body)["response"]["allowed"] is False
 
     samples = {
         (sample.name, sample.value)
@@ -234,14 +216,17 @@ def test_after_a_slow_review_its_path_gets_threads_for_a_while() -> None:
     cache = Slow(clock)
     quick = Quick(handler(cache), clock, clock)
 
+    def waits(path: str = VOLCANO) -> bool:
+        return isinstance(quick(request(path, data)), DeferredResponse)
+
     cache.takes = SLOW / 2
-    assert [quick(request(VOLCANO, data)) is None for _ in range(3)] == [False] * 3
+    assert [waits() for _ in range(3)] == [False] * 3
     cache.takes = 2 * SLOW
-    assert [quick(request(VOLCANO, data)) is None for _ in range(3)] == [False, True, True]
-    assert quick(request("/v1/mutate/volcano", data)) is not None  # another path
+    assert [waits() for _ in range(3)] == [False, True, True]
+    assert not waits("/v1/mutate/volcano")  # another path
 
     clock.now += 2 * SLOW * REST
-    assert quick(request(VOLCANO, data)) is not None
+    assert not waits()
 
 
 def test_slow_reviews_that_come_without_end_hold_up_others_for_a_hundredth_of_the_time() -> None:
@@ -252,7 +237,7 @@ def test_slow_reviews_that_come_without_end_hold_up_others_for_a_hundredth_of_th
 
     for _ in range(100_000):
         before = clock.now
-        if quick(request(VOLCANO, data)) is not None:
+        if isinstance(quick(request(VOLCANO, data)), HttpResponse):
             held += clock.now - before
         clock.now += 0.001
 

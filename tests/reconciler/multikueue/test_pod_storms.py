@@ -59,7 +59,7 @@ class Storm:
 
     def step(self) -> None:
         acts = (self.wait, self.nodes, self.nodes, self.cut, self.back, self.silent, self.restart, self.partial)
-        more = (self.delete_there, self.delete_here, self.stop, self.kick, self.fail, self.fill)
+        more = (self.delete_there, self.delete_here, self.stop, self.kick, self.fail, self.fill, self.lag)
         self.chance.choice((*acts, *more))(self.chance.choice(WORKERS))
         self.world.settle()
         self.look()
@@ -89,6 +89,13 @@ class Storm:
 
     def silent(self, cluster: str) -> None:
         self.world.links.silent ^= {(cluster, self.chance.choice(("Pod", "Workload")))}
+
+    def lag(self, _: str) -> None:
+        """The watches of a kind tell nothing for a while, or tell it all."""
+        if self.world.links.late:
+            self.world.links.catch_up()
+        else:
+            self.world.links.late = {self.chance.choice(("Pod", "Workload"))}
 
     def partial(self, cluster: str) -> None:
         """The manager is killed in the midst of things."""
@@ -136,6 +143,7 @@ class Storm:
     def rest(self) -> None:
         """All is well again: in the end the group runs once, as it is here."""
         self.world.links.silent.clear()
+        self.world.links.catch_up()
         for cluster in list(self.away):
             self.back(cluster)
         for _ in range(14):

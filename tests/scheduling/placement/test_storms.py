@@ -112,7 +112,7 @@ def settled(played: Played) -> bool:
     assert local is not None
     held = [each.name for each in played.clusters.values() if each.clone is not None or each.job is not None]
     if local.finished:
-        return not held
+        return not held and played.shows_end
     here = local.check("elsewhere")
     ready = here is not None and here.state == ("Ready" if played.managed else "Pending") and bool(local.cluster)
     return ready and held == [local.cluster] and played.clusters[local.cluster].runs

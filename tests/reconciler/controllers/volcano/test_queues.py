@@ -169,6 +169,26 @@ def test_a_command_that_cannot_be_done_changes_nothing_and_goes(action: str, tar
     assert made.commands() == []
 
 
+@pytest.mark.parametrize("anew", [False, True])
+def test_a_command_to_a_queue_that_is_not_visible_yet_is_carried_out(anew: bool) -> None:
+    """Commands and queues have independent watches. The watch may also show an earlier queue of this name."""
+    made = organisation()
+    if anew:
+        made.queue("fresh")
+        made.settle()
+        made.drop(("Queue", "fresh"))
+    made.queue("fresh")
+    made.set("fresh", {"metadata": {"uid": "uid-new"}})
+    made.hold()
+    made.command("CloseQueue", "fresh", uid="uid-new")
+    made.settle()
+    made.catch_up()
+    made.settle()
+
+    assert made.states()["fresh"] == "Closed"
+    assert made.commands() == []
+
+
 def test_a_command_to_something_else_is_left_alone() -> None:
     made = organisation()
     made.command("AbortJob", "p")

@@ -172,6 +172,21 @@ class Storm:
             self.look()
         for name in NAMES:
             self._rests(name)
+        for name in NAMES:
+            self._ends(name)
+
+    def _ends(self, name: str) -> None:
+        """The job ends where it runs, but its watch tells that later than the others."""
+        for cluster in self.world.runs_on(name):
+            self.world.links.late = {"Job"}
+            ended = {"type": "Complete", "status": "True", "message": "done"}
+            self.world.report(cluster, {"conditions": [ended]}, name)
+            self.world.settle(seconds=self.chance.choice((1, 20)))
+            self.world.links.catch_up()
+            for _ in range(3):
+                self.world.settle(seconds=60)
+            assert self._shows_end(name), f"the end of {name} on {cluster} is lost"
+            assert self.world.job(cluster, name) is None
 
     def _shows_end(self, name: str) -> bool:
         here = self.world.job(name=name)

@@ -156,6 +156,20 @@ class Storm:
         (where,) = self.running()
         there = {n for n, each in self.pods.pods(where).items() if each["spec"].get("nodeName")}
         assert there == living, self.reported()
+        self._end(where)
+
+    def _end(self, where: str) -> None:
+        """All Pods succeed, but their watch tells that later than that of Workloads."""
+        self.world.links.late = {"Pod"}
+        for each in list(self.pods.pods(where).values()):
+            if each["spec"].get("nodeName"):
+                self.pods.server(where).add("Pod", merged(each, {"status": {"phase": "Succeeded"}}))
+        self.world.settle(seconds=self.chance.choice((1, 20)))
+        self.world.links.catch_up()
+        for _ in range(3):
+            self.world.settle(seconds=60)
+        over = [n for n, each in self.pods.pods().items() if each["status"].get("phase") == "Succeeded"]
+        assert len(over) == 2, self.reported()
 
     def reported(self) -> str:
         here = {name: each["status"].get("phase") for name, each in self.pods.pods().items()}

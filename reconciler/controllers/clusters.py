@@ -21,6 +21,7 @@ from reconciler.objects.workers import (
     DropWorker,
     FollowWorker,
     FromWorker,
+    RenewWorker,
     WorkerCommand,
     WorkerCondition,
     WorkerConnection,
@@ -80,6 +81,11 @@ class ClustersController(Controller):
         self._commands.append(WorkerCondition(name, wanted.active))
         if before is None or before.source != wanted.source:
             self._commands.append(FollowWorker(name, wanted.source))
+
+    def lead(self) -> None:
+        """List everything on the workers again. Watches may not have delivered the previous leader's last writes yet,
+        so a job that it created could seem to be gone."""
+        self._commands += map(RenewWorker, self.clusters)
 
     def from_worker(self, event: FromWorker, now: int) -> None:
         del now

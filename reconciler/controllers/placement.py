@@ -266,10 +266,12 @@ class PlacementController(Controller):
             self._all_waiting_at = self._writes.now + _WAITING_EVERY
 
     def _answer(self, outcome: Written, cache: WorkerCache) -> Observed[object] | None:
-        """The object on the worker after a write. A deleted object without finalizers is gone."""
+        """The object on the worker after a write. A deleted object without finalizers is gone, except for a Pod: the
+        kubelet needs time to end it, and the watch reports when it is gone.
+        """
         key, meta = outcome.key, metadata(outcome.manifest)
         if isinstance(outcome.action, Delete) and key[0] == REMOTE_PODS.kind:
-            return None  # the kubelet needs time to end it; the watch reports when it is gone
+            return REMOTE_PODS.observed(outcome.manifest) if meta.get("deletionTimestamp") else None
         if isinstance(outcome.action, Delete) and not (meta.get("deletionTimestamp") and meta.get("finalizers")):
             return Observed(key, "", None)
         watched = self._remote.get(key[0])

@@ -70,6 +70,9 @@ class Controller:
     def inputs_changed(self, inputs: JobInputs) -> None:
         """The shared inputs of the steps of all jobs have changed."""
 
+    def lead(self) -> None:
+        """This process leads from now on. Another one may have written before, also on worker clusters."""
+
     def from_worker(self, event: FromWorker, now: int) -> None:
         """A worker cluster has reported an event. `now` is in nanoseconds."""
 

@@ -144,6 +144,8 @@ class Core:
         self.state.partition.lead()
         if self._exclusive:
             return
+        for controller in self.controllers:
+            controller.lead()
         self.decider.unfinished = False
         self.writes.doubt_decisions()
         self.fencing.begin(event.late_writes)

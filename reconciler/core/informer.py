@@ -111,6 +111,9 @@ class Informer:
         return (*(each for each in views if each.key == key), *(each for each in views if each.key != key))
 
     def observe(self, observed: Observed[object], now: int) -> None:
+        """Process a report of a watch, unless the watch is behind a list."""
+        if self.records.progress.overtaken(observed):
+            return
         self.records.progress.advance(observed.key[0], observed.version)
         self.accept(observed, now)
 

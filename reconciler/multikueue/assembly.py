@@ -15,6 +15,7 @@ from reconciler.objects.workers import (
     DropWorker,
     FollowWorker,
     FromWorker,
+    RenewWorker,
     WorkerCommand,
     WorkerCondition,
     WorkerWrite,
@@ -76,6 +77,8 @@ class MultiKueueRunner:
                 self._sources.follow(command.cluster, command.source)
             case WorkerCondition():
                 self.connections.stored(command.cluster, command.active)
+            case RenewWorker():
+                self.connections.renew(command.cluster)
             case DropWorker():
                 self._sources.drop(command.cluster)
                 self.connections.drop(command.cluster)

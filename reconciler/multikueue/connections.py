@@ -119,6 +119,14 @@ class Connections:
                 self._set(worker, "connecting", "", "")
             self._connect(worker, login)
 
+    def renew(self, name: str) -> None:
+        """Connect anew, if there is a connection. Until all is listed, the state of the worker is not known."""
+        worker = self.workers.get(name)
+        if worker is not None and worker.session is not None and isinstance(worker.login, WorkerLogin):
+            if worker.state == "connected":
+                self._set(worker, "connecting", "", "")
+            self._connect(worker, worker.login)
+
     def drop(self, name: str) -> None:
         worker = self.workers.pop(name, None)
         if worker is not None:

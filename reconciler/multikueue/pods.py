@@ -17,7 +17,7 @@ from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.kueue_jobs import MANAGED
 from policies.dialects.kueue_pods import ROLE_HASH
 from policies.dialects.pod_reading import PodLife, pod_reading
-from policies.dialects.reading import listing, mapping
+from policies.dialects.reading import listing, mapping, metadata, text
 from policies.model.objects import parted
 from policies.mutation.kueue_pod_defaults import GATE
 from reconciler.jobs.pod_member import TERMINATION_TARGET, GroupPod
@@ -223,8 +223,9 @@ class PodUnits:
                 return {(KIND, key): Create(PODS, copy, MULTIKUEUE) for key, copy in copies.items()}
             case TrimJob():
                 return {(KIND, key): _deleted(key, there[key]) for key in self._extra(name, there)}
-            case DeleteJob():
-                return {(KIND, key): _deleted(key, pod) for key, pod in there.items() if not pod.deleting}
+            case DeleteJob(unchanged=unchanged):
+                going = {key: pod for key, pod in there.items() if not pod.deleting and (pod.may_run or not unchanged)}
+                return {(KIND, key): _deleted(key, pod, unchanged=unchanged) for key, pod in going.items()}
         return {}
 
     def status_writes(
@@ -267,9 +268,11 @@ def _taken_away(pod: RemotePod | None, member: GroupPod) -> bool:
     return member.away if pod is None else pod.deleting and pod.represents(member)
 
 
-def _deleted(key: str, pod: RemotePod) -> Delete:
+def _deleted(key: str, pod: RemotePod, *, unchanged: bool = False) -> Delete:
+    """Delete the Pod. `unchanged`: only at the version that was read."""
     namespace, name = parted(key)
-    return Delete(PODS, namespace, name, uid=pod.uid)
+    version = text(metadata(pod.manifest()).get("resourceVersion")) or "" if unchanged else ""
+    return Delete(PODS, namespace, name, version, uid=pod.uid)
 
 
 def _without_node(status: Mapping[str, Any]) -> Mapping[str, Any]:

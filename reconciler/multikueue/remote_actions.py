@@ -69,7 +69,7 @@ def remote_action(decision: Remote, case: RemoteCase, kinds: dict[str, JobKind])
         case DeleteJob():
             found = case.cache.job(case.name)
             kind = kinds.get(found.key[0]) if found is not None else None
-            return _deleted_job(found, kind, decision.running) if found is not None and kind is not None else None
+            return _deleted_job(found, kind, decision) if found is not None and kind is not None else None
         case UpdateJob() if case.job is not None:
             found = case.cache.job(case.name)
             kind = kinds.get(found.key[0]) if found is not None else None
@@ -89,10 +89,22 @@ def _changed_job(found: RemoteJobRef, kind: JobKind, case: RemoteCase) -> tuple[
     return (found.key, job_patch(kind.resource, remote, {"spec": body}, manager=MULTIKUEUE)) if body else None
 
 
-def _deleted_job(found: RemoteJobRef, kind: JobKind, running: bool) -> tuple[Key, Action]:
-    """Delete the job. If it may have pods, it exists until they are gone."""
+def _deleted_job(found: RemoteJobRef, kind: JobKind, decision: DeleteJob) -> tuple[Key, Action]:
+    """Delete the job. If it may have pods, it exists until they are gone.
+
+    A job without pods is deleted only at the version that was read: it may have been started since.
+    """
     namespace, name = parted(found.key[1])
-    action = Delete(kind.resource, namespace, name, uid=found.uid, background=not running, foreground=running)
+    version = found.version if decision.unchanged or not decision.running else ""
+    action = Delete(
+        kind.resource,
+        namespace,
+        name,
+        version,
+        uid=found.uid,
+        background=not decision.running,
+        foreground=decision.running,
+    )
     return found.key, action
 
 

@@ -41,6 +41,7 @@ class RemoteJobRef:
     key: Key
     packed: HasManifest
     uid: str
+    version: str
     workload: str
 
 
@@ -216,7 +217,8 @@ def _job_ref(key: Key, packed: HasManifest) -> RemoteJobRef:
     meta = metadata(packed.manifest())
     namespace = text(meta.get("namespace")) or ""
     made_for = prebuilt_of(meta) or parted(key[1])[1]
-    return RemoteJobRef(key, packed, text(meta.get("uid")) or "", joined(namespace, made_for))
+    uid, version = text(meta.get("uid")) or "", text(meta.get("resourceVersion")) or ""
+    return RemoteJobRef(key, packed, uid, version, joined(namespace, made_for))
 
 
 def _requests(workload: Workload) -> Mapping[str, int]:

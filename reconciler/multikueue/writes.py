@@ -85,10 +85,10 @@ class RemoteWrites:
         return found.exists + _TAKEN_AFTER <= now < found.refused + _TAKEN_FOR
 
     def observed(self, cluster: str, key: Key) -> None:
-        """The object was observed, so it is known whether it exists."""
+        """The object was observed, so it is known whether it exists. A write that met another version may succeed."""
         found = self._objects.get((cluster, key))
         if found is not None:
-            found.unsure, found.exists = None, 0
+            found.unsure, found.exists, found.until = None, 0, 0
 
     def listed(self, cluster: str, kind: str) -> None:
         """All objects of the kind are known now. But a write in flight may still create an object."""

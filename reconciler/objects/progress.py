@@ -22,6 +22,12 @@ class ListProgress:
         if not is_older(version, self._passed.get(kind, "")):
             self._passed[kind] = version
 
+    def overtaken(self, observed: Observed[object]) -> bool:
+        """Whether a list is newer than what the watch reports. The list shows the object at a later version, or lacks
+        it because it is gone.
+        """
+        return is_older(observed.version, self._passed.get(observed.key[0], ""))
+
     def passed(self, observed: Observed[object]) -> bool:
         """Whether the watch has passed the version of the object. If so, it has already reported something newer."""
         return not is_newer(observed.version, self._passed.get(observed.key[0]))

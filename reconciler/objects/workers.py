@@ -16,7 +16,8 @@ ConnectionState: TypeAlias = Literal["connected", "connecting", "lost", "misconf
 class WorkerConnection:
     """The state of the connection to a worker.
 
-    `state`: `connecting` if the worker was never reached since the process started or its kubeconfig changed;
+    `state`: `connecting` if the worker was never reached since the process started or began to lead, or since its
+        kubeconfig changed;
         `misconfigured` if its kubeconfig cannot be used, or the worker refuses its credentials.
     `reason`, `message`: those of the condition Active of its MultiKueueCluster.
     `since`: the last transition of that condition as it is stored (nanoseconds), so that a restart does not change it;
@@ -115,10 +116,17 @@ class WorkerCondition:
 
 
 @dataclass(frozen=True, slots=True)
+class RenewWorker:
+    """Connect to the worker anew, so that everything on it is listed: another process may have written there."""
+
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
 class DropWorker:
     """The worker is not configured any more."""
 
     cluster: str
 
 
-WorkerCommand: TypeAlias = WorkerWrite | FollowWorker | WorkerCondition | DropWorker
+WorkerCommand: TypeAlias = WorkerWrite | FollowWorker | WorkerCondition | RenewWorker | DropWorker

@@ -14,7 +14,14 @@ from reconciler.core.events import Continue, Event, LeadershipGained, Leadership
 from reconciler.objects.moments import whole_second
 from reconciler.objects.outcomes import Written
 from reconciler.objects.watched import WatchedResource
-from reconciler.objects.workers import DropWorker, FollowWorker, WorkerCommand, WorkerCondition, WorkerWrite
+from reconciler.objects.workers import (
+    DropWorker,
+    FollowWorker,
+    RenewWorker,
+    WorkerCommand,
+    WorkerCondition,
+    WorkerWrite,
+)
 from reconciler.observer.observer import NullObserver, Observer
 from reconciler.shell.call import Call
 from reconciler.shell.pace import RoundPace
@@ -108,7 +115,7 @@ class Loop:
         if self.spans is not None and isinstance(command, WriteCommand | WorkerWrite):
             self.spans.sent(command.key, command.action, command.cluster if isinstance(command, WorkerWrite) else "")
         match command:
-            case WorkerWrite() | FollowWorker() | WorkerCondition() | DropWorker():
+            case WorkerWrite() | FollowWorker() | WorkerCondition() | RenewWorker() | DropWorker():
                 if self.workers is not None:
                     self.workers(command)
             case WriteCommand():

@@ -47,10 +47,15 @@ class UpdateJob(_OnWorker):
 
 @dataclass(frozen=True, slots=True)
 class DeleteJob:
-    """Delete the job. `running`: use foreground propagation, so that the job exists until its pods are deleted."""
+    """Delete the job.
+
+    `running`: use foreground propagation, so that the job exists until its pods are deleted.
+    `unchanged`: delete it only at the version that was read, because its end may not have been reported yet.
+    """
 
     cluster: str
     running: bool = False
+    unchanged: bool = False
 
 
 class CopyStatus(_OnWorker):

@@ -22,6 +22,24 @@ def remove(worker: WorkerCluster) -> list[Decision]:
     return [DeleteClone(worker.name)] if worker.workload is not None else []
 
 
+def remove_ended(group: Group, local: Workload) -> list[Decision]:
+    """Remove job and copy of a finished workload from every reachable worker.
+
+    A worker's watches are independent, so the end of the workload may be reported before that of its job. The deletion
+    of a job without an end fails if the job has ended. Its status is copied as soon as its end is reported.
+    """
+    steps: list[Decision] = []
+    for worker in group.reachable():
+        job = worker.job
+        if job is None or job.deleting or group.job is None or local.cluster not in ("", worker.name):
+            steps += remove(worker)
+        elif job.unfinished:
+            steps.append(DeleteJob(worker.name, job.running, unchanged=True))
+        else:
+            steps += [CopyStatus(worker.name)] if job.news else remove(worker)
+    return steps
+
+
 def remove_all(group: Group) -> list[Decision]:
     """Remove job and copy from every reachable worker. The others follow when they are reachable again."""
     return [step for worker in group.reachable() for step in remove(worker)]

@@ -39,7 +39,7 @@ from scheduling.placement.dispatch import dispatch
 from scheduling.placement.first import admitted_first
 from scheduling.placement.gates import open_gates
 from scheduling.placement.group import Group, RemoteJob, WorkerCluster, placed_on
-from scheduling.placement.leaving import evicted, evicted_for, leaves_here, remove, remove_all
+from scheduling.placement.leaving import evicted, evicted_for, leaves_here, remove, remove_all, remove_ended
 from scheduling.placement.returned import ended_meanwhile, released, returned_worker
 from scheduling.status.checks import PENDING, READY, REJECTED, RETRY
 from scheduling.status.reservation import waits_for_topology
@@ -150,7 +150,7 @@ class _Placement:
     def _released(self) -> list[Decision] | None:
         """Remove all copies if the workload has no quota on the manager, except for one that may be readmitted."""
         if self.local.finished:
-            return remove_all(self.group)
+            return remove_ended(self.group, self.local)
         if self.local.reserved or ended_meanwhile(self.group, self.local, self._in_sync):
             return None
         return released(self.group, self.local, self._in_sync)
@@ -171,14 +171,19 @@ class _Placement:
             return None
         failures = (OUT_OF_SYNC, OWNER_NOT_FOUND)
         worker, finished = min(copies, key=lambda each: (each[1].reason in failures, each[1].since, each[0].name))
+        left_behind = worker.name != self.local.cluster  # by an earlier placement
         if finished.reason in failures:
+            if self.local.evicted:
+                return None
+            if left_behind:
+                return remove(worker)
             what = "is out of sync with its user job" if finished.reason == OUT_OF_SYNC else "has lost its job"
             message = f'Remote workload on worker cluster "{worker.name}" {what}, resetting for re-dispatch'
             return self._retry(message, event=True, warning=True)
         if worker.taken or (worker.job is None and worker.uncertain):
             return []
         if worker.job is None:  # only the API server knows whether another object has its name
-            return [CreateJob(worker.name)]
+            return remove(worker) if left_behind else [CreateJob(worker.name)]
         if worker.job.news:
             return [CopyStatus(worker.name)]
         if worker.job.unfinished and self.group.now < finished.since + _END_REPORTED_WITHIN:

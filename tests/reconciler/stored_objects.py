@@ -91,7 +91,7 @@ class StoredObjects:
             return Failed(key, action, Conflict(409, "Conflict", "the object has been modified"))
         if isinstance(action, Delete):
             self.remove(key, action.grace_seconds)
-            return Written(key, action, copied(stored))
+            return Written(key, action, copied(self.objects.get(key, stored)))
         after = self.patched(key, action)
         self.put(key, after)
         return Written(key, action, copied(self.objects.get(key, after)))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from reconciler.controllers.volcano.kinds import BoundPod, CommandObject
+from reconciler.controllers.volcano.kinds import COMMAND, BoundPod, CommandObject
 from reconciler.objects.grouped import Grouped
-from reconciler.objects.observed import Observed
+from reconciler.objects.observed import Key, Observed
+from scheduling.volcano_queues.queue_object import QueueObject
 from scheduling.volcano_queues.tree import VolcanoQueueTree
 
 PODS = "pods"
@@ -62,16 +63,27 @@ class Contents:
 
 
 class Commands:
-    """The Commands of each queue. Commands to other kinds are ignored."""
+    """The Commands of each queue. Commands to other kinds are ignored.
+
+    Commands and queues have independent watches. So a Command whose queue is missing, or has another uid, may be for a
+    queue that is not visible yet. Only the API server knows.
+
+    Private state:
+    `_asked`: the Commands whose queue is being looked up, by the name of the queue.
+    `_looked_up`: the Commands whose queue was looked up after they were observed.
+    """
 
     def __init__(self) -> None:
         self._commands: Grouped[str, str, Observed[CommandObject]] = Grouped()
+        self._asked: dict[str, list[Key]] = {}
+        self._looked_up: set[Key] = set()
 
     def put(self, key: str, observed: Observed[CommandObject] | None) -> str:
         """Process the Command `namespace/name`; None if it is gone. Returns its queue; empty for none."""
         before = self._commands.group_of.get(key, "")
         self._commands.pop(key)
         if observed is None or not observed.value.queue:
+            self._looked_up.discard((COMMAND.kind, key))
             return before
         self._commands.put(key, observed.value.queue, observed)
         return observed.value.queue
@@ -86,3 +98,22 @@ class Commands:
             return each.value.created, int(each.version) if each.version.isdecimal() else 0, each.key[1]
 
         return sorted(self._commands.of(queue).values(), key=order)
+
+    def ask(self, queue: QueueObject | None, commands: Iterable[Observed[CommandObject]]) -> bool:
+        """Whether the queue has to be looked up, because these Commands may be for one that is not visible yet.
+
+        `queue`: the visible queue; None if there is none.
+        """
+        unsure = [
+            command
+            for command in commands
+            if command.key not in self._looked_up
+            and (queue is None or (command.value.uid and queue.uid and command.value.uid != queue.uid))
+        ]
+        if unsure:
+            self._asked[unsure[0].value.queue] = [command.key for command in unsure]
+        return bool(unsure)
+
+    def answered(self, queue: str) -> None:
+        """The queue was looked up."""
+        self._looked_up.update(self._asked.pop(queue, ()))

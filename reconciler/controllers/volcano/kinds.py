@@ -96,7 +96,7 @@ WRITERS: WatchedKind[QueueWriters] = WatchedKind(
 )
 COMMAND: WatchedKind[CommandObject] = WatchedKind("Command", COMMANDS, _command, relist=True)
 POD_GROUP: WatchedKind[tuple[str, str]] = WatchedKind(
-    "PodGroup", Resource(GROUP, "v1beta1", "podgroups", True), _pod_group
+    "PodGroup", Resource(GROUP, "v1beta1", "podgroups", True), _pod_group, relist=True
 )
 BOUND_POD: WatchedKind[BoundPod] = WatchedKind(
     "BoundPod",

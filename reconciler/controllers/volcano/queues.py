@@ -37,6 +37,7 @@ from reconciler.controllers.volcano.queue_writers import QueueWriters
 from reconciler.controllers.volcano.queue_writes import counts_patch, delete_command, metadata_patch, state_patch
 from reconciler.controllers.volcano.root import ROOT_PERIOD, RootAmounts
 from reconciler.controllers.volcano.tree_sums import TreeSums
+from reconciler.core.commands import ReadObject
 from reconciler.core.controller import Busy, Controller, WaitFor, WakeAt, Wanted
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.stored import Stored
@@ -148,6 +149,15 @@ class VolcanoQueuesController(Controller):
             self._counts_due.pop(name, None)
             self._due[name] = None  # the Commands of a queue that is gone are deleted, too
 
+    def found(self, observed: Observed[object]) -> None:
+        self.gone(observed.key)
+
+    def gone(self, key: Key) -> None:
+        """The API server has answered whether the queue exists. If it does, it is visible now."""
+        if key[0] == QUEUE.kind:
+            self._commands.answered(key[1])
+            self._due[key[1]] = None
+
     def wake(self, item: Key) -> None:
         if item[0] == QUEUE.kind:
             self._due[item[1]] = None
@@ -197,15 +207,20 @@ class VolcanoQueuesController(Controller):
                 yield from _write_and_wait(WantedWrite((QUEUE.kind, TOP), root_write))
                 return
             yield WakeAt((QUEUE.kind, TOP), self._root_due)
-        commands = self._commands.of(name)
-        gone = stored is None or queue is None
-        # Commands for steps of an operation are dropped, because the steps are computed from its record.
-        for command in commands:
-            if gone or command.value.step:
+        commands = []
+        for command in self._commands.of(name):
+            if command.value.step:  # the steps of an operation are computed from its record
                 yield from _drop_command(command, busy)
-        if stored is None or queue is None:
+            else:
+                commands.append(command)
+        if self._commands.ask(queue, commands):
+            yield ReadObject((QUEUE.kind, name), QUEUES.item(name))
+            yield WaitFor((QUEUE.kind, name), (QUEUE.kind, name))
             return
-        commands = [command for command in commands if not command.value.step]
+        if stored is None or queue is None:
+            for command in commands:
+                yield from _drop_command(command, busy)
+            return
         work = bool(self.tree.pod_groups(name)) or not self.tree.settled_below(name)
         order = next_order(self.tree, queue, commands, action, now, work=work, opening=self._ancestor_will_open(name))
         if order.refused:

@@ -30,6 +30,7 @@ class Turns(StoredObjects, ABC):
         self.crash_after: int | None = None
         self.now = START
         self._news: list[Event] = []
+        self._held: list[Event] = []
 
     @abstractmethod
     def start(self) -> None:
@@ -56,6 +57,13 @@ class Turns(StoredObjects, ABC):
                 return
             self.now = max(self.now, due)
         raise AssertionError("it never comes to rest")
+
+    def hold(self) -> None:
+        """Watches tell later what has happened since the last turn."""
+        self._held, self._news = [*self._held, *self._news], []
+
+    def catch_up(self) -> None:
+        self._news, self._held = [*self._news, *self._held], []
 
     def restart_until_settled(self) -> None:
         """Crash after each single write, start anew, until there is nothing to do."""

@@ -8,13 +8,18 @@ from typing import Any
 
 import pytest
 
+from cluster.actions import Action, Delete
 from cluster.errors import Unreachable
+from reconciler.controllers.clusters import ClustersController
 from reconciler.controllers.jobs.controller import JobsController
+from reconciler.controllers.pods import WATCHED_PODS
 from reconciler.core.state import ClusterState
 from reconciler.jobs.kinds import SHIPPED
+from reconciler.multikueue.objects import CLUSTERS
 from reconciler.objects.observed import Listed, Observed
 from reconciler.objects.outcomes import Failed, Outcome
 from reconciler.objects.watched import WATCHED_KINDS, WatchedResource
+from reconciler.objects.workers import RenewWorker, WorkerCommand
 from reconciler.shell.loop import Loop
 from scheduling.objects.reading import read_workload
 from scheduling.objects.times import SECOND
@@ -23,7 +28,9 @@ from scheduling.status.progress import finish
 from scheduling.status.reservation import reserve, sync_admitted
 from scheduling.status.writing import written_status
 from tests import builders
+from tests.merging import merged
 from tests.reconciler.checked import Asks, Leads, loop, pods, without_events
+from tests.reconciler.jobs.pod_world import pod
 from tests.reconciler.memory_api import Api
 from tests.reconciler.plain_queues import NAMESPACE, PLAIN, START, cluster_queue, workload
 from tests.reconciler.recount import holds, holds_quota
@@ -223,6 +230,53 @@ def test_whoever_begins_to_write_first_reads_anew_what_the_one_before_may_have_s
         made.inbox.put(Listed(kind, (), "2", number))
     made.round(0)
     assert state.complete
+
+
+def test_a_watch_that_is_behind_the_new_list_does_not_bring_back_what_is_gone() -> None:
+    """The Pod of a group was replaced before this process led. Its watch tells of the old Pod once more."""
+    asked: dict[str, int] = {}
+    written: list[Action] = []
+    leads = False
+    asks = Asks(
+        lambda key, action: written.append(action),
+        relist=lambda watched, n: asked.update(dict.fromkeys(watched.kinds, n)),
+    )
+    made = loop(asks, (pods,), Leads(lambda: leads), clock=time.time_ns, exclusive=False)
+    old, new = (
+        WATCHED_PODS.observed(merged(pod(name, "g", 1), {"metadata": {"uid": name, "resourceVersion": version}}))
+        for name, version in (("old", "90"), ("new", "95"))
+    )
+    for kind in made.core.informer.watched:
+        made.inbox.put(Listed(kind, (), "80"))
+    made.round(0)
+    leads = True
+    made.round(0)
+    for kind, number in asked.items():
+        made.inbox.put(Listed(kind, (new,) if kind == new.key[0] else (), "100", number))
+    made.inbox.put(old)
+    made.round(0)
+
+    assert made.core.state.complete
+    assert made.core.state.records.at(old.key) is None
+    assert not any(isinstance(action, Delete) for action in written)
+
+
+def test_a_new_leader_lists_the_workers_again() -> None:
+    """What the leader before wrote there may not have been told yet: it would seem to be gone."""
+    sent: list[WorkerCommand] = []
+    leads = False
+    permit = Leads(lambda: leads)
+    made = loop(Asks(), (lambda _: ClustersController({}),), permit, clock=time.time_ns, exclusive=False)
+    made.workers = sent.append
+    for kind in made.core.informer.watched:
+        found = CLUSTERS.observed({"metadata": {"name": "east", "resourceVersion": "1"}, "spec": {}})
+        made.inbox.put(Listed(kind, (found,) if kind == CLUSTERS.kind else (), "1"))
+    made.round(0)
+    assert RenewWorker("east") not in sent
+
+    leads = True
+    made.round(0)
+    assert sent[-1] == RenewWorker("east")
 
 
 @pytest.mark.parametrize("after", [True, False])

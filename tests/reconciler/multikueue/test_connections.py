@@ -161,3 +161,19 @@ def test_a_worker_that_is_none_any_more_is_closed_and_forgotten(world: World) ->
     world.tell(Observed(KEY, "1", None), session=0)
     assert world.lines[0].closed
     assert world.reported[-1] == FromWorker("w", None)
+
+
+def test_a_connection_that_is_renewed_is_not_known_until_all_is_listed_again(world: World) -> None:
+    world.connections.renew("w")
+    world.connections.offer("w", login())
+    world.connections.renew("w")
+    world.tell(SessionReady())
+    world.connections.write("w", KEY, DELETE)
+    world.connections.renew("w")
+    assert [line.closed for line in world.lines] == [True, True, False]
+    world.tell(Observed(KEY, "1", None), session=1)
+    assert world.news(Observed) == []
+    assert [type(each) for each in world.news(Failed)] == [Failed]
+    world.tell(SessionReady())
+    assert world.states == ["connecting", "connected", "connecting", "connected"]
+    assert world.connections.workers["w"].losses == 0

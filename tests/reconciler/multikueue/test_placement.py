@@ -280,6 +280,58 @@ def test_a_job_shows_its_end_although_the_worker_tells_that_of_its_workload_firs
     assert world.job(cluster) is None
 
 
+def test_a_job_shows_its_end_however_late_it_is_told() -> None:
+    """The clocks of two clusters may differ as well, so no wait is long enough."""
+    world, cluster = placed()
+    world.report(cluster, {"active": 1, "startTime": "2026-01-01T00:00:00Z"})
+    world.links.late = {"Job"}
+    complete = [{"type": each, "status": "True", "message": "done"} for each in ("SuccessCriteriaMet", "Complete")]
+    world.report(cluster, {"startTime": "2026-01-01T00:00:00Z", "succeeded": 1, "conditions": complete})
+    for _ in range(3):
+        world.settle(seconds=20)
+    world.links.catch_up()
+    for _ in range(3):
+        world.settle(seconds=60)
+
+    here = world.job()
+    assert here is not None
+    assert here["status"]["conditions"] == complete
+    assert world.job(cluster) is None
+    assert world.workload(cluster) is None
+
+
+@pytest.mark.parametrize("late", ["Job", "Workload"])
+def test_a_job_that_was_deleted_on_its_worker_is_placed_again_whatever_is_told_first(late: str) -> None:
+    world, cluster = placed()
+    world.report(cluster, {"active": 1})
+    world.links.late = {late}
+    world.workers[cluster].server.remove(("Job", "ns/train"))
+    world.settle(seconds=3)
+    world.links.catch_up()
+    for _ in range(3):
+        world.settle(seconds=20)
+
+    assert len(world.runs_on()) == 1
+    assert world.check()[0] == "Ready"
+
+
+def test_a_job_that_was_started_meanwhile_is_not_deleted_as_one_without_pods() -> None:
+    world = World3()
+    world.links.late = {"Job"}
+    world.submit("train")
+    (cluster,) = world.runs_on()
+    local = world.workload()
+    assert local is not None
+    world.manager.server.add("Workload", {**local, "spec": {**local["spec"], "active": False}})
+    world.settle(seconds=1)
+    assert world.job(cluster) is not None
+
+    world.links.catch_up()
+    for _ in range(3):
+        world.settle(seconds=2)
+    assert world.job(cluster) is None
+
+
 def test_a_job_that_is_not_ours_any_more_does_not_finish_the_workload() -> None:
     """Somebody on the worker takes the origin from the job, and then it ends."""
     world, cluster = placed()

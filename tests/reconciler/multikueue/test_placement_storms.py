@@ -66,6 +66,7 @@ class Storm:
                 "fill",
                 "partial",
                 "bounce",
+                "lag",
             )
         )
         getattr(self, act)(self.chance.choice(NAMES), self.chance.choice(("east", "west")))
@@ -88,6 +89,13 @@ class Storm:
         entry = (cluster, self.chance.choice(("Job", "Workload")))
         self.world.links.silent ^= {entry}
 
+    def lag(self, *_: str) -> None:
+        """The watches of a kind tell nothing for a while, or tell it all."""
+        if self.world.links.late:
+            self.world.links.catch_up()
+        else:
+            self.world.links.late = {self.chance.choice(("Job", "Workload"))}
+
     def partial(self, *_: str) -> None:
         """The manager is killed in the midst of things."""
         for _ in range(self.chance.randrange(4)):
@@ -102,9 +110,10 @@ class Storm:
             self.world.links.tell_lost(cluster, since)
 
     def delete(self, name: str, cluster: str) -> None:
-        server, job = self.world.workers[cluster].server, ("Job", f"ns/{name}")
-        if self.chance.random() < 0.5 and job in server.objects:
-            server.remove(job)
+        """Nobody deletes a job that has ended: its end could not be told any more."""
+        found = self.world.job(cluster, name)
+        if self.chance.random() < 0.5 and found is not None and not found.get("status", {}).get("conditions"):
+            self.world.workers[cluster].server.remove(("Job", f"ns/{name}"))
 
     def stop(self, name: str, _: str) -> None:
         server = self.world.manager.server
@@ -123,7 +132,7 @@ class Storm:
 
     def report(self, name: str, cluster: str) -> None:
         found = self.world.job(cluster, name)
-        if found is not None:
+        if found is not None and not found.get("status", {}).get("conditions"):
             pods = {} if found["spec"]["suspend"] else {"active": 1}
             self.world.report(cluster, pods, name)
 
@@ -151,6 +160,7 @@ class Storm:
 
     def rest(self) -> None:
         self.world.links.silent.clear()
+        self.world.links.catch_up()
         queues(self.world.manager.server, "multi")
         for cluster in list(self.away):
             self.back("", cluster)
@@ -162,6 +172,26 @@ class Storm:
             self.look()
         for name in NAMES:
             self._rests(name)
+        for name in NAMES:
+            self._ends(name)
+
+    def _ends(self, name: str) -> None:
+        """The job ends where it runs, but its watch tells that later than the others."""
+        for cluster in self.world.runs_on(name):
+            self.world.links.late = {"Job"}
+            ended = {"type": "Complete", "status": "True", "message": "done"}
+            self.world.report(cluster, {"conditions": [ended]}, name)
+            self.world.settle(seconds=self.chance.choice((1, 20)))
+            self.world.links.catch_up()
+            for _ in range(3):
+                self.world.settle(seconds=60)
+            assert self._shows_end(name), f"the end of {name} on {cluster} is lost"
+            assert self.world.job(cluster, name) is None
+
+    def _shows_end(self, name: str) -> bool:
+        here = self.world.job(name=name)
+        assert here is not None
+        return any(each["type"] == "Complete" for each in here.get("status", {}).get("conditions", []))
 
     def _rests(self, name: str) -> None:
         workloads = self.world.manager.server.objects
@@ -170,6 +200,7 @@ class Storm:
         )
         held = [cluster for cluster in ("east", "west") if self.world.job(cluster, name) is not None]
         over = any(each["type"] == "Finished" for each in local["status"]["conditions"])
+        assert over == self._shows_end(name), f"{name} shows another end: {local['status']}"
         if over or not local["spec"].get("active", True):
             assert held == [], f"{name} is over, but on {held}"
         else:

@@ -59,7 +59,7 @@ class Storm:
 
     def step(self) -> None:
         acts = (self.wait, self.nodes, self.nodes, self.cut, self.back, self.silent, self.restart, self.partial)
-        more = (self.delete_there, self.delete_here, self.stop, self.kick, self.fail, self.fill)
+        more = (self.delete_there, self.delete_here, self.stop, self.kick, self.fail, self.fill, self.lag)
         self.chance.choice((*acts, *more))(self.chance.choice(WORKERS))
         self.world.settle()
         self.look()
@@ -89,6 +89,13 @@ class Storm:
 
     def silent(self, cluster: str) -> None:
         self.world.links.silent ^= {(cluster, self.chance.choice(("Pod", "Workload")))}
+
+    def lag(self, _: str) -> None:
+        """The watches of a kind tell nothing for a while, or tell it all."""
+        if self.world.links.late:
+            self.world.links.catch_up()
+        else:
+            self.world.links.late = {self.chance.choice(("Pod", "Workload"))}
 
     def partial(self, cluster: str) -> None:
         """The manager is killed in the midst of things."""
@@ -136,6 +143,7 @@ class Storm:
     def rest(self) -> None:
         """All is well again: in the end the group runs once, as it is here."""
         self.world.links.silent.clear()
+        self.world.links.catch_up()
         for cluster in list(self.away):
             self.back(cluster)
         for _ in range(14):
@@ -148,6 +156,20 @@ class Storm:
         (where,) = self.running()
         there = {n for n, each in self.pods.pods(where).items() if each["spec"].get("nodeName")}
         assert there == living, self.reported()
+        self._end(where)
+
+    def _end(self, where: str) -> None:
+        """All Pods succeed, but their watch tells that later than that of Workloads."""
+        self.world.links.late = {"Pod"}
+        for each in list(self.pods.pods(where).values()):
+            if each["spec"].get("nodeName"):
+                self.pods.server(where).add("Pod", merged(each, {"status": {"phase": "Succeeded"}}))
+        self.world.settle(seconds=self.chance.choice((1, 20)))
+        self.world.links.catch_up()
+        for _ in range(3):
+            self.world.settle(seconds=60)
+        over = [n for n, each in self.pods.pods().items() if each["status"].get("phase") == "Succeeded"]
+        assert len(over) == 2, self.reported()
 
     def reported(self) -> str:
         here = {name: each["status"].get("phase") for name, each in self.pods.pods().items()}

@@ -83,8 +83,24 @@ def test_a_workload_that_has_ended_on_the_worker_ends_here_although_no_pod_tells
     pods.world.links.late = {"Pod"}
     pods.end("Succeeded", "p")
     pods.world.settle(seconds=11)
-
     assert pods.finished() == "Succeeded"
+
+    pods.world.links.catch_up()
+    pods.world.settle(seconds=2)
+    assert pods.pods()["p"]["status"]["phase"] == "Succeeded"
+    pods.nodes()
+    assert pods.on() == {}
+
+
+def test_a_pod_is_deleted_once_although_no_watch_tells_that_it_is_going() -> None:
+    pods = Pods3("a", "b", group="g")
+    pods.run("a", "b")
+    pods.world.links.late = {"Pod"}
+    there = pods.there
+    pods.here.remove(("Pod", "ns/a"))
+    pods.world.settle(seconds=2)
+
+    assert there.writes.count(("Delete", ("Pod", "ns/a"))) == 1
 
 
 def test_all_pods_of_a_group_run_on_the_same_worker_in_their_roles() -> None:

@@ -85,20 +85,21 @@ class View:
 
 @dataclass
 class Write:
-    """A request that is under way."""
+    """A request that is under way. `on`, `job`: what the manager has read of the worker."""
 
     cluster: str
     key: str
     decision: Any
     version: int = 0
     on: Workload | None = None
+    job: Job | None = None
 
 
 @dataclass
 class Played:
     """`local` is stored, with its `version`. `seen` is the manager's picture of it. `local_job` tells how many run.
 
-    `full`: its queue has no quota for it."""
+    `full`: its queue has no quota for it. `shows_end`: the local job does, or nobody can tell it any more."""
 
     names: tuple[str, ...] = ("one", "two", "three")
     placing: PlacementSettings = field(default_factory=lambda: PlacementSettings(worker_lost=LOST))
@@ -113,6 +114,7 @@ class Played:
         self.seen = (self.local, self.version)
         self.active = 0
         self.suspended = True
+        self.shows_end = False
         self.clusters = {name: Cluster(name) for name in self.names}
         self.views = {name: View() for name in self.names}
         self.writes: list[Write] = []
@@ -130,7 +132,10 @@ class Played:
                 case Again():
                     pass
                 case CopyStatus():
-                    self.active = int(self.clusters[decision.cluster].runs)
+                    told = self.views[decision.cluster].job
+                    assert told is not None
+                    self.active = int(told.running)
+                    self.shows_end |= told.ended
                 case ReportStopped():
                     self.active = 0
                 case _ if hasattr(decision, "cluster") and type(decision).__name__ != "SetClusterName":
@@ -151,8 +156,8 @@ class Played:
             return
         if isinstance(decision, CreateJob):
             self.views[decision.cluster].uncertain = True
-        clone = self.views[decision.cluster].clone
-        self.writes.append(Write(decision.cluster, key, decision, on=clone))
+        view = self.views[decision.cluster]
+        self.writes.append(Write(decision.cluster, key, decision, on=view.clone, job=view.job))
 
     def _busy(self, cluster: str, key: str) -> bool:
         return any((write.cluster, write.key) == (cluster, key) for write in self.writes)
@@ -168,13 +173,14 @@ class Played:
         job = view.job
         news = job is not None and self.managed and int(job.running) != self.active
         may_tell = not self.suspended or (job is not None and not job.running)
+        ends = job is not None and job.ended and not self.shows_end
         return WorkerCluster(
             name,
             reachable=view.connected,
             lost_since=view.lost_since if view.reported else 0,
             back_since=view.back_since if view.connected else 0,
             workload=view.clone,
-            job=RemoteJob(bool(news and may_tell), job.running) if job is not None else None,
+            job=RemoteJob(bool(news and may_tell) or ends, job.running, not job.ended) if job is not None else None,
             uncertain=view.uncertain,
         )
 
@@ -198,10 +204,11 @@ class Played:
             return
         self._carry_out(cluster, write)
         if answered:
-            view.clone = cluster.clone
-            view.job = replace(cluster.job) if cluster.job is not None else None
             if write.key == "job":
+                view.job = replace(cluster.job) if cluster.job is not None else None
                 view.uncertain = False
+            else:
+                view.clone = cluster.clone
 
     def lose(self, index: int) -> None:
         """A request never gets through."""
@@ -223,8 +230,10 @@ class Played:
                 if cluster.job is None:
                     cluster.job = Job("u1")
             case DeleteJob():
-                self._stop(cluster)
-                cluster.job = None
+                bound = decision.unchanged or not decision.running
+                if not bound or write.job == cluster.job:
+                    self._stop(cluster)
+                    cluster.job = None
             case EvictRemote():
                 if cluster.clone is not None and not stale:
                     message = decision.message
@@ -363,6 +372,7 @@ class Played:
     def take_away(self, name: str) -> None:
         """Somebody deletes the job on the worker."""
         cluster = self.clusters[name]
+        self.shows_end |= cluster.job is not None and cluster.job.ended
         self._stop(cluster)
         cluster.job = None
 

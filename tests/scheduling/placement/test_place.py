@@ -13,6 +13,7 @@ from scheduling.objects.workload import (
     ADMITTED,
     EVICTED,
     FINISHED,
+    OWNER_NOT_FOUND,
     QUOTA_RESERVED,
     Admission,
     CheckState,
@@ -297,6 +298,25 @@ def test_the_end_of_the_job_comes_before_that_of_the_workload() -> None:
     assert steps(placed(), late) == [Again(NOW + 9 * SECOND)]
     longer = copy(ADMITTED, FINISHED, since=NOW - 10 * SECOND, reason="Succeeded")
     assert steps(placed(), replace(late, workload=longer)) == [Finish("Succeeded", "told")]
+
+
+def test_a_copy_without_its_job_evicts_only_what_was_placed_there() -> None:
+    lost = WorkerCluster("east", workload=copy(FINISHED, reason=OWNER_NOT_FOUND, owners=OWNED))
+    west = WorkerCluster("west", workload=copy(ADMITTED), job=RemoteJob())
+
+    assert [type(each) for each in steps(placed(), lost)] == [SetCheck]
+    assert steps(placed("west"), lost, west) == [DeleteClone("east")]
+
+
+def test_a_job_whose_end_is_not_told_yet_is_deleted_only_as_it_was_read() -> None:
+    over = applied(placed(), "elsewhere", Finish("Succeeded", "told"), NOW)
+    east = WorkerCluster("east", workload=copy(ADMITTED, FINISHED, reason="Succeeded"))
+
+    runs = replace(east, job=RemoteJob(running=True, unfinished=True))
+    assert steps(over, runs) == [DeleteJob("east", running=True, unchanged=True)]
+    assert steps(over, replace(east, job=RemoteJob(news=True))) == [CopyStatus("east")]
+    assert steps(over, replace(east, job=RemoteJob())) == [DeleteJob("east")]
+    assert steps(over, replace(east, job=RemoteJob(unfinished=True, deleting=True))) == []
 
 
 def test_nothing_is_finished_by_the_copy_of_a_job_that_is_not_ours() -> None:

@@ -100,11 +100,32 @@ TestStorm = Storm.TestCase
 TestStorm.settings = settings(stateful_step_count=80)
 
 
-def comes_to_rest(played: Played) -> None:
-    """It runs in one place in the end, or has finished; and nothing is left when it is gone."""
+def comes_to_rest(played: Played, chance: random.Random | None = None) -> None:
+    """It runs in one place in the end, or has finished; its end is told; and nothing is left when it is gone."""
+    played.calm(lambda: settled(played))
+    _ends(played, chance or random.Random(0))
     played.calm(lambda: settled(played))
     played.delete()
     played.calm(lambda: all(each.clone is None and each.job is None for each in played.clusters.values()))
+
+
+def _ends(played: Played, chance: random.Random) -> None:
+    """It ends where it runs, and the manager hears of that in any order."""
+    where = next((each.name for each in played.clusters.values() if each.runs), "")
+    if not where:
+        return
+    played.finish(where)
+    for _ in range(20):
+        dice = chance.random()
+        if dice < 0.4:
+            played.watch(where, chance.choice(("clone", "job")))
+        elif dice < 0.7 and played.writes:
+            played.deliver(chance.randrange(9))
+        elif dice < 0.8:
+            played.now += 11 * SECOND
+        else:
+            played.step()
+    played.calm(lambda: played.local is not None and played.local.finished)
 
 
 def settled(played: Played) -> bool:
@@ -112,7 +133,7 @@ def settled(played: Played) -> bool:
     assert local is not None
     held = [each.name for each in played.clusters.values() if each.clone is not None or each.job is not None]
     if local.finished:
-        return not held
+        return not held and played.shows_end
     here = local.check("elsewhere")
     ready = here is not None and here.state == ("Ready" if played.managed else "Pending") and bool(local.cluster)
     return ready and held == [local.cluster] and played.clusters[local.cluster].runs
@@ -154,4 +175,4 @@ def test_long_storms_run_nothing_twice_and_lose_nothing(seed: int, managed: bool
             getattr(played, chance.choice(_USUAL))(name)
         else:
             getattr(played, chance.choice(_WILD))(name)
-    comes_to_rest(played)
+    comes_to_rest(played, chance)

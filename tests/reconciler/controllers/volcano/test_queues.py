@@ -8,6 +8,7 @@ import pytest
 
 from policies.dialects.reading import Manifest
 from policies.dialects.volcano import DELETE_CHILDREN
+from reconciler.core.events import LeadershipGained, LeadershipLost
 from reconciler.objects.observed import Key
 from scheduling.volcano_queues.operations import OperationKind, QueueOperation
 from scheduling.volcano_queues.queue_object import FINALIZER, OPERATION
@@ -167,6 +168,43 @@ def test_a_command_that_cannot_be_done_changes_nothing_and_goes(action: str, tar
 
     assert made.states() == before
     assert made.commands() == []
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_a_command_to_a_queue_that_is_not_visible_yet_is_carried_out(anew: bool) -> None:
+    """Commands and queues have independent watches. The watch may also show an earlier queue of this name."""
+    made = organisation()
+    if anew:
+        made.queue("fresh")
+        made.settle()
+        made.drop(("Queue", "fresh"))
+    made.queue("fresh")
+    made.set("fresh", {"metadata": {"uid": "uid-new"}})
+    made.hold()
+    made.command("CloseQueue", "fresh", uid="uid-new")
+    made.settle()
+    made.catch_up()
+    made.settle()
+
+    assert made.states()["fresh"] == "Closed"
+    assert made.commands() == []
+
+
+def test_a_new_leader_reads_anew_what_is_in_a_queue_before_it_lets_the_queue_go() -> None:
+    made = organisation()
+    made.queue("fresh")
+    made.settle()
+    made._handle(LeadershipLost())
+    made.work("g", "fresh")
+    made.hold()
+    made.delete("fresh")
+    made._handle(LeadershipGained())
+    made.settle()
+    assert made.states()["fresh"] == "Closing"
+
+    made.done("g")
+    made.settle()
+    assert "fresh" not in made.states()
 
 
 def test_a_command_to_something_else_is_left_alone() -> None:

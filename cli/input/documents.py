@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, TextIO, TypeAlias
 
 from analysis.documents import MAX_SIZE, UTF_16, Document, SourcePlace, Unreadable, is_object, parse
 from analysis.queue_config import QueuesFileRegion, has_queues
-from cli.input.folders import EXTENSIONS, Folder, PassedOver, PassedOverReason, is_ours, look, may_hold_objects
+from cli.input.folders import EXTENSIONS, JUDGED, Folder, PassedOver, PassedOverReason, is_ours, look, may_hold_objects
 from cli.input.paths import tidy
 from cli.input.placeholders import MAY_HAVE, TEXT, has_placeholder, hidden_kinds, hidden_object
 from cli.input.regular_file import other_kind, read_regular
@@ -166,7 +166,7 @@ def triaged(source: str, data: bytes) -> Iterator[Found]:
 def _unreadable(found: Unreadable, data: bytes) -> Unreadable | PassedOver:
     if found.well_formed:
         return PassedOver(found.place.file, PassedOverReason.NO_MANIFEST)
-    if not found.accepted and TEXT.search(data):
+    if TEXT.search(data) and not (found.accepted and JUDGED.search(data)):
         return PassedOver(found.place.file, PassedOverReason.TEMPLATE, hidden_kinds(data))
     return found if is_ours(data) else PassedOver(found.place.file, PassedOverReason.BROKEN)
 

@@ -291,6 +291,12 @@ def test_what_kubectl_reads_is_not_taken_for_a_template(here: Path, text: str, m
     assert message in result.stderr
 
 
+def test_a_template_of_cloud_formation_that_mentions_a_project_is_one(here: Path) -> None:
+    (here / "stack.yaml").write_text("# installs kueue.x-k8s.io\nRole: !Sub '${Stack}-role'\napiVersion: 1\n")
+
+    assert looked(".")["passedOver"] == {"templates": 1}
+
+
 def test_a_file_in_utf_16_is_unreadable_if_it_is_ours(here: Path) -> None:
     (here / "a.yaml").write_bytes(yaml.safe_dump(cohort("org")).encode("utf-16"))
 

@@ -24,6 +24,7 @@ from cli.input.placeholders import hidden_kinds
 from cli.input.regular_file import mentions, read_regular
 from cli.input.selection import InputSelection
 from cli.progress import stage, tick
+from policies.dialects.yunikorn_config.configmap import read_config_map
 from policies.model.objects import Ref
 
 T = TypeVar("T")
@@ -142,6 +143,8 @@ def _build_all(made: Survey, folder: Folder) -> set[str]:
             continue
         made.units.append(ReadUnit(build.top.folder, tuple(result), rendered=True, bases=build.bases))
         used |= build.files
+        if any(read_config_map(each.manifest) for each in result):
+            used |= build.generated  # they are in this ConfigMap
     return used
 
 

@@ -108,6 +108,8 @@ def parse(source: str, data: bytes) -> Iterator[Document | Unreadable]:
 def _not_utf8(source: str, data: bytes, error: UnicodeDecodeError) -> Unreadable:
     if data.startswith(UTF_16):
         return Unreadable(SourcePlace(source, 1, 1), "this is UTF-16; save it as UTF-8", accepted=True)
+    if data.startswith(b"\x1f\x8b"):
+        return Unreadable(SourcePlace(source, 1, 1), "this is compressed; unpack it with gunzip")
     before = data[: error.start].decode()
     place = SourcePlace(source, *position(before + " ", len(before)))
     return Unreadable(place, f"the byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8")

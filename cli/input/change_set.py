@@ -114,7 +114,7 @@ def _base(request: ChangeRequest, now: Survey) -> tuple[str, InputObjects, Mappi
         raise Misused("--base files:: name the folder")
     files = gather([folder])
     # whether the folder has the same templates is not known, so only those with a name count
-    named = (replace(each, hides=frozenset(ref for ref in each.hides if ref.name)) for each in now.passed)
+    named = (replace(each, hides=frozenset(ref for ref in each.hides if ref.name)) for each in now.skipped)
     return f"the files in {folder}", files, hidden(files.objects, (), named)
 
 

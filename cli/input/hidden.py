@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import PurePath
 
 from analysis.inputs import Placed
 from cli.input.folders import PassedOver, PassedOverReason
@@ -31,14 +32,18 @@ def hidden(
 ) -> dict[Ref, PassedOver]:
     """The objects that only a file which is skipped since the change may have, with this file.
 
-    objects: the objects before the change. before, now: the skipped files.
+    objects: the objects before the change. before, now: the skipped files and folders.
     moved: the path that a file had before.
     """
     known = {(os.path.normpath(each.file), each.reason, each.hides) for each in before}
     fresh = [it for it in now if it.reason in _WHY and (moved(it.file), it.reason, it.hides) not in known]
     declared, whole = declaring(fresh), {moved(it.file): it for it in fresh if it.reason in _WHOLE}
-    found = {ref: declared(ref) or whole.get(os.path.normpath(it.document.source)) for ref, it in objects.items()}
-    return {ref: skipped for ref, skipped in found.items() if skipped}
+
+    def skipped(ref: Ref, source: PurePath) -> PassedOver | None:
+        return declared(ref) or next((whole[str(at)] for at in (source, *source.parents) if str(at) in whole), None)
+
+    found = {ref: skipped(ref, PurePath(os.path.normpath(it.document.source))) for ref, it in objects.items()}
+    return {ref: by for ref, by in found.items() if by}
 
 
 def sentence(skipped: PassedOver, refs: Sequence[Ref], done: str) -> str:

@@ -61,6 +61,7 @@ class Survey:
     `passed`: the files that were skipped.
     `notes`: sentences about kustomizations and charts that could not be rendered.
     `files`: the number of files, including skipped ones.
+    `excluded`: the folders that are excluded as a whole.
     """
 
     units: list[ReadUnit] = field(default_factory=list)
@@ -69,6 +70,12 @@ class Survey:
     passed: list[PassedOver] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     files: int = 0
+    excluded: list[str] = field(default_factory=list)
+
+    @property
+    def skipped(self) -> list[PassedOver]:
+        """The skipped files, and the excluded folders."""
+        return [*self.passed, *(PassedOver(each, PassedOverReason.EXCLUDED) for each in self.excluded)]
 
     @property
     def hidden(self) -> set[Ref]:
@@ -120,6 +127,7 @@ def survey(selection: InputSelection, *, render: bool = True) -> Survey:
 
 
 def _survey_folder(made: Survey, folder: Folder, files: Files, render: bool) -> None:
+    made.excluded += folder.excluded
     made.files += len(folder.files) + len(folder.passed) + sum(map(len, folder.charts.values()))
     used = _build_all(made, folder) if render else set()
     folder.files = [file for file in folder.files if os.path.normpath(file) not in used]

@@ -127,7 +127,7 @@ def _bases(surveyed: Surveyed, name: str | None) -> _Bases | None:
         inputs = {root.path: identify(documents[root.path], (), root.inputs.objects) for root in surveyed.roots}
         now = {ref for root in surveyed.roots for ref in root.inputs.objects}
         gone = {ref: placed for each in inputs.values() for ref, placed in each.objects.items() if ref not in now}
-        hides = hidden(gone, found.passed, surveyed.found.passed, base.moved)
+        hides = hidden(gone, found.skipped, surveyed.found.skipped, base.moved)
         return _Bases(base.revision, {path: base.named(each) for path, each in inputs.items()}, hides)
 
 

@@ -20,8 +20,9 @@ from cli.input.documents import read as read_documents
 from cli.input.external import programs
 from cli.input.external.offline import fetched, has_own_schemas, helm_environment, kustomize_environment, linked_out
 from cli.input.external.programs import ProgramFailed
+from cli.input.folders import JUDGED
 from cli.input.paths import joined_path, tidy
-from cli.input.regular_file import read_regular
+from cli.input.regular_file import mentions, read_regular
 from cli.links import GIT, leads_out
 from policies.dialects.reading import mapping, metadata, text
 from policies.text import yaml_values
@@ -92,6 +93,8 @@ def helm(chart: str, values: Sequence[str] = ()) -> Iterator[Document | Unreadab
         flags = [f"--values={file}" for file in values]
         if Path(chart).exists() and not has_own_schemas(chart):
             flags.append("--skip-schema-validation")
+        if any(mentions(each, JUDGED, MAX_SIZE) for each in Path(chart).rglob("crds/**/*.y*ml")):
+            flags.append("--include-crds")  # helm installs all that is there, not only definitions
         offline = Path(chart).exists() and not any("://" in file for file in values)
         command = [program, "template", *flags, "--", _without_git(chart, around)]
         try:

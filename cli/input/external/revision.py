@@ -43,7 +43,7 @@ def read_base(
         for line in found.notes:
             note(base.spelled(line))
         inputs = identify(found.documents(), found.unreadable)
-        hides = hidden(inputs.objects, found.passed, now.passed, base.moved)
+        hides = hidden(inputs.objects, found.skipped, now.skipped, base.moved)
         return base.revision, noted(base.named(inputs)), hides
 
 

@@ -84,6 +84,14 @@ def test_what_a_change_hides_is_not_deleted_but_not_evaluated(
     assert strict.exit_code == 4
 
 
+def test_an_excluded_folder_hides_all_that_it_had(repository: Repository) -> None:
+    (repository.folder / ".quotreeignore").write_text("trees/\n")
+
+    reasons = {each["reason"] for each in report(run("validate", ".", "--base", "main", "-o", "json"))["notEvaluated"]}
+
+    assert reasons == {"since this change trees is excluded, so Queue eng, Queue ml are no longer judged"}
+
+
 def test_a_deletion_beside_an_old_template_is_one(repository: Repository) -> None:
     template = "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: '${TEAM}'}\n"
     (repository.folder / "trees/any.yaml").write_text(template)

@@ -193,6 +193,15 @@ def test_values_without_a_chart_are_a_usage_error(tmp_path: Path) -> None:
     assert run("validate", "--helm", tmp_path, "--values", "-").exit_code in (2, 4)
 
 
+def test_a_kustomization_that_is_not_built_is_not_evaluated(tmp_path: Path, tools: Path) -> None:
+    assert list(tools.iterdir()) == []
+    write(tmp_path / "trees/org.yaml", queue("org"))
+    (tmp_path / "trees/kustomization.yaml").write_text("namePrefix: prod-\nresources: [org.yaml]\n")
+
+    assert run("validate", tmp_path / "trees").exit_code == 0
+    assert run("validate", tmp_path / "trees", "--require-evaluated").exit_code == 4
+
+
 QUEUES = "partitions: [{name: default, queues: [{name: root, submitacl: '*', resources: {max: {vcore: 1}}}]}]\n"
 GENERATING = """\
 resources: [org.yaml]
@@ -243,3 +252,16 @@ def test_a_config_map_that_kustomize_generates_is_judged_once_at_its_generator(
     judged = report(run("validate", "trees", "-o", "json"))["findings"]
 
     assert [(each["rule"], each["file"], each["line"]) for each in judged] == found
+
+
+@pytest.mark.parametrize(("kind", "included"), [("Queue", True), ("CustomResourceDefinition", False)])
+def test_an_object_beside_the_definitions_of_a_chart_is_judged(
+    tmp_path: Path, tools: Path, kind: str, included: bool
+) -> None:
+    version = "scheduling.volcano.sh/v1beta1" if included else "apiextensions.k8s.io/v1"
+    write(tmp_path / "chart/crds/ml.yaml", {"apiVersion": version, "kind": kind, "metadata": {"name": "ml"}})
+    script(tools, "helm", f'echo "$@" > {tmp_path}/asked')
+
+    run("validate", "--helm", tmp_path / "chart")
+
+    assert ("--include-crds" in (tmp_path / "asked").read_text()) == included

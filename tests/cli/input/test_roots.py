@@ -257,7 +257,9 @@ def test_what_is_not_ours_is_passed_over_and_counted_by_reason(here: Path) -> No
     )
 
 
-@pytest.mark.parametrize("name", ["${TEAM}", "$TEAM", "<team>-queue", "__TEAM__", "{{ .Values.team }}", "<% team %>"])
+@pytest.mark.parametrize(
+    "name", ["${TEAM}", "$TEAM", "<team>-queue", "__TEAM__", "($team)", "{{ .Values.team }}", "<% team %>"]
+)
 def test_a_name_to_be_filled_in_makes_a_template(here: Path, name: str) -> None:
     write(here / "a.yaml", cohort(name))
 

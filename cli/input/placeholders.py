@@ -28,6 +28,7 @@ _NOT_READ = frozenset(
     {
         *("command", "args", "arguments", "entrypoint", "env", "lifecycle"),
         *("annotations", "data", "description", "managedFields", "status", "stringData"),
+        *("extendClusters", "nodeGroupAffinity", "nodeGroupAntiAffinity"),
         *("image", "imagePullSecrets", "serviceAccountName", "volumeMounts", "volumes"),
     }
 )

@@ -277,6 +277,20 @@ def test_a_valid_text_that_looks_like_a_placeholder_hides_nothing(here: Path, me
 
 
 @pytest.mark.parametrize(
+    "free",
+    [
+        {"extendClusters": [{"name": "$EAST"}]},
+        {"affinity": {"nodeGroupAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": ["$A"]}}},
+    ],
+)
+def test_nor_does_a_free_text_of_a_queue(here: Path, free: Manifest) -> None:
+    hidden = queue("ml", "eng", deserved="cpu:6")
+    write(here / "a.yaml", queue("eng", deserved="cpu:4"), {**hidden, "spec": hidden["spec"] | free})
+
+    assert "children-deserved-exceed-parent" in rules(".")
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("metadata: {name: ml}\nmetadata: {name: org}\n", "the key 'metadata' occurs twice in this mapping"),

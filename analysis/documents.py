@@ -14,6 +14,8 @@ from policies.text.positions import BadText, DocumentRoot, Position, TextLines, 
 
 MAX_SIZE = 64 * 2**20
 """The most bytes of a file. A snapshot of 10 000 queues has about 10 MiB."""
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+"""The byte order marks that begin a file in UTF-16."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +66,14 @@ class Unreadable:
     """Input that cannot be read or judged. The message says why and, if there is a fix, what to do.
 
     well_formed: the text is valid YAML or JSON, but does not contain manifests.
+    accepted: kubectl may read such a text.
     below: the file was found in a folder that the user named.
     """
 
     place: SourcePlace
     message: str
     well_formed: bool = field(default=False, repr=False, compare=False)
+    accepted: bool = field(default=False, repr=False, compare=False)
     below: bool = field(default=False, repr=False, compare=False)
 
     def __str__(self) -> str:
@@ -84,7 +88,8 @@ def is_object(manifest: Mapping[str, Any]) -> bool:
 def parse(source: str, data: bytes) -> Iterator[Document | Unreadable]:
     """Yield the manifests of a text. `source`: its name in places."""
     if len(data) > MAX_SIZE:
-        yield Unreadable(SourcePlace(source, 1, 1), f"larger than {MAX_SIZE // 2**20} MiB; split it into several files")
+        message = f"larger than {MAX_SIZE // 2**20} MiB; split it into several files"
+        yield Unreadable(SourcePlace(source, 1, 1), message, accepted=True)
         return
     try:
         text = data.decode("utf-8-sig")
@@ -101,8 +106,10 @@ def parse(source: str, data: bytes) -> Iterator[Document | Unreadable]:
 
 
 def _not_utf8(source: str, data: bytes, error: UnicodeDecodeError) -> Unreadable:
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return Unreadable(SourcePlace(source, 1, 1), "this is UTF-16; save it as UTF-8")
+    if data.startswith(UTF_16):
+        return Unreadable(SourcePlace(source, 1, 1), "this is UTF-16; save it as UTF-8", accepted=True)
+    if data.startswith(b"\x1f\x8b"):
+        return Unreadable(SourcePlace(source, 1, 1), "this is compressed; unpack it with gunzip")
     before = data[: error.start].decode()
     place = SourcePlace(source, *position(before + " ", len(before)))
     return Unreadable(place, f"the byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8")
@@ -114,7 +121,7 @@ def _documents(
     lines = TextLines(text)
     for root in roots:
         if isinstance(root, BadText):
-            yield Unreadable(SourcePlace(source, *lines.position(root.offset)), root.message)
+            yield Unreadable(SourcePlace(source, *lines.position(root.offset)), root.message, accepted=root.accepted)
         else:
             yield from _flattened(source, root.value, Region.of(text, steps, root.span, lines), root.items)
 

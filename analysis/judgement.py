@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 
 from analysis.context import Context
@@ -11,6 +12,7 @@ from policies.configuration.settings import Configuration
 from policies.dialects.reading import Parsed
 from policies.judge import Judgement, StateBefore, judge_files, stored_state
 from policies.model.change import Circumstances
+from policies.model.objects import Ref
 
 
 def judge(
@@ -21,6 +23,7 @@ def judge(
     prune: InputObjects | None = None,
     delete: bool = False,
     base: InputObjects | None = None,
+    hidden: Collection[Ref] = (),
 ) -> Judgement:
     """Judge a change that puts the input objects, with the webhook's defaults, in the place of those in the context.
 
@@ -28,18 +31,20 @@ def judge(
     delete: whether the input objects are deleted.
     base: the objects before the change. Then objects that differ are judged, and missing ones are deleted. Unchanged
         workloads are only judged for effects of the change.
+    hidden: objects that a file which is not read may have. They stay as they were.
     """
     state = StateBefore(context.world, context.manifests)
     circumstances = Circumstances(now=datetime.now(UTC))
     if base is not None:
-        return _judge_since(base, inputs, context, configuration, circumstances)
+        return _judge_since(base, inputs, context, configuration, circumstances, hidden)
     if delete:
         deleted = [context.world.get(ref) or placed.obj for ref, placed in inputs.objects.items()]
         return judge_files(state, (), deleted, configuration, circumstances)
     if context.against.kind == "files":  # objects of a cluster are stored already
         state = stored_state(state, configuration)
     applied = [Parsed(placed.obj, placed.document.manifest) for placed in inputs.objects.values()]
-    deleted = list(missing(prune, state.world)) if prune is not None else []
+    pruned = missing(prune, state.world) if prune is not None else ()
+    deleted = [found for found in pruned if found.ref not in hidden]
     return judge_files(state, applied, deleted, configuration, circumstances)
 
 
@@ -49,6 +54,7 @@ def _judge_since(
     context: Context,
     configuration: Configuration,
     circumstances: Circumstances,
+    hidden: Collection[Ref],
 ) -> Judgement:
     """Judge the change from one set of files to another. The context has the objects that are in neither."""
     before = {ref: placed.document.manifest for ref, placed in base.objects.items()}
@@ -62,6 +68,6 @@ def _judge_since(
         manifest = placed.document.manifest
         unchanged = ref in before and same(before[ref], manifest)
         (kept if unchanged else applied).append(Parsed(placed.obj, manifest))
-    gone = before.keys() - inputs.objects.keys() if not inputs.unreadable else ()
+    gone = before.keys() - inputs.objects.keys() - set(hidden) if not inputs.unreadable else ()
     deleted = [found for ref in sorted(gone) if (found := state.world.get(ref)) is not None]
     return judge_files(state, applied, deleted, configuration, circumstances, kept)

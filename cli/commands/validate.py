@@ -71,5 +71,6 @@ def validate(
         objects=found.subject.objects,
         unreadable=found.unreadable,
         missed=found.not_evaluated,
+        unrendered=found.looked is not None and bool(found.looked.notes),
     )
     click.get_current_context().exit(code)

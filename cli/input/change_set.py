@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import click
@@ -13,11 +14,15 @@ from analysis.pruning import missing
 from cli.exits import Misused
 from cli.input.against import Against
 from cli.input.context import load
+from cli.input.folders import PassedOver
 from cli.input.gathering import gather
 from cli.input.grouped import grouped
+from cli.input.hidden import declaring, hidden, sentence
 from cli.input.options import against as against_option
-from cli.input.roots import as_one
+from cli.input.roots import one
 from cli.input.selection import InputSelection, selected
+from cli.input.survey import Survey, survey
+from cli.output import note
 from policies.configuration.settings import Configuration
 from policies.dialects.declared import DECLARED
 from policies.dialects.reading import Manifest, metadata
@@ -74,35 +79,43 @@ def _proposed(selection: InputSelection) -> str:
 
 def read_change(request: ChangeRequest, configuration: Configuration) -> ChangeSet:
     """Read the states before and after the change. Raises Misused, or OutOfReach if a cluster cannot be read."""
-    (name, base), against = _base(request), request.against
-    after = as_one(request.selection, base.objects)
+    found, against = survey(request.selection), request.against
+    name, base, hides = _base(request, found)
+    after = one(found, base.objects)
     held = gather([against.name]) if against.kind == "files" else NO_FILES
     cluster = Context(against, Forest(frozenset(DECLARED)))
     if against.of_cluster:
         cluster = load(against, configuration, after.objects)
-    deleted = {ref: placed.obj for ref, placed in base.objects.items() if ref not in after.objects}
+    gone = {ref: placed.obj for ref, placed in base.objects.items() if ref not in after.objects}
+    for skipped in dict.fromkeys(hides[ref] for ref in gone if ref in hides):
+        note(sentence(skipped, [ref for ref in gone if hides.get(ref) == skipped], "compared"))
+    deleted = {ref: obj for ref, obj in gone.items() if ref not in hides} if not after.unreadable else {}
     if request.prune:
         of_files = Forest.of(placed.obj for placed in held.objects.values())
         there = of_files if against.kind == "files" else cluster.world
-        deleted |= {found.ref: found for found in missing(after, there)}
+        declared = declaring(found.passed)
+        deleted |= {it.ref: it for it in missing(after, there) if not declared(it.ref)}
     before = joined(held, base)
     was = " and ".join([*([name] if name else []), *([str(against)] if against.kind != "nothing" else [])])
     return ChangeSet(was, against, cluster, before, _differing(before, after), tuple(deleted.values()))
 
 
-def _base(request: ChangeRequest) -> tuple[str, InputObjects]:
-    """The name of the state before for the head line, and its objects."""
+def _base(request: ChangeRequest, now: Survey) -> tuple[str, InputObjects, Mapping[Ref, PassedOver]]:
+    """The name of the state before for the head line, its objects, and those that `now` hides."""
     if request.base is None:
-        return "", NO_FILES
+        return "", NO_FILES, {}
     if not request.base.startswith(_FILES):
         from cli.input.external.revision import read_base  # here, since what runs programs loads slowly
 
-        revision, files = read_base(request.base, request.selection)
-        return f"{revision.name} (commit {revision.commit[:12]})", files
+        revision, files, hides = read_base(request.base, request.selection, now)
+        return f"{revision.name} (commit {revision.commit[:12]})", files, hides
     folder = request.base.removeprefix(_FILES)
     if not folder:
         raise Misused("--base files:: name the folder")
-    return f"the files in {folder}", gather([folder])
+    files = gather([folder])
+    # whether the folder has the same templates is not known, so only those with a name count
+    named = (replace(each, hides=frozenset(ref for ref in each.hides if ref.name)) for each in now.skipped)
+    return f"the files in {folder}", files, hidden(files.objects, (), named)
 
 
 def _differing(before: InputObjects, after: InputObjects) -> InputObjects:

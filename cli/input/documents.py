@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, TypeAlias
 
-from analysis.documents import MAX_SIZE, Document, SourcePlace, Unreadable, is_object, parse
+from analysis.documents import MAX_SIZE, UTF_16, Document, SourcePlace, Unreadable, is_object, parse
 from analysis.queue_config import QueuesFileRegion, has_queues
-from cli.input.folders import EXTENSIONS, Folder, PassedOver, PassedOverReason, is_ours, look, may_hold_objects
+from cli.input.folders import EXTENSIONS, JUDGED, Folder, PassedOver, PassedOverReason, is_ours, look, may_hold_objects
 from cli.input.paths import tidy
 from cli.input.placeholders import MAY_HAVE, TEXT, has_placeholder, hidden_kinds, hidden_object
 from cli.input.regular_file import other_kind, read_regular
@@ -142,18 +142,19 @@ def triaged(source: str, data: bytes) -> Iterator[Found]:
     """The manifests of a file in a folder, or the reason why it is skipped.
 
     A text that cannot contain objects is not parsed. An unreadable file is only an error if it mentions one of the
-    three projects and is not a template.
+    three projects and is not a template. A text that kubectl may read is none.
     """
     if not source.lower().endswith(EXTENSIONS):
         yield PassedOver(source, PassedOverReason.TEMPLATE, hidden_kinds(data))
         return
-    if not may_hold_objects(data):
+    searched = data.decode("utf-16", "replace").encode() if data.startswith(UTF_16) else data
+    if not may_hold_objects(searched):
         yield PassedOver(source, PassedOverReason.NO_MANIFEST)
         return
     may_be_template = MAY_HAVE.search(data) is not None
     for found in parse(source, data):
         if isinstance(found, Unreadable):
-            yield _unreadable(found, data)
+            yield _unreadable(found, searched)
         elif may_be_template and has_placeholder(found.manifest):
             yield PassedOver(source, PassedOverReason.TEMPLATE, hidden_object(found.manifest))
         elif is_object(found.manifest) and (not isinstance(found.region, QueuesFileRegion) or has_queues(found.region)):
@@ -165,7 +166,7 @@ def triaged(source: str, data: bytes) -> Iterator[Found]:
 def _unreadable(found: Unreadable, data: bytes) -> Unreadable | PassedOver:
     if found.well_formed:
         return PassedOver(found.place.file, PassedOverReason.NO_MANIFEST)
-    if TEXT.search(data):
+    if TEXT.search(data) and not (found.accepted and JUDGED.search(data)):
         return PassedOver(found.place.file, PassedOverReason.TEMPLATE, hidden_kinds(data))
     return found if is_ours(data) else PassedOver(found.place.file, PassedOverReason.BROKEN)
 

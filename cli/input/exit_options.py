@@ -27,13 +27,20 @@ class ExitOptions:
         return FAILING[self.fail_on]
 
     def code(
-        self, found: Iterable[Severity], *, objects: int, unreadable: Sequence[Unreadable], missed: Sequence[Unjudged]
+        self,
+        found: Iterable[Severity],
+        *,
+        objects: int,
+        unreadable: Sequence[Unreadable],
+        missed: Sequence[Unjudged],
+        unrendered: bool = False,
     ) -> Exit:
         """The exit code of a run.
 
         `found`: the severities of the findings. `objects`: the number of judged objects. `unreadable`: a file below a
         folder counts as a finding, since the user did not name it. `missed`: rules that were not evaluated; one that
-        failed with an internal error decides the exit code even without --require-evaluated.
+        failed with an internal error decides the exit code even without --require-evaluated. `unrendered`: whether a
+        kustomization or a chart was not rendered, so that what it changes is not judged.
         """
 
         def codes() -> Iterator[Exit]:
@@ -41,7 +48,7 @@ class ExitOptions:
                 yield Exit.UNREADABLE
             if unreadable and Severity.ERROR in self.failing:
                 yield Exit.FINDINGS
-            if any(each.error for each in missed) or (missed and self.require_evaluated):
+            if any(each.error for each in missed) or ((missed or unrendered) and self.require_evaluated):
                 yield Exit.UNJUDGED
             if not self.failing.isdisjoint(found):
                 yield Exit.FINDINGS
@@ -61,6 +68,10 @@ exits = grouped(
         show_default=True,
         help="Exit 1 at findings of this severity or worse.",
     ),
-    click.option("--require-evaluated", is_flag=True, help="Exit 4 if a rule could not be evaluated."),
+    click.option(
+        "--require-evaluated",
+        is_flag=True,
+        help="Exit 4 if a rule could not be evaluated, or a chart or kustomization not rendered.",
+    ),
     click.option("--require-objects", is_flag=True, help="Exit 5 if there was nothing to judge."),
 )

@@ -104,6 +104,7 @@ class Folder:
     `passed`: the files to skip, with the reason.
     `charts`: the path of each outermost chart to its files.
     `failures`: the errors of subfolders that cannot be listed.
+    `excluded`: the subfolders that are excluded as a whole.
     """
 
     files: list[str] = field(default_factory=list)
@@ -111,6 +112,7 @@ class Folder:
     charts: dict[str, list[str]] = field(default_factory=dict)
     kustomizations: list[Kustomization] = field(default_factory=list)
     failures: list[OSError] = field(default_factory=list)
+    excluded: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,10 @@ def look(path: str, exclusion: PathExclusion | None = None) -> Folder:
     for directory, inner, names in os.walk(path, onerror=found.failures.append):
         directory = tidy(directory)
         ignored.enter(directory, names)
-        inner[:] = sorted(each for each in inner if not each.startswith(".") and not ignored.folder(directory, each))
+        inner[:] = sorted(each for each in inner if not each.startswith("."))
+        excluded = {each for each in inner if ignored.folder(directory, each)}
+        found.excluded += (joined_path(directory, each) for each in excluded)
+        inner[:] = (each for each in inner if each not in excluded)
         chart = _around(directory, found.charts)
         if chart is None and _CHART in names and (Path(directory) / _CHART).is_file():
             found.charts[chart := directory] = []

@@ -31,6 +31,7 @@ class Kustomization:
     `component`: whether it is a Component.
     `resources`: the resources, bases and components.
     `others`: files that change them, such as patches.
+    `generated`: files from which it makes ConfigMaps.
     `plain`: whether the build does not change the resources.
     `hindrance`: why it cannot be built without a download; empty if it can.
     """
@@ -39,6 +40,7 @@ class Kustomization:
     component: bool
     resources: tuple[str, ...]
     others: tuple[str, ...]
+    generated: tuple[str, ...]
     plain: bool
     hindrance: str
 
@@ -54,11 +56,13 @@ def read_kustomization(folder: str, name: str) -> Kustomization | None:
     resources = [each for key in _RESOURCES for each in _texts(content.get(key))]
     local = [path for each in resources if (path := _local(folder, each))]
     others = [path for each in _other_names(content) if (path := _local(folder, each))]
+    generated = [path for each in _generating(content) if (path := _local(folder, each))]
     return Kustomization(
         folder,
         content.get("kind") == "Component",
         tuple(local),
         tuple(others),
+        tuple(generated),
         set(content) <= _PLAIN,
         _hindrance(folder, content, resources),
     )
@@ -81,6 +85,13 @@ def _other_names(content: dict[str, Any]) -> Iterator[str]:
             yield from _texts([mapping(entry).get("path")])
 
 
+def _generating(content: dict[str, Any]) -> Iterator[str]:
+    """The files of configMapGenerator, each without the key that may precede it: `queues.yaml=prod.yaml`."""
+    entries = content.get("configMapGenerator")
+    for entry in entries if isinstance(entries, list) else []:
+        yield from (each.rpartition("=")[2] for each in _texts(mapping(entry).get("files")))
+
+
 def _texts(value: Any) -> list[str]:
     return [each for each in value if text(each)] if isinstance(value, list) else []
 
@@ -101,6 +112,8 @@ class KustomizeBuild:
     parts: tuple[Kustomization, ...]
     files: frozenset[str]
     """The normalized paths of all resources, patches and configurations."""
+    generated: frozenset[str]
+    """The normalized paths of the files from which ConfigMaps are made."""
 
     @property
     def plain(self) -> bool:
@@ -127,6 +140,7 @@ def builds(found: list[Kustomization]) -> list[KustomizeBuild]:
 def _build(top: Kustomization, known: dict[str, Kustomization]) -> KustomizeBuild:
     parts: dict[str, Kustomization] = {}
     files: set[str] = set()
+    generated: set[str] = set()
     left = [top]
     while left:
         part = left.pop()
@@ -135,12 +149,13 @@ def _build(top: Kustomization, known: dict[str, Kustomization]) -> KustomizeBuil
             continue
         parts[folder] = part
         files.update(part.others)
+        generated.update(part.generated)
         for path in part.resources:
             if not Path(path).is_dir():
                 files.add(path)
             elif inner := known.get(path) or _elsewhere(path):
                 left.append(inner)
-    return KustomizeBuild(top, tuple(parts.values()), frozenset(files))
+    return KustomizeBuild(top, tuple(parts.values()), frozenset(files), frozenset(generated))
 
 
 def _elsewhere(folder: str) -> Kustomization | None:

@@ -15,14 +15,20 @@ MAY_HAVE = re.compile(rb"\{\{|\{%|%\{|<%|\$\{?[A-Za-z_]|<[A-Za-z]|__[A-Za-z]")
 """Matches the beginning of any placeholder. Other text, such as a script, may match too."""
 _PLACEHOLDER = re.compile(
     r"\{\{.*?\}\}|\{%.*?%\}|%\{.*?\}|<%.*?%>|\$\{\{?[A-Za-z_][^}]*\}\}?"
-    r"|\A[\w./-]*?(?:\$[A-Z_][A-Z0-9_]*|<[A-Za-z][^<>]*>|__[A-Za-z]\w*__)[\w./$<>-]*\Z",
+    r"|\A[\w./-]*?(?:\$[A-Z_][A-Z0-9_]*|<[A-Za-z][^<>]*>)[\w./$<>-]*\Z"
+    r"|\A\(\$[A-Za-z_]\w*\)\Z"
+    r"|\A__[A-Za-z]\w*__[\w./-]*\Z|\A[\w./-]*?__[A-Za-z]\w*__\Z",
     re.DOTALL,
 )
-"""Matches a placeholder anywhere in a text; `$NAME`, `<name>` and `__NAME__` only in a name or an amount."""
+"""Matches a placeholder anywhere in a text; `$NAME`, `<name>`, `($name)` and `__NAME__` only in a name or an amount.
+
+`__NAME__` is a placeholder at the start or the end of a text. In the middle it may be a part of a valid label.
+"""
 _NOT_READ = frozenset(
     {
         *("command", "args", "arguments", "entrypoint", "env", "lifecycle"),
-        *("annotations", "data", "description", "status", "stringData"),
+        *("annotations", "data", "description", "managedFields", "status", "stringData"),
+        *("extendClusters", "nodeGroupAffinity", "nodeGroupAntiAffinity"),
         *("image", "imagePullSecrets", "serviceAccountName", "volumeMounts", "volumes"),
     }
 )

@@ -67,14 +67,16 @@ def whole(found: Survey) -> list[FoundRoot]:
     return [_with_elsewhere(root, _by_name(found.hidden))]
 
 
-def as_one(
-    selection: InputSelection, known: Mapping[Ref, Placed] | None = None, *, render: bool = True
-) -> InputObjects:
+def as_one(selection: InputSelection, *, render: bool = True) -> InputObjects:
     """The whole selection as one organisation. If it has several roots, a note on standard error says so.
 
-    `known`: see `identify`. Raises OutOfReach if --kustomize or --helm is used and the program is not installed.
+    Raises OutOfReach if --kustomize or --helm is used and the program is not installed.
     """
-    found = survey(selection, render=render)
+    return one(survey(selection, render=render))
+
+
+def one(found: Survey, known: Mapping[Ref, Placed] | None = None) -> InputObjects:
+    """All that was found as one organisation, see `as_one`. `known`: see `identify`."""
     for line in found.notes:
         note(line)
     inputs = identify(found.documents(), found.unreadable, known)

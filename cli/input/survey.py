@@ -24,6 +24,7 @@ from cli.input.placeholders import hidden_kinds
 from cli.input.regular_file import mentions, read_regular
 from cli.input.selection import InputSelection
 from cli.progress import stage, tick
+from policies.dialects.yunikorn_config.configmap import read_config_map
 from policies.model.objects import Ref
 
 T = TypeVar("T")
@@ -60,6 +61,7 @@ class Survey:
     `passed`: the files that were skipped.
     `notes`: sentences about kustomizations and charts that could not be rendered.
     `files`: the number of files, including skipped ones.
+    `excluded`: the folders that are excluded as a whole.
     """
 
     units: list[ReadUnit] = field(default_factory=list)
@@ -68,6 +70,12 @@ class Survey:
     passed: list[PassedOver] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     files: int = 0
+    excluded: list[str] = field(default_factory=list)
+
+    @property
+    def skipped(self) -> list[PassedOver]:
+        """The skipped files, and the excluded folders."""
+        return [*self.passed, *(PassedOver(each, PassedOverReason.EXCLUDED) for each in self.excluded)]
 
     @property
     def hidden(self) -> set[Ref]:
@@ -119,6 +127,7 @@ def survey(selection: InputSelection, *, render: bool = True) -> Survey:
 
 
 def _survey_folder(made: Survey, folder: Folder, files: Files, render: bool) -> None:
+    made.excluded += folder.excluded
     made.files += len(folder.files) + len(folder.passed) + sum(map(len, folder.charts.values()))
     used = _build_all(made, folder) if render else set()
     folder.files = [file for file in folder.files if os.path.normpath(file) not in used]
@@ -142,6 +151,8 @@ def _build_all(made: Survey, folder: Folder) -> set[str]:
             continue
         made.units.append(ReadUnit(build.top.folder, tuple(result), rendered=True, bases=build.bases))
         used |= build.files
+        if any(read_config_map(each.manifest) for each in result):
+            used |= build.generated  # they are in this ConfigMap
     return used
 
 

@@ -16,7 +16,8 @@ from analysis.merging import merged, with_entries
 from analysis.repeated import of_repeated
 from analysis.report import Looked, Report, report, unjudged
 from cli.exits import OutOfReach
-from cli.input.folders import PassedOverReason
+from cli.input.folders import PassedOver, PassedOverReason
+from cli.input.hidden import declaring, hidden, sentence
 from cli.input.kueue_version import installed_beside
 from cli.input.question import ValidationQuestion
 from cli.input.roots import FoundRoot, context_of
@@ -28,6 +29,9 @@ from cli.output import note, note_internal
 from cli.progress import stage
 from policies.configuration.settings import Configuration
 from policies.judging.proposal import Proposal
+from policies.judging.verdict import Unjudged
+from policies.model.objects import Ref
+from policies.rules import registry
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +67,14 @@ def _judged(
 ) -> Iterator[tuple[Report, Proposal]]:
     bases = _bases(surveyed, question.revision)
     kept = together(root.inputs for root in surveyed.roots) if question.prune else None
+    declared = declaring(surveyed.found.passed)
     for root in surveyed.roots:
         there = context_of(root, context, configuration)
-        revision, former = (bases[0], bases[1][root.path]) if bases else (None, None)
-        judgement = judge(root.inputs, there, configuration, prune=kept, base=former)
+        revision, former = (bases.revision, bases.inputs[root.path]) if bases else (None, None)
+        hides = bases.hidden if bases else {}
+        if question.prune:
+            hides = {it.ref: skipped for it in there.world.objects() if (skipped := declared(it.ref))}
+        judgement = judge(root.inputs, there, configuration, prune=kept, base=former, hidden=hides)
         found = report(
             root.inputs, context, judgement, (revision, former) if revision and former else None, root.around
         )
@@ -75,11 +83,34 @@ def _judged(
             judgement.proposal,
             {it.second.obj.ref for it in former.repeated} if former else (),
         )
+        unseen = _unseen({ref: hides[ref] for ref in former.objects if ref in hides}) if former else ()
+        found = replace(found, not_evaluated=(*found.not_evaluated, *unseen))
         yield with_entries(found, twice), judgement.proposal
 
 
-def _bases(surveyed: Surveyed, name: str | None) -> tuple[Revision, Mapping[str, InputObjects]] | None:
-    """The base revision, and the inputs at that revision by the path of their root; None without --base."""
+def _unseen(hides: Mapping[Ref, PassedOver]) -> Iterator[Unjudged]:
+    """The rules that would judge objects which the change hides, for each file that hides some."""
+    for skipped in dict.fromkeys(hides.values()):
+        refs = [ref for ref, by in hides.items() if by == skipped]
+        reason, kinds = sentence(skipped, refs, "judged"), {ref.group_kind for ref in refs}
+        yield from (Unjudged(rule, reason) for _, rule in sorted(registry().items()) if rule.kinds & kinds)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bases:
+    """The state before the change.
+
+    inputs: the inputs at the revision, by the path of their root.
+    hidden: those of their objects that only files which are skipped since the change may have.
+    """
+
+    revision: Revision
+    inputs: Mapping[str, InputObjects]
+    hidden: Mapping[Ref, PassedOver]
+
+
+def _bases(surveyed: Surveyed, name: str | None) -> _Bases | None:
+    """The state before the change; None without --base."""
     if name is None:
         return None
     from cli.input.external.revision import at_base  # here, since what runs programs loads slowly
@@ -93,10 +124,11 @@ def _bases(surveyed: Surveyed, name: str | None) -> tuple[Revision, Mapping[str,
         documents: dict[str, list[Document]] = {root.path: [] for root in surveyed.roots}
         for unit in sorted(found.units, key=lambda unit: os.path.normpath(unit.path) not in today):
             documents[_root_of(os.path.normpath(unit.path), roots)] += unit.documents
-        inputs = {
-            root.path: base.named(identify(documents[root.path], (), root.inputs.objects)) for root in surveyed.roots
-        }
-        return base.revision, inputs
+        inputs = {root.path: identify(documents[root.path], (), root.inputs.objects) for root in surveyed.roots}
+        now = {ref for root in surveyed.roots for ref in root.inputs.objects}
+        gone = {ref: placed for each in inputs.values() for ref, placed in each.objects.items() if ref not in now}
+        hides = hidden(gone, found.skipped, surveyed.found.skipped, base.moved)
+        return _Bases(base.revision, {path: base.named(each) for path, each in inputs.items()}, hides)
 
 
 def _root_of(path: str, roots: Mapping[str, FoundRoot]) -> str:

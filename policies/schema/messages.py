@@ -85,7 +85,7 @@ def explain(document: Schema, manifest: Mapping[str, Any]) -> list[tuple[Path, D
                 continue  # a wrong quantity violates several keywords, but gets only one message
             quantities.add(path)
         fault = _Fault(str(error.validator), error.validator_value, error.instance, schema)
-        for below, defect in _defects(fault, path):
+        for below, defect in _defects(fault, path, document):
             found[(*path, *below), defect] = None
     return list(found)
 
@@ -104,7 +104,7 @@ class _Fault:
     schema: Mapping[str, Any]
 
 
-def _defects(fault: _Fault, path: Path) -> Iterator[tuple[Path, Defect]]:
+def _defects(fault: _Fault, path: Path, document: Schema) -> Iterator[tuple[Path, Defect]]:
     if fault.keyword == "required":
         for name in fault.limit:
             if name not in fault.value:
@@ -113,7 +113,7 @@ def _defects(fault: _Fault, path: Path) -> Iterator[tuple[Path, Defect]]:
         known = fault.schema.get("properties", {})
         for name in fault.value:
             if name not in known:
-                yield (name,), _unknown(name, known, fault.value, path)
+                yield (name,), _unknown((*path, name), known, fault.value, document)
     elif fault.keyword == "anyOf":  # except for quantities, the only anyOf is name or generateName
         yield (
             ("name",),
@@ -128,10 +128,14 @@ def _defects(fault: _Fault, path: Path) -> Iterator[tuple[Path, Defect]]:
         yield (), Defect(fields.join("", *path), _words(fault), write=_meant(fault))
 
 
-def _unknown(name: str, known: Mapping[str, Any], beside: Mapping[str, Any], path: Path) -> Defect:
+def _unknown(path: Path, known: Mapping[str, Any], beside: Mapping[str, Any], document: Schema) -> Defect:
+    name = str(path[-1])
     near = _near(name, known)
     missing = [each for each in near if each not in beside]
-    if not near:
+    elsewhere = fields.join("", *_elsewhere(path, document)) if not near else ""
+    if elsewhere:
+        cure = f"write {elsewhere} if that is meant, else remove it"
+    elif not near:
         cure = suggest(name, sorted(known))
     elif near[0] in missing:
         cure = did_you_mean([repr(each) for each in missing])
@@ -139,14 +143,45 @@ def _unknown(name: str, known: Mapping[str, Any], beside: Mapping[str, Any], pat
         cure = f"remove it: {near[0]!r} is set as well"
     like = near[0] if near else close(name, sorted(known))
     return Defect(
-        fields.join("", *path, name),
+        fields.join("", *path),
         f"is unknown in this version, so kubectl refuses it; {cure}",
         warning=True,
         unknown=path[:1] != ("status",),
         rename=near[0] if missing and missing == near[:1] else "",
         remove=bool(near) and near[0] in beside and beside[near[0]] == beside[name],
-        meant=fields.join("", *path, like) if like else "",
+        meant=elsewhere or (fields.join("", *path[:-1], like) if like else ""),
     )
+
+
+def _elsewhere(path: Path, document: Schema) -> Path:
+    """Where the kind has a field of this name: around it, or else at the only place that is the least deep.
+
+    In an object whose only field is a mapping with keys of any name, as `guarantee` of a Queue, that mapping is meant.
+    The result is empty if there is none.
+    """
+    *steps, name = path
+    around: list[tuple[Path, Schema]] = [((), document)]
+    for index, step in enumerate(steps, 1):
+        schema = around[-1][1]
+        inner = schema.get("items") if isinstance(step, int) else schema.get("properties", {}).get(step)
+        around.append((tuple(steps[:index]), inner or {}))
+    own = around[-1][1].get("properties", {})
+    for at, schema in reversed(around[:-1]):
+        if name in schema.get("properties", {}):
+            return (*at, name)
+    level: list[tuple[Path, Schema]] = [((), document)]
+    while level:
+        found = [(*at, name) for at, schema in level if name in schema.get("properties", {})]
+        if found:
+            return found[0] if len(found) == 1 else ()
+        level = [
+            ((*at, field), inner)
+            for at, schema in level
+            for field, inner in schema.get("properties", {}).items()
+            if field != "status" or at
+        ]
+    only = next(iter(own)) if len(own) == 1 else ""
+    return (*steps, only, name) if only and isinstance(own[only].get("additionalProperties"), dict) else ()
 
 
 def _near(name: str, known: Mapping[str, Any]) -> list[str]:

@@ -117,7 +117,7 @@ def _second_key(text: str) -> BadText:
         keys = around[-1]
         if step.kind is StepKind.SCALAR and key_is_next and keys is not None:
             if step.text in keys:
-                return BadText(step.offset, f"the key {step.text!r} occurs twice in this object")
+                return BadText(step.offset, f"the key {step.text!r} occurs twice in this object", accepted=True)
             keys.add(step.text)
             key_is_next = False
             continue
@@ -126,7 +126,7 @@ def _second_key(text: str) -> BadText:
         elif step.kind is not StepKind.SCALAR:
             around.append(set() if step.kind is StepKind.MAPPING else None)
         key_is_next = around[-1] is not None
-    return BadText(0, "a key occurs twice in an object")
+    return BadText(0, "a key occurs twice in an object", accepted=True)
 
 
 def _is_deep(value: Any) -> bool:
@@ -143,8 +143,8 @@ def _too_deep(text: str) -> BadText:
     for step in steps(text, 0, len(text)):
         depth += 1 if step.kind in (StepKind.MAPPING, StepKind.LIST) else -1 if step.kind is StepKind.CLOSE else 0
         if depth > MAX_DEPTH:
-            return BadText(step.offset, TOO_DEEP)
-    return BadText(0, TOO_DEEP)
+            return BadText(step.offset, TOO_DEEP, accepted=True)
+    return BadText(0, TOO_DEEP, accepted=True)
 
 
 def _half_character(text: str) -> BadText | None:

@@ -23,12 +23,17 @@ class Position(NamedTuple):
 
 
 class BadText(Exception):
-    """A text cannot be read. `offset`: the index of the first wrong character."""
+    """A text cannot be read.
 
-    def __init__(self, offset: int, message: str):
+    offset: the index of the first wrong character.
+    accepted: whether kubectl may read such a text.
+    """
+
+    def __init__(self, offset: int, message: str, *, accepted: bool = False):
         super().__init__(message)
         self.offset = offset
         self.message = message
+        self.accepted = accepted
 
 
 class TextSpan(NamedTuple):

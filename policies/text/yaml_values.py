@@ -200,9 +200,10 @@ class _Builder(Composer[Any]):
     def _collection(self, event: Any, depth: int) -> Any:
         is_mapping = event.__class__ is MappingStartEvent
         if depth >= MAX_DEPTH:
-            raise BadText(self._offset(event), TOO_DEEP)
+            raise BadText(self._offset(event), TOO_DEEP, accepted=True)
         if event.tag is not None and _short(event.tag) not in ("!", "!!map" if is_mapping else "!!seq"):
-            raise BadText(self._offset(event), f"the tag {_short(event.tag)} has no meaning in a manifest; remove it")
+            message = f"the tag {_short(event.tag)} has no meaning in a manifest; remove it"
+            raise BadText(self._offset(event), message, accepted=True)
         return self._mapping(depth) if is_mapping else self._list(depth, None)
 
     def _mapping(self, depth: int) -> dict[str, Any]:
@@ -218,7 +219,7 @@ class _Builder(Composer[Any]):
             key = self._key(event)
             if key in result:
                 if key not in merged:
-                    raise BadText(self._offset(event), f"the key {key!r} occurs twice in this mapping")
+                    raise BadText(self._offset(event), f"the key {key!r} occurs twice in this mapping", accepted=True)
                 merged.discard(key)
             value = following()
             if depth == 0 and key == "items" and value.__class__ is SequenceStartEvent and value.anchor is None:
@@ -266,11 +267,12 @@ class _Builder(Composer[Any]):
     def _copy(self, value: Any, depth: int, alias: Any) -> Any:
         """A separate copy for each alias, so that no two fields share an object."""
         if not self._copies.more(1):
-            raise BadText(self._offset(alias), f"the aliases of this file repeat more than {self._copies.most} values")
+            message = f"the aliases of this file repeat more than {self._copies.most} values"
+            raise BadText(self._offset(alias), message, accepted=True)
         if not isinstance(value, dict | list):
             return value
         if depth >= MAX_DEPTH:
-            raise BadText(self._offset(alias), TOO_DEEP)
+            raise BadText(self._offset(alias), TOO_DEEP, accepted=True)
         if isinstance(value, dict):
             return {key: self._copy(item, depth + 1, alias) for key, item in value.items()}
         return [self._copy(item, depth + 1, alias) for item in value]
@@ -285,7 +287,7 @@ class _Builder(Composer[Any]):
             try:
                 value = resolve_tagged(_short(event.tag), text)
             except ValueError as misused:
-                raise BadText(self._offset(event), str(misused)) from None
+                raise BadText(self._offset(event), str(misused), accepted=True) from None
         if value is NO_NUMBER:
             raise BadText(self._offset(event), f"{text} is not a number in JSON")
         return value

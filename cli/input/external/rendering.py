@@ -20,8 +20,9 @@ from cli.input.documents import read as read_documents
 from cli.input.external import programs
 from cli.input.external.offline import fetched, has_own_schemas, helm_environment, kustomize_environment, linked_out
 from cli.input.external.programs import ProgramFailed
+from cli.input.folders import JUDGED
 from cli.input.paths import joined_path, tidy
-from cli.input.regular_file import read_regular
+from cli.input.regular_file import mentions, read_regular
 from cli.links import GIT, leads_out
 from policies.dialects.reading import mapping, metadata, text
 from policies.text import yaml_values
@@ -29,6 +30,8 @@ from policies.text.field_paths import Region
 from policies.text.positions import BadText, Position
 
 _ORIGIN = "config.kubernetes.io/origin"
+_GENERATORS = "configMapGenerator"
+_START = Position(1, 1)
 _WITH_ORIGINS = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nbuildMetadata: [originAnnotations]\n"
 _SOURCE = re.compile(r"# Source: (.*)")
 _KUSTOMIZE_IS_MISSING = (
@@ -90,6 +93,8 @@ def helm(chart: str, values: Sequence[str] = ()) -> Iterator[Document | Unreadab
         flags = [f"--values={file}" for file in values]
         if Path(chart).exists() and not has_own_schemas(chart):
             flags.append("--skip-schema-validation")
+        if any(mentions(each, JUDGED, MAX_SIZE) for each in Path(chart).rglob("crds/**/*.y*ml")):
+            flags.append("--include-crds")  # helm installs all that is there, not only definitions
         offline = Path(chart).exists() and not any("://" in file for file in values)
         command = [program, "template", *flags, "--", _without_git(chart, around)]
         try:
@@ -160,6 +165,16 @@ class _Template(Region):
         return Position(1, 1)
 
 
+@dataclass(frozen=True, slots=True)
+class _Generated(Region):
+    """A manifest that a kustomization makes. `at`: the place of its generator, which all its fields have."""
+
+    at: Position = _START
+
+    def locate(self, field: str) -> Position:  # noqa: ARG002, the generator has no places of its fields
+        return self.at
+
+
 def _key(line: str) -> str:
     """The `key:` of a line; empty if it has none."""
     key, colon, _ = line.strip().removeprefix("- ").partition(":")
@@ -211,14 +226,30 @@ def _of_kustomize(document: Document, around: Path, sources: _Sources, folder: s
     except BadText:  # there is no origin annotation
         return document
     document = replace(document, manifest=_without_origin(document.manifest))
-    path = text(origin.get("path"))
-    if path is None or "repo" in origin:  # the file of a remote base is not on this machine
+    path, maker = text(origin.get("path")), text(origin.get("configuredIn"))
+    if not (path or maker) or "repo" in origin:  # the file of a remote base is not on this machine
         return document
-    file = os.path.relpath(Path(os.path.normpath(around / path)))
+    file = os.path.relpath(Path(os.path.normpath(around / (path or maker or ""))))
+    if path is None:
+        return _of_generator(document, file, folder)
     source = sources.find(file, document.manifest)
     if source is None:
         return document
     return replace(document, source=file, region=source.region, overlay=folder)
+
+
+def _of_generator(document: Document, file: str, folder: str) -> Document:
+    """The ConfigMap that a kustomization makes, with the place of its generator there."""
+    found = read_documents([file])[0] if Path(file).is_file() else []
+    if not found:
+        return document
+    name, made = _kind_and_name(document.manifest)[1], found[0].manifest.get(_GENERATORS)
+    entries = [text(mapping(each).get("name")) or "" for each in made] if isinstance(made, list) else []
+    index = next((index for index, each in enumerate(entries) if each and each in name), 0)
+    region = document.region
+    at = found[0].locate(f"{_GENERATORS}[{index}].name")
+    generated = _Generated(region.outline, region.lines, region.span, region.within, at)
+    return replace(document, source=file, region=generated, overlay=folder)
 
 
 def _without_origin(manifest: Mapping[str, Any]) -> dict[str, Any]:

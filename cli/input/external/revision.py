@@ -10,7 +10,7 @@ from __future__ import annotations
 import glob
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,15 +20,19 @@ from analysis.inputs import InputObjects, Placed, identify
 from cli.exits import Misused, OutOfReach
 from cli.input.documents import STDIN, expand
 from cli.input.external.git import LINK, Blob, Git
-from cli.input.folders import RENDERED_FROM, PathExclusion
+from cli.input.folders import RENDERED_FROM, PassedOver, PathExclusion
 from cli.input.gathering import noted
+from cli.input.hidden import hidden
 from cli.input.selection import InputSelection
-from cli.input.survey import survey
+from cli.input.survey import Survey, survey
 from cli.output import note
+from policies.model.objects import Ref
 
 
-def read_base(name: str, selection: InputSelection) -> tuple[Revision, InputObjects]:
-    """The merge base and its inputs. Inputs that do not exist in the merge base are left out.
+def read_base(
+    name: str, selection: InputSelection, now: Survey
+) -> tuple[Revision, InputObjects, Mapping[Ref, PassedOver]]:
+    """The merge base, its inputs, and those that `now` hides. Inputs that do not exist in the merge base are left out.
 
     The merge base is the last common ancestor of `name` and HEAD, so later additions to `name` do not count as deleted.
     Places are written as in Git, `REVISION:file`. Raises OutOfReach if git fails, and Misused for inputs that have no
@@ -38,7 +42,9 @@ def read_base(name: str, selection: InputSelection) -> tuple[Revision, InputObje
         found = survey(base.selection)
         for line in found.notes:
             note(base.spelled(line))
-        return base.revision, noted(base.named(identify(found.documents(), found.unreadable)))
+        inputs = identify(found.documents(), found.unreadable)
+        hides = hidden(inputs.objects, found.skipped, now.skipped, base.moved)
+        return base.revision, noted(base.named(inputs)), hides
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -52,6 +53,7 @@ HOT_REFRESH = "service.enableConfigHotRefresh"
 QUEUES = "queues.yaml"
 _KEYS = (QUEUES, "service.", "log.", "admissionController.", "kubernetes.", "health.")
 """The prefixes of the keys that YuniKorn reads in these ConfigMaps."""
+_HASHED = re.compile(f"({CONFIGS}|{DEFAULTS})-[2456789bcdfghkmt]{{10}}").fullmatch
 _NEAR = 0.88
 """The least similarity of a misspelt name, which is that of `yunikorn-configmap`."""
 _SWITCHES = (HOT_REFRESH, "service.disableGangScheduling")
@@ -81,9 +83,13 @@ class QueueConfigMap(KubeObject):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MisnamedConfigMap(KubeObject):
-    """A ConfigMap with settings of YuniKorn, but with a misspelt name. `meant`: the right name."""
+    """A ConfigMap with settings of YuniKorn, but with a misspelt name.
+
+    `meant`: the right name. `hashed`: whether the name is the right one with the hash of a generator of kustomize.
+    """
 
     meant: str
+    hashed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +128,11 @@ def read_misnamed(manifest: Manifest) -> MisnamedConfigMap | None:
     keys = {**mapping(manifest.get("data")), **mapping(manifest.get("binaryData"))}
     if not any(isinstance(key, str) and key.startswith(_KEYS) for key in keys):
         return None
-    meant = close(text(metadata(manifest).get("name")) or "", (CONFIGS, DEFAULTS), _NEAR)
+    name = text(metadata(manifest).get("name")) or ""
+    hashed = _HASHED(name)
+    meant = hashed[1] if hashed else close(name, (CONFIGS, DEFAULTS), _NEAR)
     ref = identity(manifest, CONFIG_MAP, namespaced=True)
-    return MisnamedConfigMap(ref=ref, api_version="v1", meant=meant) if meant else None
+    return MisnamedConfigMap(ref=ref, api_version="v1", meant=meant, hashed=bool(hashed)) if meant else None
 
 
 def _binary(data: Mapping[str, str]) -> Iterator[tuple[str, ConfigSetting]]:

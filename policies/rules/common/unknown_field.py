@@ -33,7 +33,7 @@ def unknown_field(proposal: Proposal) -> Iterator[Finding]:
     similar to that of a known field that is absent. Any other unknown field of these gets a warning, even if it belongs
     in another place. The status is not compared.
     Example: `nominalQouta: 4`; `cohort` in kueue.x-k8s.io/v1beta2, where it is `cohortName`; `NodeSelector` in a Job.
-    Fix: write the name that the message suggests, or remove the field.
+    Fix: write the name or the place that the message suggests, or remove the field.
     """
     for _, obj in proposal.changed(KubeObject):
         for defect in obj.defects:

@@ -10,6 +10,8 @@ from policies.model.cures import rename, write
 from policies.model.findings import Action, Finding
 from policies.model.suggestion import certain
 
+_NO_HASH = "set generatorOptions.disableNameSuffixHash to true in the kustomization, which appends a hash to the name"
+
 
 @rule(
     "queue-config-misnamed",
@@ -24,7 +26,8 @@ def queue_config_misnamed(proposal: Proposal) -> Iterator[Finding]:
 
     Why it is reported: YuniKorn reads the ConfigMaps `yunikorn-defaults` and `yunikorn-configs`, and their key
     `queues.yaml`. A tree under another name does not exist for it, and no message reports that.
-    Example: a ConfigMap `yunikorn-config` with `queues.yaml`; a key `queue.yaml`.
+    Example: a ConfigMap `yunikorn-config` with `queues.yaml`; a key `queue.yaml`; a name to which the
+    configMapGenerator of a kustomization appends a hash.
     Fix: write the right name or key.
     """
     for _, config_map in proposal.changed(MisnamedConfigMap):
@@ -33,8 +36,8 @@ def queue_config_misnamed(proposal: Proposal) -> Iterator[Finding]:
             config_map.ref,
             "metadata.name",
             message,
-            fix=f"did you mean {config_map.meant}?",
-            patch=write("metadata.name", config_map.meant),
+            fix=_NO_HASH if config_map.hashed else f"did you mean {config_map.meant}?",
+            patch=() if config_map.hashed else write("metadata.name", config_map.meant),
         )
     for before, config in proposal.changed(QueueConfigMap):
         for key, setting in config.settings.items():

@@ -1,3 +1,4 @@
+import gzip
 import json
 from decimal import Decimal
 from io import BytesIO, StringIO, TextIOWrapper
@@ -538,9 +539,10 @@ def test_what_cannot_be_read_does_not_hide_the_rest(tmp_path: Path) -> None:
     (tmp_path / "good.yaml").write_text("kind: Cohort\n")
     (tmp_path / "latin.yaml").write_bytes("kind: Cohort\nowner: Jürgen\n".encode("latin-1"))
     (tmp_path / "wide").write_bytes("a: 1\n".encode("utf-16"))
+    (tmp_path / "packed").write_bytes(gzip.compress(b"a: 1\n"))
     (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
 
-    named = [str(tmp_path / name) for name in ("missing.yaml", "gone", "wide")]
+    named = [str(tmp_path / name) for name in ("missing.yaml", "gone", "wide", "packed")]
     found, unreadable = read([*named, str(tmp_path), "\0"])
 
     assert [document.manifest for document in found] == [{"kind": "Cohort"}]
@@ -548,6 +550,7 @@ def test_what_cannot_be_read_does_not_hide_the_rest(tmp_path: Path) -> None:
         (f"{tmp_path}/missing.yaml", 1, 1, "cannot be read: No such file or directory"),
         (f"{tmp_path}/gone", 1, 1, "cannot be read: No such file or directory"),
         (f"{tmp_path}/wide", 1, 1, "this is UTF-16; save it as UTF-8"),
+        (f"{tmp_path}/packed", 1, 1, "this is compressed; unpack it with gunzip"),
         (f"{tmp_path}/latin.yaml", 2, 9, "the byte 0xfc is not UTF-8; save the file as UTF-8"),
         ("\0", 1, 1, "cannot be read: the name of a file cannot have a null character"),
     ]

@@ -191,3 +191,77 @@ def test_rendered_objects_and_files_are_one_change(tmp_path: Path, tools: Path) 
 def test_values_without_a_chart_are_a_usage_error(tmp_path: Path) -> None:
     assert run("validate", write(tmp_path / "a.yaml", BAD), "--values", "v.yaml").exit_code == 2
     assert run("validate", "--helm", tmp_path, "--values", "-").exit_code in (2, 4)
+
+
+def test_a_kustomization_that_is_not_built_is_not_evaluated(tmp_path: Path, tools: Path) -> None:
+    assert list(tools.iterdir()) == []
+    write(tmp_path / "trees/org.yaml", queue("org"))
+    (tmp_path / "trees/kustomization.yaml").write_text("namePrefix: prod-\nresources: [org.yaml]\n")
+
+    assert run("validate", tmp_path / "trees").exit_code == 0
+    assert run("validate", tmp_path / "trees", "--require-evaluated").exit_code == 4
+
+
+QUEUES = "partitions: [{name: default, queues: [{name: root, submitacl: '*', resources: {max: {vcore: 1}}}]}]\n"
+GENERATING = """\
+resources: [org.yaml]
+configMapGenerator:
+- name: other
+  literals: [a=b]
+- name: yunikorn-configs
+  namespace: yunikorn
+  files: [queues.yaml=prod.yaml]
+"""
+GENERATED = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: NAME
+  namespace: yunikorn
+  annotations:
+    config.kubernetes.io/origin: |
+      configuredIn: ORIGIN/kustomization.yaml
+      configuredBy: {apiVersion: builtin, kind: ConfigMapGenerator}
+data:
+  queues.yaml: |
+    """
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("yunikorn-configs", [("queue-config-invalid", "trees/kustomization.yaml", 5)]),
+        (
+            "yunikorn-configs-5g2hk4tm9d",
+            [("queue-config-invalid", "trees/prod.yaml", 1), ("queue-config-misnamed", "trees/kustomization.yaml", 5)],
+        ),
+    ],
+)
+def test_a_config_map_that_kustomize_generates_is_judged_once_at_its_generator(
+    tmp_path: Path, tools: Path, monkeypatch: pytest.MonkeyPatch, name: str, found: list[tuple[str, str, int]]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    trees = tmp_path / "trees"
+    write(trees / "org.yaml", cohort("org"))
+    (trees / "prod.yaml").write_text(QUEUES)
+    (trees / "kustomization.yaml").write_text(GENERATING)
+    rendered = tmp_path / "rendered"
+    rendered.write_text(GENERATED.replace("NAME", name) + QUEUES)
+    script(tools, "kustomize", f'sed "s,ORIGIN,$(realpath --relative-to=$2 {trees})," {rendered}')
+
+    judged = report(run("validate", "trees", "-o", "json"))["findings"]
+
+    assert [(each["rule"], each["file"], each["line"]) for each in judged] == found
+
+
+@pytest.mark.parametrize(("kind", "included"), [("Queue", True), ("CustomResourceDefinition", False)])
+def test_an_object_beside_the_definitions_of_a_chart_is_judged(
+    tmp_path: Path, tools: Path, kind: str, included: bool
+) -> None:
+    version = "scheduling.volcano.sh/v1beta1" if included else "apiextensions.k8s.io/v1"
+    write(tmp_path / "chart/crds/ml.yaml", {"apiVersion": version, "kind": kind, "metadata": {"name": "ml"}})
+    script(tools, "helm", f'echo "$@" > {tmp_path}/asked')
+
+    run("validate", "--helm", tmp_path / "chart")
+
+    assert ("--include-crds" in (tmp_path / "asked").read_text()) == included

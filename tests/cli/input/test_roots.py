@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from cli.input.external import programs
-from tests.builders import cluster_queue, cohort, local_queue
+from tests.builders import cluster_queue, cohort, local_queue, queue
 from tests.cli.repository import Repository
 from tests.cli.runs import BAD, GOOD, WORSE, Manifest, report, run, write
 
@@ -256,11 +257,69 @@ def test_what_is_not_ours_is_passed_over_and_counted_by_reason(here: Path) -> No
     )
 
 
-@pytest.mark.parametrize("name", ["${TEAM}", "$TEAM", "<team>-queue", "__TEAM__", "{{ .Values.team }}", "<% team %>"])
+@pytest.mark.parametrize(
+    "name", ["${TEAM}", "$TEAM", "<team>-queue", "__TEAM__", "($team)", "{{ .Values.team }}", "<% team %>"]
+)
 def test_a_name_to_be_filled_in_makes_a_template(here: Path, name: str) -> None:
     write(here / "a.yaml", cohort(name))
 
     assert looked(".")["passedOver"] == {"templates": 1}
+
+
+@pytest.mark.parametrize(
+    "meta", [{"labels": {"team": "ml__EU__west"}}, {"managedFields": [{"manager": "$TOOL", "operation": "Update"}]}]
+)
+def test_a_valid_text_that_looks_like_a_placeholder_hides_nothing(here: Path, meta: Manifest) -> None:
+    hidden = queue("ml", "eng", deserved="cpu:6")
+    write(here / "a.yaml", queue("eng", deserved="cpu:4"), {**hidden, "metadata": hidden["metadata"] | meta})
+
+    assert rules(".") == ["children-deserved-exceed-parent"]
+
+
+@pytest.mark.parametrize(
+    "free",
+    [
+        {"extendClusters": [{"name": "$EAST"}]},
+        {"affinity": {"nodeGroupAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": ["$A"]}}},
+    ],
+)
+def test_nor_does_a_free_text_of_a_queue(here: Path, free: Manifest) -> None:
+    hidden = queue("ml", "eng", deserved="cpu:6")
+    write(here / "a.yaml", queue("eng", deserved="cpu:4"), {**hidden, "spec": hidden["spec"] | free})
+
+    assert "children-deserved-exceed-parent" in rules(".")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("metadata: {name: ml}\nmetadata: {name: org}\n", "the key 'metadata' occurs twice in this mapping"),
+        ("metadata: !team {name: ml}\n", "the tag !team has no meaning in a manifest; remove it"),
+        ("metadata: {name: !team ml}\n", "the tag !team has no meaning in a manifest; remove it"),
+    ],
+)
+def test_what_kubectl_reads_is_not_taken_for_a_template(here: Path, text: str, message: str) -> None:
+    (here / "a.yaml").write_text("# for ${TEAM}\napiVersion: kueue.x-k8s.io/v1beta2\nkind: Cohort\n" + text)
+
+    result = run("validate", ".")
+
+    assert result.exit_code == 1
+    assert message in result.stderr
+
+
+def test_a_template_of_cloud_formation_that_mentions_a_project_is_one(here: Path) -> None:
+    (here / "stack.yaml").write_text("# installs kueue.x-k8s.io\nRole: !Sub '${Stack}-role'\napiVersion: 1\n")
+
+    assert looked(".")["passedOver"] == {"templates": 1}
+
+
+def test_a_file_in_utf_16_is_unreadable_if_it_is_ours(here: Path) -> None:
+    (here / "a.yaml").write_bytes(yaml.safe_dump(cohort("org")).encode("utf-16"))
+
+    result = run("validate", ".")
+
+    assert result.exit_code == 1
+    assert result.stderr.startswith("a.yaml:1:1: unreadable: this is UTF-16; save it as UTF-8\n")
 
 
 def test_placeholders_in_fields_that_no_rule_reads_do_not_make_a_template(here: Path) -> None:

@@ -15,6 +15,7 @@ from tests.policies.schema.structure_cases import (
     fields,
     flavor,
     group,
+    local_queue,
     manifest,
     queue,
     refused,
@@ -122,9 +123,26 @@ def test_an_unknown_field_is_a_warning_that_names_the_nearest_known_one() -> Non
 
 def test_where_no_known_field_is_near_all_are_named() -> None:
     assert (
-        message(queue(guarantee={"zzz": 1}))
-        == "is unknown in this version, so kubectl refuses it; known here: resource"
+        message(local_queue(zzz=1))
+        == "is unknown in this version, so kubectl refuses it; known here: clusterQueue, fairSharing, stopPolicy"
     )
+
+
+@pytest.mark.parametrize(
+    ("bad", "there"),
+    [
+        (cohort() | {"metadata": {"name": "org", "parentName": "top"}}, "spec.parentName"),
+        (cohort() | {"labels": {"team": "a"}}, "metadata.labels"),
+        (queue() | {"metadata": {"name": "q", "spec": {}}}, "spec"),
+        (queue(guarantee={"parent": "top"}), "spec.parent"),
+        (queue(resource={"cpu": 1}), "spec.guarantee.resource"),
+        (queue(guarantee={"cpu": 1}), "spec.guarantee.resource.cpu"),
+    ],
+)
+def test_a_field_in_the_wrong_place_has_a_cure_that_names_the_right_one(bad: Manifest, there: str) -> None:
+    (defect,) = [each for each in defects(bad) if each.unknown]
+    assert defect.message.endswith(f"; write {there} if that is meant, else remove it")
+    assert (defect.meant, defect.rename) == (there, "")
 
 
 @pytest.mark.parametrize(

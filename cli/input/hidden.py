@@ -1,0 +1,58 @@
+"""Finds the objects that a change does not remove, but hides: files that have them are skipped since the change."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import PurePath
+
+from analysis.inputs import Placed
+from cli.input.folders import PassedOver, PassedOverReason
+from cli.output import first_of
+from policies.model.objects import Ref
+
+_WHY = {
+    PassedOverReason.TEMPLATE: "is a template",
+    PassedOverReason.CHART: "is of a chart that is not rendered",
+    PassedOverReason.PATCH: "is a patch of a kustomization",
+    PassedOverReason.EXCLUDED: "is excluded",
+}
+"""The reasons that hide objects, in the words of a sentence about the file."""
+_WHOLE = (PassedOverReason.PATCH, PassedOverReason.EXCLUDED)
+"""The reasons for which the content of the file is not looked at."""
+_NAMED = 3
+"""The most objects of a file that a sentence names."""
+
+
+def hidden(
+    objects: Mapping[Ref, Placed],
+    before: Collection[PassedOver],
+    now: Iterable[PassedOver],
+    moved: Callable[[str], str] = os.path.normpath,
+) -> dict[Ref, PassedOver]:
+    """The objects that only a file which is skipped since the change may have, with this file.
+
+    objects: the objects before the change. before, now: the skipped files and folders.
+    moved: the path that a file had before.
+    """
+    known = {(os.path.normpath(each.file), each.reason, each.hides) for each in before}
+    fresh = [it for it in now if it.reason in _WHY and (moved(it.file), it.reason, it.hides) not in known]
+    declared, whole = declaring(fresh), {moved(it.file): it for it in fresh if it.reason in _WHOLE}
+
+    def skipped(ref: Ref, source: PurePath) -> PassedOver | None:
+        return declared(ref) or next((whole[str(at)] for at in (source, *source.parents) if str(at) in whole), None)
+
+    found = {ref: skipped(ref, PurePath(os.path.normpath(it.document.source))) for ref, it in objects.items()}
+    return {ref: by for ref, by in found.items() if by}
+
+
+def sentence(skipped: PassedOver, refs: Sequence[Ref], done: str) -> str:
+    """Says that the objects are no longer judged or compared, and why. `done`: one of these words."""
+    objects = f"{first_of([*map(str, refs)], _NAMED)} {'is' if len(refs) == 1 else 'are'}"
+    return f"since this change {skipped.file} {_WHY[skipped.reason]}, so {objects} no longer {done}"
+
+
+def declaring(skipped: Iterable[PassedOver]) -> Callable[[Ref], PassedOver | None]:
+    """A function that finds the skipped file which may declare an object."""
+    by_name = {(ref.group_kind, ref.name): each for each in skipped for ref in each.hides}
+    return lambda ref: by_name.get((ref.group_kind, ref.name)) or by_name.get((ref.group_kind, ""))

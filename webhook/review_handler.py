@@ -206,8 +206,10 @@ class ReviewHandler:
         return reply
 
     def refused(self, path: str, status: int) -> None:
-        """Count a request that another module answered with an error."""
-        self._count(KnownRequest(path, b"", waits=True), status)
+        """Count a request that another module answered with an error, or denied."""
+        request = KnownRequest(path, b"", waits=True)
+        request.outcome = "denied"
+        self._count(request, status)
 
     def _count(self, request: KnownRequest, status: int) -> None:
         review = request.review

@@ -15,8 +15,9 @@ from cluster.unreachable import unreachable
 
 EventKind = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
 
-# etcd rejects objects above 1.5 MiB; a peer that sends far more is not an API server.
-LINE_LIMIT = 8 * 1024 * 1024
+# etcd rejects objects above 1.5 MiB, but as JSON they may be several times as long: <, > and & take six bytes each, and
+# fields of a few bytes in protobuf take dozens. A peer that sends far more is not an API server.
+LINE_LIMIT = 32 * 1024 * 1024
 _CHUNK = 64 * 1024
 _KINDS = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK")
 

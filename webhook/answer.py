@@ -84,6 +84,14 @@ def denied(review: Review, code: HTTPStatus, why: str) -> bytes:
     return _denied(review, code, _REASONS[code], f"{review.kind.kind} {review.name}: {why}")
 
 
+def too_long(uid: str, limit: int) -> bytes:
+    """Deny the creation of an object in a body that is longer than `limit` bytes and was not read."""
+    code = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    why = f"the object has more than {limit} bytes as JSON, in which <, > and & take six bytes each; make it smaller"
+    status = {"code": code.value, "reason": _REASONS[code], "message": why}
+    return _body({"uid": uid, "allowed": False, "auditAnnotations": _followed(uid), "status": status})
+
+
 def _denied(review: Review, code: HTTPStatus, reason: str, why: str, **notes: str) -> bytes:
     status = {"code": code.value, "reason": reason, "message": plain(why)}
     annotations = {**_followed(review.uid), **notes}

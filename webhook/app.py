@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
@@ -15,7 +16,8 @@ from cluster.store import ManifestCache
 from cluster.tracing.ids import trace_id
 from policies.dialects.kueue_kinds import CONVERSION_PATH
 from policies.rules import registry
-from webhook import conversion, review_handler
+from webhook import answer, conversion, review_handler
+from webhook.front.reading import BEGINNING
 from webhook.ledger.keeping import MaintainedLedger
 from webhook.metrics import WebhookMetrics
 from webhook.review import BadReview
@@ -27,6 +29,9 @@ log = logging.getLogger(__name__)
 
 CONVERTING = CONVERSION_PATH
 """The conversion webhook of the CustomResourceDefinitions of Kueue's group."""
+
+_CREATION = re.compile(rb'"request":{"uid":"([-0-9A-Za-z]+)".*?"operation":"CREATE"').search
+"""The beginning of the review of a new object, as the API server writes it: the object follows."""
 
 Answer: TypeAlias = tuple[bytes, int, Mapping[str, str]]
 
@@ -61,7 +66,7 @@ def create_app(
     app.add_url_rule("/readyz", "readyz", views.readyz)
     app.after_request(views.end)
     app.register_error_handler(BadReview, lambda error: _text(str(error), 400))
-    app.register_error_handler(RequestEntityTooLarge, _too_long)
+    app.register_error_handler(RequestEntityTooLarge, views.too_long)
     app.register_error_handler(HTTPException, _http_error)
     app.register_error_handler(Exception, lambda error: _answer(review_handler.fault(request.path, error)))
     return app
@@ -115,6 +120,18 @@ class _Views:
         lacks = unready(self._cache(), self._draining, self._order)
         return _text("not ready: " + "; ".join(lacks), 503) if lacks else _text("ok", 200)
 
+    def too_long(self, _: RequestEntityTooLarge) -> Answer:
+        """Deny the creation of an object that is too long to be judged: with an error, a Pod would pass without a gate,
+        since the webhooks for work fail open. The reconciler undoes other changes."""
+        beginning = request.environ["wsgi.input"].read(BEGINNING)
+        limit = (request.max_content_length or 1) - 1
+        if request.path in self._judge.paths and (creation := _CREATION(beginning)):
+            denied = Reply(HTTPStatus.OK, JSON, answer.too_long(creation[1].decode(), limit))
+            body, status, headers = _answer(denied)
+        else:
+            body, status, headers = _text(f"the body has more than {limit} bytes, which is too long", 413)
+        return body, status, {**headers, "Connection": "close"}  # do not read the rest of the body
+
     def end(self, response: Response) -> Response:
         """Count a request that was refused before the handler got it."""
         if request.path in self._judge.paths and not g.get("counted"):
@@ -138,11 +155,6 @@ def _answer(reply: Reply) -> Answer:
 
 def _text(text: str, status: int) -> Answer:
     return _answer(review_handler.text(text, HTTPStatus(status)))
-
-
-def _too_long(_: RequestEntityTooLarge) -> Answer:
-    body, status, headers = _text(f"the body has {request.max_content_length} bytes or more, which is too long", 413)
-    return body, status, {**headers, "Connection": "close"}  # do not read the rest of the body
 
 
 def _http_error(error: HTTPException) -> Answer:

@@ -34,8 +34,8 @@ class OwnerUnknown(Exception):
 
 
 class OwnerMissing(Exception):
-    """The owner in the owner reference does not exist, so it would never be known whose quota the job uses. The message
-    names the owner."""
+    """The owner in the owner reference does not exist, so it would never be known whose quota the job uses. Or the
+    owners of a new object take too long to read. The message says which."""
 
     def __init__(self, review: Review, text: str) -> None:
         super().__init__(text)

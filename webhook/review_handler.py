@@ -25,6 +25,7 @@ from policies.dialects.priority_class import PRIORITY_CLASS
 from policies.dialects.yunikorn_work import WORKLOAD_GROUPS
 from policies.judge import Judgement
 from policies.judging.verdict import Verdict
+from policies.model.change import ChangeOperation
 from policies.model.forest import Forest
 from policies.model.objects import KubeObject, joined
 from policies.model.printing import plain
@@ -61,6 +62,8 @@ MUTATING: Mapping[str, frozenset[str]] = {
 
 JSON = "application/json"
 TEXT = "text/plain; charset=utf-8"
+_OWNERS_SECONDS = 1.0
+"""How long owners of a new object are read. The API server waits for 2 s, and then creates a Pod without its gate."""
 _POLL_INTERVAL = 0.005  # seconds; a watch brings news within a few milliseconds
 
 
@@ -203,8 +206,10 @@ class ReviewHandler:
         return reply
 
     def refused(self, path: str, status: int) -> None:
-        """Count a request that another module answered with an error."""
-        self._count(KnownRequest(path, b"", waits=True), status)
+        """Count a request that another module answered with an error, or denied."""
+        request = KnownRequest(path, b"", waits=True)
+        request.outcome = "denied"
+        self._count(request, status)
 
     def _count(self, request: KnownRequest, status: int) -> None:
         review = request.review
@@ -324,11 +329,14 @@ class ReviewHandler:
         return None
 
     def _owners(self, request: KnownRequest, review: Review, forest: Forest) -> list[QueuedJob]:
-        return owners(review, self._configuration, self._fetch(request), forest)
+        return owners(review, self._configuration, self._fetch(request, review), forest)
 
-    def _fetch(self, request: KnownRequest) -> Fetch:
+    def _fetch(self, request: KnownRequest, review: Review) -> Fetch:
         def fetch(resource: Resource, namespace: str, name: str) -> Manifest | None:
             _wait(request)
+            late = time.perf_counter() - request.started > _OWNERS_SECONDS
+            if late and review.operation is ChangeOperation.CREATE:  # owners may be large, and a tenant may add more
+                raise OwnerMissing(review, "its owners take too long to read; try again, or name fewer owners")
             return self._cache().fetch(resource, namespace, name)
 
         return fetch
@@ -336,7 +344,7 @@ class ReviewHandler:
     def _related(self, request: KnownRequest, review: Review) -> list[KubeObject]:
         """The objects that rules need and the cache does not have: owners, and the Workload that a job names."""
         above = self._owners(request, review, Forest())
-        return [*above, *named_workload(review, self._configuration, self._fetch(request))]
+        return [*above, *named_workload(review, self._configuration, self._fetch(request, review))]
 
     def _forest(self) -> Forest:
         cache = self._cache()

@@ -31,16 +31,18 @@ def pod_requests(spec: Mapping[str, Any]) -> dict[str, Quantity]:
     Sidecars, which are init containers that restart, run together with the containers. Any other init container runs
     together with the sidecars before it. Requests of the pod as a whole replace the sums of its containers.
     """
-    sidecars: dict[str, Quantity] = {}
+    running: dict[str, Quantity] = {}  # changed in place: a Pod may have thousands of containers and resources
     starting: dict[str, Quantity] = {}
     for container in map(mapping, listing(spec.get("initContainers"))):
-        step = add(sidecars, container_requests(container))
-        if container.get("restartPolicy") == "Always":
-            sidecars = step
-        starting = maximum(starting, step)
-    running = sidecars
+        sidecar = container.get("restartPolicy") == "Always"
+        for resource, quantity in container_requests(container).items():
+            step = running.get(resource, Quantity.ZERO) + quantity
+            starting[resource] = max(starting.get(resource, step), step)
+            if sidecar:
+                running[resource] = step
     for container in map(mapping, listing(spec.get("containers"))):
-        running = add(running, container_requests(container))
+        for resource, quantity in container_requests(container).items():
+            running[resource] = running.get(resource, Quantity.ZERO) + quantity
     return add(of_the_pod(spec, maximum(running, starting)), readable(spec.get("overhead")))
 
 

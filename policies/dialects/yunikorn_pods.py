@@ -16,7 +16,7 @@ from policies.dialects import core, yunikorn
 from policies.dialects.core import Pod
 from policies.dialects.reading import Manifest, listing, mapping
 from policies.dialects.yunikorn import Resource, readable_amounts
-from policies.dialects.yunikorn_config.resources import YuniKornAmounts, largest, plus
+from policies.dialects.yunikorn_config.resources import YuniKornAmounts, bounded, largest, plus
 
 PODS = "pods"
 _CONTAINERS = ("containers", "initContainers")
@@ -63,15 +63,17 @@ def requests(manifest: Manifest) -> Resource:
     """
     spec, reported = mapping(manifest.get("spec")), mapping(manifest.get("status"))
     infeasible, of_the_pod = _is_infeasible(reported), readable_amounts(_requests(spec))
-    running: YuniKornAmounts = {}
-    starting: YuniKornAmounts = {}
+    running: dict[str, int] = {}  # changed in place: a Pod may have thousands of containers and resources
+    starting: dict[str, int] = {}
     for container, status in _with_status(manifest, "initContainers", "initContainerStatuses"):
-        step = plus(running, _container(container, status, infeasible))
-        if container.get("restartPolicy") == "Always":
-            running = step
-        starting = largest(starting, step)
+        for name, amount in _container(container, status, infeasible).items():
+            step = bounded(running.get(name, 0) + amount)
+            starting[name] = max(starting.get(name, 0), step)
+            if container.get("restartPolicy") == "Always":
+                running[name] = step
     for container, status in _with_status(manifest, "containers", "containerStatuses"):
-        running = plus(running, _container(container, status, infeasible))
+        for name, amount in _container(container, status, infeasible).items():
+            running[name] = bounded(running.get(name, 0) + amount)
     whole = {
         name: amount
         for name, amount in _container(spec, reported, infeasible).items()

@@ -10,11 +10,17 @@ from scheduling.objects.times import SECOND
 _FIRST, _LONGEST = 0.2, 30.0
 """Seconds between two attempts."""
 _WORTH_ANOTHER_TRY = (401, 408, 429)
+_TOO_LARGE = ("request is too large", "message larger than max")
+"""Texts of errors with status 500 about an object that etcd does not store because of its size."""
 
 
 def refused(error: Exception) -> bool:
     """Whether the API server rejected the request itself, so that the same request would fail again."""
-    return isinstance(error, ApiError) and 400 <= error.status < 500 and error.status not in _WORTH_ANOTHER_TRY
+    if not isinstance(error, ApiError):
+        return False
+    if error.status == 500:
+        return any(text in error.message for text in _TOO_LARGE)
+    return 400 <= error.status < 500 and error.status not in _WORTH_ANOTHER_TRY
 
 
 class Retries:

@@ -47,6 +47,7 @@ from scheduling.objects.submission import queue_of
 from scheduling.objects.workload import (
     EVICTED,
     FINISHED,
+    IS_GROUP_WORKLOAD,
     JOB_UID,
     ON_HOLD,
     ORIGIN,
@@ -100,9 +101,12 @@ def steps(
 def is_of_another(workload: Workload, owner: str, uid: str) -> bool:
     """Whether the Workload was created for another job than the one with this uid. `owner`: the uid of its controller.
 
-    A Workload without an owner reference still belongs to its first job, because Pods of that job may run. A copy on a
-    worker cluster has the label with the uid of the manager's job, which is not compared.
+    A Workload without an owner reference still belongs to its first job, because Pods of that job may run. That of a
+    pod group belongs to its Pods, none of which is its controller. A copy on a worker cluster has the label with the
+    uid of the manager's job, which is not compared.
     """
+    if workload.annotations.get(IS_GROUP_WORKLOAD) == "true":
+        return True
     if owner or workload.owners or ORIGIN in workload.labels:
         return bool(owner) and owner != uid
     return workload.labels.get(JOB_UID, uid) != uid

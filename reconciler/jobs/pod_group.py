@@ -63,10 +63,14 @@ def steps(
 
 
 def _belongs(unit: PodUnit, read: Workload) -> bool:
-    owners = {owner.uid for owner in read.owners} or {read.labels.get(JOB_UID, "")}
+    """Whether the Workload is that of the unit. One that lost its owners still belongs to the job or Pod in its label,
+    whose Pods may run."""
     if unit.is_group and read.annotations.get(IS_GROUP_WORKLOAD) == "true":
         return True
-    return any(member.uid in owners for member in unit.members) or (unit.first.prebuilt and not read.owners)
+    first = read.labels.get(JOB_UID, "")
+    owners = {owner.uid for owner in read.owners} or {first}
+    unowned = not read.owners and not first
+    return any(member.uid in owners for member in unit.members) or (unit.first.prebuilt and unowned)
 
 
 def _taken(unit: PodUnit, read: Workload) -> list[WantedWrite]:

@@ -17,7 +17,7 @@ from reconciler.jobs.pod_member import GroupPod
 from reconciler.jobs.step import JobInputs
 from scheduling.objects.amounts import Requests
 from scheduling.objects.roles import pod_requests, role_names
-from scheduling.objects.submission import IncompleteGroup, workload_of_group, workload_of_pod
+from scheduling.objects.submission import IncompleteGroup, TooFewPods, workload_of_group, workload_of_pod
 from scheduling.objects.workload import Workload
 
 PodSets: TypeAlias = Mapping[str, tuple[int, Requests]]
@@ -97,14 +97,13 @@ def pod_sets(read: Workload) -> PodSets:
 def composed(members: Sequence[GroupPod], inputs: JobInputs) -> dict[str, Any]:
     """The Workload to create. Raises IncompleteGroup, CannotCompose, UnknownPriorityClass."""
     _agreed(members)
-    pods = [member.packed.manifest() for member in members]
+    _composable(members)
+    pods = [member.packed.manifest() for member in members]  # takes long for many Pods
     asked = inputs.classes, inputs.naming, inputs.topologies
     made = workload_of_group(pods, *asked) if members[0].group else workload_of_pod(pods[0], *asked)
     if made is None:
         raise CannotCompose("a managed Pod names no queue; add the label kueue.x-k8s.io/queue-name")
     sets = made["spec"]["podSets"]
-    if len(sets) > MOST_ROLES:
-        raise CannotCompose(f"Pod group {members[0].group} has {len(sets)} roles; the maximum is {MOST_ROLES}")
     meta = {key: value for key, value in made["metadata"].items() if key != "creationTimestamp"}
     labels = {**_copied(pods, "labels", inputs.copied_labels), **meta["labels"]}
     notes = {**_copied(pods, "annotations", inputs.copied_annotations), **meta["annotations"]}
@@ -128,6 +127,18 @@ def _agreed(members: Sequence[GroupPod]) -> None:
         if other.size != first.size:
             sizes = f"{first.name} says {first.size}, {other.name} {other.size}"
             raise CannotCompose(f"Pods of group {first.group} name different total counts: {sizes}")
+
+
+def _composable(members: Sequence[GroupPod]) -> None:
+    """Check the numbers of Pods and roles of a group, because that needs no manifests."""
+    first = members[0]
+    if not first.group:
+        return
+    roles = len(set(role_names([member.claim for member in members])))
+    if len(members) < (first.size or 0) and (roles > 1 or not first.fast):
+        raise TooFewPods(first.group, len(members), first.size or 0)
+    if roles > MOST_ROLES:
+        raise CannotCompose(f"Pod group {first.group} has {roles} roles; the maximum is {MOST_ROLES}")
 
 
 def _copied(pods: Sequence[Manifest], field: str, keys: Sequence[str]) -> dict[str, str]:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster.errors import BadAnswer
-from cluster.stream import drop_managed_fields, lines
+from cluster.stream import LINE_LIMIT, drop_managed_fields, lines
 
 LINE = st.binary(min_size=1, max_size=12).filter(lambda data: b"\n" not in data and bool(data.strip()))
 
@@ -30,6 +30,12 @@ def test_a_line_may_be_as_long_as_the_limit_and_no_longer(chunks: list[bytes]) -
     assert list(lines([b"1234\n"], limit=4)) == [b"1234"]
     with pytest.raises(BadAnswer, match="longer than 4 bytes"):
         list(lines(chunks, limit=4))
+
+
+def test_a_line_may_have_any_object_that_etcd_stores() -> None:
+    line = b'{"object": "' + b"\\u003c" * 1_500_000 + b'"}'  # the API server writes < like this
+
+    assert list(lines([line + b"\n"], LINE_LIMIT)) == [line]
 
 
 def test_a_last_line_without_its_end_is_not_taken_for_whole() -> None:

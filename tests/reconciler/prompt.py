@@ -29,7 +29,8 @@ def as_it_is(_: Key, manifest: Manifest) -> Manifest:
 
 
 class Prompt(StoredObjects):
-    """`stored` makes of an object what the API server keeps of it. `refused`: kinds of which nothing is written.
+    """`stored` makes of an object what the API server keeps of it. `refused`: kinds of which nothing is written,
+    because of `refusal`.
 
     `writes` are all but Events, which are in `events`. `late`: watches tell of a write after its answer, not before.
     """
@@ -53,6 +54,7 @@ class Prompt(StoredObjects):
         self.now = START
         self.stored = stored
         self.refused: set[str] = set()
+        self.refusal = ApiError(422, "Invalid", "a policy says no")
         self.writes: list[tuple[Key, Action]] = []
         self.events: list[tuple[str, str, str, str]] = []
         asks, made = Asks(self.write, self._read), (*controllers, statuses)
@@ -123,7 +125,7 @@ class Prompt(StoredObjects):
 
     def _answer(self, key: Key, action: Action) -> Outcome:
         if key[0] in self.refused:
-            return Failed(key, action, ApiError(422, "Invalid", "a policy says no"))
+            return Failed(key, action, self.refusal)
         return self.perform(key, action)
 
     def _read(self, key: Key, path: str) -> None:

@@ -270,6 +270,23 @@ def test_a_body_over_the_limit_gets_413_and_one_within_it_does_not() -> None:
     assert (reply.status_code, reply.headers["Connection"]) == (413, "close")
 
 
+def test_the_creation_of_an_object_that_is_too_long_to_be_judged_is_denied() -> None:
+    """With an error it would be created where work fails open."""
+    new, padded = queue("a"), queue("a")
+    padded["metadata"]["annotations"] = {"padding": "<" * 2000}
+    app = client(world(), WebhookSettings(body_limit=1000))
+    create, update = (
+        app.post(VOLCANO, data=json.dumps(each, separators=(",", ":")), content_type="application/json")
+        for each in (review(padded), review(padded, new))
+    )
+
+    denied = json.loads(create.data)["response"]
+    assert (create.status_code, denied["allowed"], denied["status"]["code"]) == (200, False, 413)
+    assert denied["uid"] == review(padded)["request"]["uid"]
+    assert "more than 1000 bytes" in denied["status"]["message"]
+    assert update.status_code == 413
+
+
 def test_there_is_no_catch_all() -> None:
     app = client(world())
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 
+from cluster.resource import Manifest, Resource
 from cluster.store import FixedCache
 from policies.configuration.settings import Configuration, KueueSettings
 from policies.dialects.selectors import LabelSelector, Requirement
@@ -59,6 +61,31 @@ def test_the_owner_of_the_owner_must_exist_as_well() -> None:
     assert not answer(client(Stored(job_set(ownerReferences=[above]))), VALIDATE, review(child(suspend=True)))[
         "allowed"
     ]
+
+
+class Slow(Stored):
+    """Each owner takes as long to read as one of several megabytes."""
+
+    def fetch(self, resource: Resource, namespace: str, name: str) -> Manifest | None:
+        time.sleep(0.6)
+        return super().fetch(resource, namespace, name)
+
+
+def test_a_pod_whose_owners_take_too_long_to_read_is_not_created_without_its_gate() -> None:
+    """The API server would give up after two seconds, and create it."""
+    chain = [{**SET, "name": name, "uid": name} for name in "abc"]
+    objects = [
+        manifest(
+            SET["apiVersion"], "JobSet", owner["name"], {}, namespace="ns", uid=owner["uid"], ownerReferences=above
+        )
+        for owner, above in zip(chain, [[chain[1]], [chain[2]], []], strict=True)
+    ]
+    made = pod("p", labels=queued("main"), ownerReferences=chain[:1])
+
+    refused = answer(client(Slow(*objects)), MUTATE, review(made))
+    assert (refused["allowed"], refused["status"]["code"]) == (False, 403)
+    assert "its owners take too long to read" in refused["status"]["message"]
+    assert answer(client(Stored(*objects)), MUTATE, review(made))["allowed"]
 
 
 def test_who_lost_the_owner_is_not_changed_but_may_go_and_may_be_stopped() -> None:

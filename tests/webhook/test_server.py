@@ -20,6 +20,7 @@ from certs.pki import BadCertificate
 from tests.builders import queue
 from tests.webhook.reviews import VOLCANO, body, review
 from tests.webhook.serving import HOST, LONG_BODY, PATIENCE, Served, exchange, new_certificate, run, served, wait_for
+from webhook.front.reading import BEGINNING
 from webhook.server import serve
 from webhook.settings import WebhookSettings
 
@@ -90,18 +91,29 @@ def test_eight_connections_are_served_at_once(shared: Served) -> None:
     assert answers == [[(number + i) % 2 == 0 for i in range(20)] for number in range(8)]
 
 
-def test_a_long_body_is_refused_before_it_is_sent(shared: Served) -> None:
+def test_a_long_body_is_refused_after_its_beginning(shared: Served) -> None:
     connection = shared.connect()
     connection.putrequest("POST", VOLCANO)
     connection.putheader("Content-Type", "application/json")
     connection.putheader("Content-Length", str(9 * 1024 * 1024))
-    connection.endheaders(b'{"apiVersion":')
+    connection.endheaders(b" " * 2 * BEGINNING)
 
     reply = connection.getresponse()
 
     answer = (reply.status, reply.getheader("Connection"))
     connection.close()
     assert answer == (413, "close")
+
+
+def test_an_object_that_is_too_long_is_not_created(shared: Served) -> None:
+    """As Go's client, this one sends the body whether or not the answer is there already."""
+    made = queue("long")
+    made["metadata"]["annotations"] = {"padding": "<" * 9 * 1024 * 1024}
+    data = json.dumps(review(made), separators=(",", ":")).encode()
+
+    status, reply = shared.post(VOLCANO, data)
+
+    assert (status, json.loads(reply)["response"]["allowed"]) == (200, False)
 
 
 def test_a_long_body_of_unknown_length_is_refused(shared: Served) -> None:

@@ -14,6 +14,8 @@ from webhook.front.heads import Head, Heads, KnownHead
 
 SMALL = 64 * 1024
 """Bytes. A body up to this size is read without a reservation; nearly all reviews are smaller."""
+BEGINNING = 4096
+"""Bytes. So much is read of a body that says that it is too long. It has the uid and the operation of a review."""
 _PIECES = 4096
 """The number of pieces in which any body may arrive. Further pieces must have `_PIECE` bytes on average, which limits
 the time that they take."""
@@ -144,8 +146,7 @@ class RequestReader:
             elif not self._parsing and (known := self._heads.find(data)):
                 self._known = known
                 self._enter(known.head.target, known.length, known.head.waits)
-                if not self._cut:
-                    self._more(known, data[known.end :])
+                self._more(known, data[known.end :])
             else:
                 self._first = b"" if self._parsing else data
                 self._parsing = True
@@ -195,20 +196,20 @@ class RequestReader:
             self._piece(data[:left])
 
     def _head(self) -> bool:
-        """Called by the parser when it has read the head. Returns True to skip the body."""
+        """Called by the parser when it has read the head. Returns False, since the body is read."""
         read = self._parser
         head = _head_of(read)
         self._enter(head.target, read.content_length or 0, head.waits)
         if self._first and head.place >= 0:
             self._heads.learn(self._first, head, read.content_length)
-        return self._cut
+        return False
 
     def _enter(self, target: str, length: int, waits: bool) -> None:
         self._limit = self._limit_of(target.partition("?")[0])
         if length > self._limit:
-            self._cut = True
-            return
-        self._reserve(length)
+            self._limit = min(self._limit, BEGINNING)
+        else:
+            self._reserve(length)
         self.awaits_continue = waits
 
     def _piece(self, data: bytes) -> None:

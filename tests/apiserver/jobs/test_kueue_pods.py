@@ -10,7 +10,7 @@ import pytest
 
 from tests import builders
 from tests.apiserver import build
-from tests.apiserver.harness import ControlPlane
+from tests.apiserver.harness import ApiError, ControlPlane
 from tests.apiserver.kueue_world import KUEUE, following, queue
 from tests.apiserver.webhook.guard import Guard, as_input
 from tests.builders import kueue
@@ -101,6 +101,15 @@ def test_pods_and_deployments_that_name_no_queue_go_to_the_default_one(guard: Gu
         body = {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "web"}, "spec": spec}
         found = made(f"/apis/apps/v1/namespaces/defaulted/{kind.lower()}s", body)
         assert queue_of(found["metadata"]) == queue_of(found["spec"]["template"]["metadata"]) == "default"
+
+
+def test_a_pod_that_is_too_long_to_be_judged_is_not_created_without_the_gate(guard: Guard) -> None:
+    """Each of these characters takes one byte in etcd, and six in the review of the API server."""
+    server = guard.control_plane
+    padded = {"containers": [{**CONTAINERS[0], "args": ["<" * 1_450_000]}]}
+
+    with pytest.raises(ApiError, match="has more than 8388608 bytes as JSON"):
+        server.request("POST", "/api/v1/namespaces/default/pods", builders.pod("padded", "default", padded))
 
 
 def test_whoever_names_a_controller_waits_unless_that_was_admitted_for_it(guard: Guard) -> None:

@@ -8,7 +8,9 @@ import pytest
 
 from policies.amounts.requests import counted, fewest_pods, pod_requests, template_requests, total
 from policies.dialects.kueue_workload import WrittenWorkload
+from policies.dialects.yunikorn_pods import requests
 from tests.builders import typed
+from tests.scheduling.calls import calls
 
 
 def container(*, restart: str | None = None, limits: dict[str, str] | None = None, **requests: str) -> dict[str, Any]:
@@ -107,3 +109,19 @@ def test_pods_that_are_done_and_pods_that_may_be_left_out_do_not_count() -> None
     assert (fewest_pods(workload, a), fewest_pods(workload, b)) == (3, 0)
     assert template_requests(a.template, 3) == {"cpu": 3000}
     assert total([template_requests(a.template, 3), template_requests(b.template, 2)]) == {"cpu": 5000}
+
+
+def of_as_many_resources(containers: int, key: str, restart: str | None) -> dict[str, Any]:
+    return {key: [container(restart=restart, **{f"example.com/r{at}": "1"}) for at in range(containers)]}
+
+
+@pytest.mark.parametrize(
+    ("key", "restart"), [("containers", None), ("initContainers", "Always"), ("initContainers", None)]
+)
+def test_twice_as_many_containers_and_resources_take_twice_as_long(key: str, restart: str | None) -> None:
+    few, many = (of_as_many_resources(count, key, restart) for count in (200, 400))
+
+    for asked in (pod_requests, lambda spec: requests({"spec": spec})):
+        assert calls(lambda it=asked: it(many), package="policies") < 2.5 * calls(
+            lambda it=asked: it(few), package="policies"
+        )

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from cluster.errors import ApiError
 from cluster.tracing.ids import trace_id
 from policies.model.objects import GroupKind
 from reconciler.controllers.jobs.controller import JobsController
@@ -117,6 +118,27 @@ def test_a_write_that_is_refused_is_told_with_the_reason_and_not_as_done() -> No
     world.refused = set()
     world.rounds(ROUNDS, apart=SECOND)
     assert [each[1] for each in world.events if each[2] == "Job"] == ["WriteRefused", "CreatedWorkload", "Started"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "etcdserver: request is too large",
+        "rpc error: code = ResourceExhausted desc = trying to send message larger than max (2176508 vs. 2097152)",
+    ],
+)
+def test_a_workload_that_is_too_large_to_be_stored_holds_up_no_other_job(message: str) -> None:
+    world = Prompt((jobs,))
+    world.refused, world.refusal = {"Workload"}, ApiError(500, "InternalError", message)
+    world.put(("Job", "ns/a"), job("a"))
+    world.rounds(ROUNDS, apart=SECOND)
+    assert world.events[0][:3] == ("Warning", "WriteRefused", "Job")
+    assert len(world.of("Workload")) < FEW
+
+    world.refused = set()
+    world.put(("Job", "ns/b"), job("b"))
+    world.rounds(5)
+    assert not world.objects["Job", "ns/b"]["spec"]["suspend"]
 
 
 def test_a_workload_that_may_not_be_given_quota_is_told_so(caplog: pytest.LogCaptureFixture) -> None:

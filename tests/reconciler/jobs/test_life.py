@@ -167,6 +167,22 @@ def test_a_prebuilt_workload_is_taken_over_and_does_what_one_made_here_does(anno
     assert world.settle() == ["Started"]
 
 
+def test_the_workload_of_a_pod_group_is_not_taken_over() -> None:
+    """Its Pods are owners, but none of them is the controller."""
+    world = World(job())
+    world.settle()
+    made = world.stored
+    assert made is not None
+    pods = [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "uid-of-a-pod"}]
+    meta = {"name": "g", "namespace": "ns", "uid": "x", "resourceVersion": "5", "ownerReferences": pods}
+    meta["annotations"] = {f"{K}is-group-workload": "true"}
+    world = World(job({f"{K}queue-name": "q", f"{K}prebuilt-workload-name": "g"}))
+    world.objects["workloads", "ns/g"] = {**made, "metadata": meta}
+
+    assert world.settle()[-1] == "WorkloadNameConflict"
+    assert [owner.uid for owner in world.read.owners] == ["uid-of-a-pod"]
+
+
 def test_the_workload_of_a_job_that_is_gone_may_go() -> None:
     world = World(job())
     world.settle()

@@ -207,6 +207,21 @@ def test_a_pod_is_not_let_run_on_a_workload_that_was_made_for_less() -> None:
     assert world.gated() == ["p"]
 
 
+def test_a_pod_does_not_take_over_the_workload_of_a_job_that_left_its_pods_behind() -> None:
+    """After `--cascade=orphan` the Workload has no owner, and its quota is in use."""
+    world = PodWorld(pod("p", prebuilt_workload_name="job-one"))
+    same = {"name": "main", "count": 1, "template": {"spec": world.pods()["p"]["spec"]}}
+    meta = {"name": "job-one", "namespace": "ns", "labels": {f"{K}job-uid": "uid-of-the-job"}}
+    made = {"metadata": meta, "spec": {"podSets": [same], "queueName": "q"}}
+    world.objects["Workload", "ns/job-one"] = {**made, "apiVersion": "v1", "kind": "Workload"}
+    world.edit(("Workload", "ns/job-one"), {})
+    world.admit()
+
+    assert world.settle()[-1] == "WorkloadNameConflict"
+    assert world.gated() == ["p"]
+    assert "ownerReferences" not in world.stored["metadata"]
+
+
 # --- label, gate and finalizer
 
 GATE_OFF: Manifest = {"spec": {"schedulingGates": []}}

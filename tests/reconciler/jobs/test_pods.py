@@ -9,11 +9,13 @@ import pytest
 from cluster.actions import Create, Patch
 from reconciler.jobs.pod_member import read_member
 from reconciler.jobs.step import JobInputs
+from reconciler.objects.packed import Packed
 from reconciler.objects.patches import WORKLOADS
 from scheduling.objects.workload import FINISHED, PODS_READY
 from scheduling.status.eviction import evict
 from tests.reconciler.jobs.pod_world import NOW, Manifest, PodWorld, admitted, condition, pod, running
 from tests.reconciler.jobs.world import AROUND, K
+from tests.scheduling.calls import calls
 
 
 def test_the_workload_of_a_pod_is_made_as_kueue_makes_it() -> None:
@@ -355,3 +357,12 @@ def test_the_workload_of_a_pod_loses_the_admission_gates_that_its_pod_loses() ->
 
     assert world.settle() == ["UpdatedWorkload"]
     assert gates not in world.stored["metadata"]["annotations"]
+
+
+def test_no_manifest_is_read_while_a_group_lacks_pods() -> None:
+    """Otherwise each Pod that comes to a large group would take as long as all before it."""
+    world = PodWorld(*(pod(f"p{number}", "g", 9) for number in range(8)))
+
+    assert calls(world.settle, of=Packed.manifest) == 0
+    world.create(pod("last", "g", 9))
+    assert calls(world.settle, of=Packed.manifest) >= 9

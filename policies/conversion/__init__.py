@@ -67,9 +67,13 @@ def convert(manifest: Manifest, to: str) -> dict[str, Any]:
 def _converted(manifest: Manifest, kind: str, version: str, to: str) -> dict[str, Any]:
     body, kept = _opened(manifest, DOMAIN + to)
     made = _translated(body, kind, to)
+    back = _translated(made, kind, version)
     result = restored(made, kept, _schemas(kind)[to], DOMAIN + to)
-    lost = remainder(body, _translated(result, kind, version), kinds.UNITS, DOMAIN + version)
-    return _closed(result, DOMAIN + version, lost)
+    if result is not made and _translated(result, kind, version) != back:
+        # A lost field does not show in the other version, so Quotree did not write this annotation. Who may not write
+        # the status must not do so by way of the annotation.
+        result = made
+    return _closed(result, DOMAIN + version, remainder(body, back, kinds.UNITS, DOMAIN + version))
 
 
 def _translated(body: Manifest, kind: str, to: str) -> dict[str, Any]:

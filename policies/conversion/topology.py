@@ -19,8 +19,11 @@ Shape: TypeAlias = list[list[Any]]
 the lengths of prefix and suffix (None if absent); and whether there is one number of pods for all domains."""
 
 MOST_DOMAINS: Final = 100_000
-"""The most domains of one slice, as in the schema of v1beta2, and of all expanded slices. Without the second limit, a
-few bytes could expand to billions of domains."""
+"""The most domains of one slice, as in the schema of v1beta2, and of all expanded slices."""
+_MOST_LEVELS: Final = 16
+_LONGEST_TEXT: Final = 63
+"""Limits of the schema of v1beta2. The API server may have objects converted before it checks them, and a few bytes
+without these limits could expand to gigabytes."""
 
 
 def compressed(domains: object) -> list[Part] | None:
@@ -114,6 +117,8 @@ def _domains(each: Any, most: int) -> Iterator[Part]:
     count = each["domainCount"]
     if type(count) is not int or not 0 <= count <= most:
         raise ValueError(count)
+    if len(each["valuesPerLevel"]) > _MOST_LEVELS:
+        raise ValueError(len(each["valuesPerLevel"]))
     levels = [_values(level, count) for level in each["valuesPerLevel"]]
     counts = _counts(each["podCounts"], count)
     return ({"values": [level[at] for level in levels], "count": counts[at]} for at in range(count))
@@ -138,7 +143,7 @@ def _counts(counts: Any, count: int) -> list[int]:
 
 
 def _text(value: object) -> str:
-    if not isinstance(value, str):
+    if not isinstance(value, str) or len(value) > _LONGEST_TEXT:
         raise TypeError(value)
     return value
 

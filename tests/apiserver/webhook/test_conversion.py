@@ -244,6 +244,18 @@ def test_a_status_written_in_either_version_is_kept(api: Api) -> None:
     assert status == {"pendingWorkloads": 1, "admittedWorkloads": 2, "pendingWorkloadsStatus": waiting}
 
 
+def test_an_annotation_cannot_write_the_status(api: Api) -> None:
+    """Who may update the object, but not its status, must not reach the status by way of the annotation."""
+    old = api.get("LocalQueue", OLD, "team")
+    queue = {"at": [], "keys": ["status"], "seen": "44136fa355b3678a", "value": {"status": {"admittedWorkloads": 7}}}
+    old["metadata"]["annotations"] = {"kueue.quotree.dev/v1beta2": json.dumps([queue])}
+    old.pop("status", None)
+
+    api.put(old)
+
+    assert api.get("LocalQueue", NEW, "team").get("status", {}).get("admittedWorkloads") is None
+
+
 def test_where_pods_are_is_said_as_each_version_says_it(api: Api) -> None:
     domains = [{"values": [f"node-{number}"], "count": 1} for number in (1, 2)]
     placed = {"levels": ["kubernetes.io/hostname"], "domains": domains}

@@ -209,10 +209,11 @@ def forged(at: list[Any], value: Manifest) -> Manifest:
     return old
 
 
-def test_a_value_that_fits_is_taken() -> None:
-    new = convert(forged(["spec"], {"stopPolicy": "Hold"}), "v1beta2")
+def test_a_value_of_a_field_that_only_this_version_has_is_taken() -> None:
+    policy = {"migration": {"mode": "RetainFirstAdmission"}}
+    new = convert(forged(["spec"], {"concurrentAdmissionPolicy": policy}), "v1beta2")
 
-    assert new["spec"] == {"cohortName": "org", "stopPolicy": "Hold"}
+    assert new["spec"] == {"cohortName": "org", "concurrentAdmissionPolicy": policy}
 
 
 @pytest.mark.parametrize(
@@ -222,6 +223,8 @@ def test_a_value_that_fits_is_taken() -> None:
         (["spec"], {"resourceGroups": [{"coveredResources": 1}]}),
         (["spec"], {"fairSharing": {"weight": "many"}}),
         (["spec"], {"unheard-of": 1}),
+        (["spec"], {"stopPolicy": "Hold"}),
+        ([], {"status": {"pendingWorkloads": 1}}),
         (["spec", ["cohortName"]], {"x": 1}),
         (["metadata"], {"finalizers": ["x"]}),
         (["metadata", "annotations"], {"kubectl.kubernetes.io/x": "y"}),
@@ -229,7 +232,7 @@ def test_a_value_that_fits_is_taken() -> None:
         ([], {"extra": 1}),
     ],
 )
-def test_nothing_gets_in_that_the_api_server_would_refuse(at: list[Any], value: Manifest) -> None:
+def test_nothing_else_gets_in(at: list[Any], value: Manifest) -> None:
     new = convert(forged(at, value), "v1beta2")
 
     assert (new["spec"], new["metadata"]) == ({"cohortName": "org"}, {"name": "a"})

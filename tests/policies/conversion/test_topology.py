@@ -96,6 +96,8 @@ def test_in_an_annotation_they_need_no_more_than_their_shape() -> None:
         [{"domainCount": 1, "valuesPerLevel": [universal("a")], "podCounts": {"individual": [1, 2]}}],
         [{"domainCount": 1, "valuesPerLevel": [{"universal": 1}], "podCounts": {"universal": 1}}],
         [{"domainCount": True, "valuesPerLevel": [], "podCounts": {"universal": 1}}],
+        [{"domainCount": 1, "valuesPerLevel": [universal("a")] * 17, "podCounts": {"universal": 1}}],
+        [{"domainCount": 1, "valuesPerLevel": [universal("a" * 64)], "podCounts": {"universal": 1}}],
     ],
 )
 def test_slices_that_contradict_themselves_are_carried_along(slices: Any) -> None:

@@ -11,6 +11,7 @@ from policies.model import fields
 from policies.model.defect import Defect
 from policies.model.quantity import BadQuantity, Quantity, correction
 from policies.model.suggestion import certain
+from policies.schema.values import value_text
 
 _OF_RESOURCES = ("requests", "limits")
 _OF_LIMIT_RANGE = ("min", "max", "default", "defaultRequest", "maxLimitRequestRatio")
@@ -92,7 +93,9 @@ def _of_amounts(manifest: Manifest, *, by_go: bool) -> Iterator[Defect]:
                 yield from _quantities(value.get(key), fields.join("", *at, key), by_go=by_go)
         for key in _COUNTS:
             if value.get(key) is not None and not _is_count(value[key]):
-                yield Defect(fields.join("", *at, key), f"{value[key]!r} is not a number from 0 to 2147483647")
+                yield Defect(
+                    fields.join("", *at, key), f"{value_text(value[key])} is not a whole number from 0 to 2147483647"
+                )
 
 
 def _is_count(value: object) -> bool:

@@ -21,6 +21,7 @@ from policies.model.suggestion import KnownNames, bare, close
 FILE = Path(__file__).with_name("kubernetes_fields.json")
 POD_TEMPLATE = "PodTemplateSpec"
 _MOST = 100  # the most unknown fields of one object that are reported, since it takes long to find what is meant
+_MOST_INTEGER = 2**63
 _LIKE = 0.75  # the least similarity by difflib: that of priorityClass and priorityClassName
 
 
@@ -145,7 +146,7 @@ class FieldNames:
         if value is None or shape is None:
             return
         if (types := _VALUES.get(shape)) is not None:
-            if not _is_of(value, types) or (shape == "integer" and value % 1):  # type: ignore[operator]
+            if not _is_of(value, types) or (shape == "integer" and not _is_whole(value)):
                 yield WrongType(path, value, tuple(shape.split(" or ")))
             return
         kind = list if shape.startswith("[") else dict
@@ -199,6 +200,13 @@ def _with_fields(shape: str | None) -> str | None:
 def _is_of(value: object, types: tuple[type, ...]) -> bool:
     """A boolean is an integer to Python only."""
     return isinstance(value, types) and (bool in types or not isinstance(value, bool))
+
+
+def _is_whole(number: object) -> bool:
+    """Whether the number is an integer that fits into 64 bits. Larger Decimals have no remainder in Python."""
+    return isinstance(number, int) or (
+        isinstance(number, float | Decimal) and abs(number) < _MOST_INTEGER and not number % 1
+    )
 
 
 @cache

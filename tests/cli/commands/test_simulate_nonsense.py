@@ -152,7 +152,7 @@ def _listed(file: Path, manifests: list[Any]) -> Path:
         (("metadata", "labels"), ["x"], "metadata.labels: is not a mapping"),
         (("metadata", "labels", "kueue.x-k8s.io/queue-name"), 1, "is not a string; write it in quotes"),
         (("spec",), "x", "spec: is not a mapping"),
-        (("spec", "parallelism"), -1, "spec.parallelism: -1 is not a number from 0 to 2147483647"),
+        (("spec", "parallelism"), -1, "spec.parallelism: -1 is not a whole number from 0 to 2147483647"),
     ],
 )
 def test_a_job_that_no_api_server_takes_is_left_out(tmp_path: Path, at: tuple[str, ...], value: Any, says: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -83,3 +84,10 @@ def test_the_documents_name_the_version() -> None:
 
     assert version in find("unknown-field").page
     assert version in (ROOT / "docs" / "validate.md").read_text()
+
+
+@pytest.mark.parametrize("number", ["1e30", "-1e400", "0.5", "1e-400"])
+def test_a_number_of_any_size_is_no_whole_number(number: str) -> None:
+    job = {"apiVersion": "batch/v1", "kind": "Job", "spec": {"parallelism": Decimal(number)}}
+
+    assert [wrong.path for wrong in field_names().wrong(job, "Job")] == [("spec", "parallelism")]

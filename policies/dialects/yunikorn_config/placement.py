@@ -136,7 +136,7 @@ def placed(rules: Sequence[PlacementRule], queues: ExistingQueues, application: 
 
 def _into(path: str, queues: ExistingQueues, rule: int | None, passed: Sequence[str]) -> QueuePlacement:
     """The placement in this queue; a rejection if it would have to be created below a leaf."""
-    above = _nearest(path, queues)
+    above = nearest(path, queues)
     if above != path and queues.is_leaf(above):
         return QueuePlacement(reason=f"{path} cannot be created: {above} is a leaf", rule=rule, passed=tuple(passed))
     return QueuePlacement(path, rule=rule, passed=tuple(passed), created=above != path)
@@ -146,7 +146,7 @@ def _lack(path: str, queues: ExistingQueues, application: ReportedApplication) -
     """Why the queue that a rule returned cannot be used; None if it can."""
     if path.lower() == RECOVERY_QUEUE:
         return f"gives {path}, which is for recovery only"
-    above = _nearest(path, queues)
+    above = nearest(path, queues)
     if above == path and not queues.is_leaf(path):
         return f"gives {path}, which is not a leaf"
     if not queues.may_submit(above, application):
@@ -154,7 +154,7 @@ def _lack(path: str, queues: ExistingQueues, application: ReportedApplication) -
     return None
 
 
-def _nearest(path: str, queues: ExistingQueues) -> str:
+def nearest(path: str, queues: ExistingQueues) -> str:
     """The path of the queue if it exists, else of its nearest existing ancestor."""
     while not queues.exists(path) and "." in path:
         path = path.rpartition(".")[0]

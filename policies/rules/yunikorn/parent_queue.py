@@ -11,7 +11,7 @@ from policies.dialects.core import CONFIG_MAP, NAMESPACE, Namespace
 from policies.dialects.yunikorn_config import Partition, PlacementRule
 from policies.dialects.yunikorn_config.configmap import ConfiguredQueues, tree
 from policies.dialects.yunikorn_config.model import Problem
-from policies.dialects.yunikorn_config.placement import ExistingQueues, Rejected, ReportedApplication, candidate
+from policies.dialects.yunikorn_config.placement import ExistingQueues, Rejected, ReportedApplication, candidate, nearest
 from policies.dialects.yunikorn_config.placement_checks import FIXED, TAG
 from policies.dialects.yunikorn_shares import PARENT_QUEUE
 from policies.judging.proposal import Proposal
@@ -146,10 +146,12 @@ def _parents(known: Partition, queues: ExistingQueues, application: ReportedAppl
         except Rejected as error:
             found.append(("", str(error)))
             continue
-        if path and queues.is_leaf(path):
-            found.append((path, "is a leaf"))
-        else:
-            found.append((path, "" if path else "does not exist, and no placement rule creates it"))
+        if not path:
+            found.append(("", "does not exist, and no placement rule creates it"))
+            continue
+        above = nearest(path, queues)
+        fault = "is a leaf" if above == path else f"is below the leaf {above}"
+        found.append((path, fault if queues.is_leaf(above) else ""))
     return found
 
 
@@ -172,7 +174,7 @@ def _kind(rule: PlacementRule) -> str:
     kinds=(NAMESPACE, CONFIG_MAP),
 )
 def parent_queue_is_leaf(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
-    """A Namespace names a leaf as its parent queue.
+    """A Namespace names a leaf, or a queue below a leaf, as its parent queue.
 
     Why it is refused: no queue can be created below a leaf. YuniKorn does not check the annotation, and rejects every
     application of the namespace, even if further placement rules follow. The rule applies to changed Namespaces, and to
@@ -184,11 +186,11 @@ def parent_queue_is_leaf(proposal: Proposal) -> Iterator[Finding | NotEvaluated]
 
 
 def _leaf(_: str, found: Candidates) -> ParentFault | None:
-    leaf = next((path for path, fault in found if path and fault), None)
-    if leaf is None or any(path and not fault for path, fault in found):
+    wrong = next(((path, fault) for path, fault in found if path and fault), None)
+    if wrong is None or any(path and not fault for path, fault in found):
         return None
-    fix = f"name a queue that has `parent: true`, or give that flag to {leaf}"
-    return ParentFault(leaf, "is a leaf; no queue can be created below it", fix)
+    fix = "name a queue that has `parent: true`, or give that flag to the leaf"
+    return ParentFault(wrong[0], f"{wrong[1]}; no queue can be created below it", fix)
 
 
 @rule(

@@ -77,7 +77,7 @@ def lost_of_partition(partition: Partition) -> Iterator[NotKept]:
 
 def _of_rule(top: PlacementRule, called: str) -> Iterator[NotKept]:
     for rule in top.chain():
-        name = rule.name.text.strip().lower()
+        name = rule.kind
         if name == "user":
             why, instead = "Kueue does not know who submits", "make a LocalQueue in a namespace of each user"
         elif name == "provided":

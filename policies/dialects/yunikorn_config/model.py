@@ -167,7 +167,7 @@ class Filter:
 class PlacementRule:
     """A placement rule.
 
-    `name`: the kind of rule, such as `tag` or `fixed`.
+    `name`: the kind of rule as written, such as `Tag` or `fixed`.
     `create`: whether the rule may create the queue.
     `parent`: the rule that returns the parent of the queue, or None.
     `value`: the name of a tag or a queue, for some kinds of rules.
@@ -180,6 +180,11 @@ class PlacementRule:
     filter: Filter = Filter()
     parent: PlacementRule | None = None
     value: Text = NONE
+
+    @property
+    def kind(self) -> str:
+        """The kind of rule in lower case, as YuniKorn reads it."""
+        return self.name.text.lower()
 
     def chain(self) -> tuple[PlacementRule, ...]:
         """The rule and its parent rules, the topmost rule first."""

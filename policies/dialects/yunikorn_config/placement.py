@@ -166,12 +166,12 @@ def nearest(path: str, queues: ExistingQueues) -> str:
 
 def candidate(rule: PlacementRule, queues: ExistingQueues, application: ReportedApplication) -> str:
     """The path that the rule returns; empty if it does not match. Raises Rejected and Undecided."""
-    kind = rule.name.text.strip().lower()
+    kind = rule.kind
     value = {
         PROVIDED: application.queue,
         USER: application.user,
-        TAG: application.tag(rule.value.text.strip()),
-        FIXED: rule.value.text.strip().lower(),
+        TAG: application.tag(rule.value.text),
+        FIXED: rule.value.text.lower(),
     }.get(kind, "")
     if not value or not passes(rule.filter, application):
         return ""

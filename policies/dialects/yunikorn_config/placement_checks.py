@@ -64,7 +64,7 @@ def rule_filter(condition: Filter) -> Iterator[Problem]:
 
 def _unusable(rule: PlacementRule) -> Iterator[Problem]:
     """Faults that make the loader refuse all rules. The old rules remain until a restart; then there are none."""
-    name, value = rule.name.text.strip().lower(), rule.value.text.strip()
+    name, value = rule.kind, rule.value.text
     outcome = "YuniKorn's validation accepts it, but the load fails, and after a restart no application is placed"
     if _RULE_NAME(rule.name.text) and name not in KNOWN:
         message = f"the placement rule {rule.name.text!r} does not exist; {outcome}"

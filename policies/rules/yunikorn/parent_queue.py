@@ -11,7 +11,13 @@ from policies.dialects.core import CONFIG_MAP, NAMESPACE, Namespace
 from policies.dialects.yunikorn_config import Partition, PlacementRule
 from policies.dialects.yunikorn_config.configmap import ConfiguredQueues, tree
 from policies.dialects.yunikorn_config.model import Problem
-from policies.dialects.yunikorn_config.placement import ExistingQueues, Rejected, ReportedApplication, candidate, nearest
+from policies.dialects.yunikorn_config.placement import (
+    ExistingQueues,
+    Rejected,
+    ReportedApplication,
+    candidate,
+    nearest,
+)
 from policies.dialects.yunikorn_config.placement_checks import FIXED, TAG
 from policies.dialects.yunikorn_shares import PARENT_QUEUE
 from policies.judging.proposal import Proposal
@@ -159,13 +165,9 @@ def _naming(partition: Partition) -> Iterator[PlacementRule]:
     """The parent rules that read the annotation. Rules that also need a user or a queue are left out."""
     for placing in partition.rules:
         for link in placing.chain()[:-1]:
-            kinds = {_kind(each) for each in link.chain()}
-            if _kind(link) == TAG and link.value.text.strip().lower() == _TAG and kinds <= {TAG, FIXED}:
+            kinds = {each.kind for each in link.chain()}
+            if link.kind == TAG and link.value.text.lower() == _TAG and kinds <= {TAG, FIXED}:
                 yield link
-
-
-def _kind(rule: PlacementRule) -> str:
-    return rule.name.text.strip().lower()
 
 
 @rule(

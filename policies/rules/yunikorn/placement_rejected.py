@@ -75,7 +75,7 @@ def _judged(proposal: Proposal, pod: Pod, queues: Partition) -> Iterator[Finding
 
 def _for_any_user(queues: Partition, application: ReportedApplication) -> QueuePlacement:
     """The placement for some user. It is a rejection if the application of every user is rejected."""
-    if any(link.name.text.strip().lower() == USER for rule in queues.rules for link in rule.chain()):
+    if any(link.kind == USER for rule in queues.rules for link in rule.chain()):
         return QueuePlacement(reason=_NOBODY.reason, decided=False)
     rules, everything = [unfiltered(rule) for rule in queues.rules], opened(queues)
     alone = (placed([rule], everything, application) for rule in rules)  # filters may skip all other rules
@@ -85,7 +85,7 @@ def _for_any_user(queues: Partition, application: ReportedApplication) -> QueueP
 
 def _reads_annotations(queues: Partition) -> bool:
     links = (link for rule in queues.rules for link in rule.chain())
-    values = {link.value.text.strip().lower() for link in links if link.name.text.strip().lower() == TAG}
+    values = {link.value.text.lower() for link in links if link.kind == TAG}
     return bool(values - _DEFAULTED)
 
 

@@ -190,6 +190,8 @@ TREE = """
         ("{name: fixed, value: 'new..b', create: true}", False, True),
         ("{name: fixed, value: 'root.new..b', create: true}", False, True),
         ("{name: fixed, value: 'new.b!c', create: true}", False, True),
+        ("{name: fixed, value: ' new', create: true}", False, True),
+        ("{name: fixed, value: ' '}", True, True),
         ("{name: '#fixed', value: root.default}", True, True),
         ("{name: user, filter: {users: ['a b']}}", True, True),
         ("{name: user, filter: {users: ['a(?=b)']}}", True, True),

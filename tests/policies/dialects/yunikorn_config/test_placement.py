@@ -37,6 +37,8 @@ def placed(rules: str, tree: str = TREE, queue: str = "", user: str = "sue", **t
     [
         (NAMESPACE, {"namespace": "dev"}, "root.dev"),
         (NAMESPACE, {"namespace": "root"}, "root.root"),
+        ("- {name: Tag, value: NameSpace, create: true}", {"namespace": "dev"}, "root.dev"),
+        ("- {name: tag, value: 'namespace ', create: true}", {"namespace": "dev"}, NO_MATCH),
         (PARENT, {"namespace": "fin", "namespace_parentqueue": "root.production"}, "root.production.fin"),
         (PARENT, {"namespace": "fin", "namespace_parentqueue": "production"}, "root.production.fin"),
         (PARENT, {"namespace": "fin", "namespace_parentqueue": "root"}, NO_MATCH),

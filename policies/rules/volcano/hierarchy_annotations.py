@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from policies.dialects.volcano import HIERARCHY, HIERARCHY_WEIGHTS, QUEUE, Queue, path_end, path_way, shortened
 from policies.judging.proposal import Proposal
@@ -16,9 +17,12 @@ from policies.model.objects import Ref
 
 _PATH = fields.join("metadata.annotations", HIERARCHY)
 _WEIGHTS = fields.join("metadata.annotations", HIERARCHY_WEIGHTS)
-_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?").fullmatch
-_HEXADECIMAL = re.compile(r"[+-]?0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+").fullmatch
-_BEYOND_NUMBERS = re.compile(r"[+-]?(inf|infinity)|nan", re.IGNORECASE).fullmatch
+_D, _H = "[0-9](_?[0-9])*", "[0-9a-fA-F](_?[0-9a-fA-F])*"
+_DECIMAL = re.compile(rf"[+-]?({_D}(\.({_D})?)?|\.{_D})([eE][+-]?{_D})?").fullmatch
+_HEXADECIMAL = re.compile(rf"[+-]?0[xX](_?{_H}(\.({_H})?)?|\.{_H})[pP][+-]?{_D}").fullmatch
+_BEYOND_NUMBERS = re.compile(r"[+-]?(inf|infinity)|nan", re.IGNORECASE | re.ASCII).fullmatch
+_MOST = 16  # the most weights of one queue that are reported; each message has all weights
+_SHOWN = 120  # the most characters of an annotation that a message shows
 
 
 @rule(
@@ -45,7 +49,8 @@ def _lengths(queue: Queue, path: str, weights: str) -> Iterator[Finding]:
         yield Finding(
             queue.ref,
             _WEIGHTS,
-            f"{_count(path, names, 'name')} in the path {path!r}, {_count(weights, numbers, 'weight')} in {weights!r}",
+            f"{_count(path, names, 'name')} in the path {_quoted(path)}, "
+            f"{_count(weights, numbers, 'weight')} in {_quoted(weights)}",
             fix=f"give {HIERARCHY_WEIGHTS} one weight for each name of {HIERARCHY}",
             subject="length",
             excess=abs(len(names) - len(numbers)),
@@ -55,7 +60,7 @@ def _lengths(queue: Queue, path: str, weights: str) -> Iterator[Finding]:
         yield Finding(
             queue.ref,
             _PATH,
-            f"a name in the path {path!r} is empty",
+            f"a name in the path {_quoted(path)} is empty",
             fix="write a path such as root/eng/ml",
             subject="name",
             profiles=STRICT_ONLY,
@@ -67,21 +72,24 @@ def _count(text: str, parts: list[str], word: str) -> str:
     return f"{number} {word}" + ("" if number == 1 else "s")
 
 
+def _quoted(text: str) -> str:
+    return repr(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!r}..."
+
+
 def _weights(queue: Queue, path: str, weights: str) -> Iterator[Finding]:
     """Findings about single weights. If a path has no weights at all, `_lengths` reports it."""
     if not weights and "/" in path:
         return
-    for i, text in enumerate(weights.split("/")):
-        wrong, profiles = _flaw(text)
-        if wrong:
-            yield Finding(
-                queue.ref,
-                _WEIGHTS,
-                f"the weight {text!r} in {weights!r} {wrong}",
-                fix="write a number above 0, such as 1 or 2.5",
-                subject=str(i),
-                profiles=profiles,
-            )
+    flawed = ((i, text, *flaw) for i, text in enumerate(weights.split("/")) if (flaw := _flaw(text))[0])
+    for i, text, wrong, profiles in islice(flawed, _MOST):
+        yield Finding(
+            queue.ref,
+            _WEIGHTS,
+            f"the weight {_quoted(text)} in {_quoted(weights)} {wrong}",
+            fix="write a number above 0, such as 1 or 2.5",
+            subject=str(i),
+            profiles=profiles,
+        )
 
 
 def _flaw(text: str) -> tuple[str, frozenset[Profile]]:
@@ -91,7 +99,7 @@ def _flaw(text: str) -> tuple[str, frozenset[Profile]]:
     if not (_DECIMAL(text) or _HEXADECIMAL(text)):
         return "is not a number", BOTH
     try:
-        number = float.fromhex(text) if _HEXADECIMAL(text) else float(text)
+        number = float.fromhex(text.replace("_", "")) if _HEXADECIMAL(text) else float(text)
     except OverflowError:
         number = math.inf
     if math.isinf(number):

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from policies.dialects.volcano import JOB, VolcanoJob
 from policies.dialects.volcano_job import Policy, Volume
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
-from policies.model.findings import Action, Finding, Profile
+from policies.model.findings import BOTH, STRICT_ONLY, Action, Finding, Profile
 
 PLUGINS = ("env", "hcclrank", "mpi", "pytorch", "ray", "ssh", "svc", "tensorflow")
 EVENTS = ("*", "PodFailed", "PodEvicted", "PodPending", "Unknown", "TaskCompleted", "TaskFailed", "JobUpdated")
@@ -23,19 +22,21 @@ ACTIONS = (
 )
 
 
-@rule("job-contradiction", source="Volcano's webhook jobs/validate: creation", kinds=(JOB,))
+@rule("job-contradiction", source="Volcano's webhook jobs/validate", kinds=(JOB,))
 def job_contradiction(proposal: Proposal) -> Iterator[Finding]:
-    """A new Volcano Job contradicts itself, or lacks something without which it cannot run.
+    """A Volcano Job contradicts itself, or lacks something without which it cannot run.
 
     Why it is refused: Volcano would have to guess, or the Job would fail while it runs. A Job needs tasks with
     different names. All partitions of a task together have exactly its replicas, and its minPartitions together its
     minAvailable. A policy names events or one exit code, none of them twice, and an action that users may choose. Each
     volume has another mount path, and either a claim or the name of a claim. The plugin mpi needs a master and a worker
-    task. A plugin that Volcano does not include gets a warning, since your build may have it.
+    task. A plugin that Volcano does not include gets a warning, since your build may have it. Of a Job that changes,
+    only the partitions are judged.
     Example: two tasks named `worker`; `policies: [{event: PodFailed, exitCode: 3, action: RestartJob}]`.
     Fix: change what the message names.
     """
     for before, job in proposal.changed(VolcanoJob):
+        yield from _partitions(job, is_new=before is None)
         if before is None:
             yield from _tasks(job)
             for policies in job.spec.policies:
@@ -47,31 +48,38 @@ def job_contradiction(proposal: Proposal) -> Iterator[Finding]:
 def _tasks(job: VolcanoJob) -> Iterator[Finding]:
     if not job.spec.tasks:
         yield Finding(job.ref, "spec.tasks", "it has no task", fix="give it at least one task")
-    names = Counter(task.name for task in job.spec.tasks)
     seen: set[str] = set()
     for task in job.spec.tasks:
-        if names[task.name] > 1 and task.name in seen:
+        if task.name in seen:
             where = f"{task.field}.name"
             yield Finding(job.ref, where, f"a second task is named {task.name}", fix="give each task its own name")
         seen.add(task.name)
-        if task.partitions and task.partitions.total * task.partitions.size != task.replicas:
-            parts = task.partitions
-            made = parts.total * parts.size
+
+
+def _partitions(job: VolcanoJob, *, is_new: bool) -> Iterator[Finding]:
+    """The tasks whose numbers of pods do not fit their partitions. Only a new Job can have other partitions."""
+    for task in job.spec.tasks:
+        if (parts := task.partitions) is None:
+            continue
+        made, least = parts.total * parts.size, parts.minimum * parts.size
+        if made != task.replicas:
+            others = f", or choose partitions that hold {task.replicas} pods in all" if is_new else ""
             yield Finding(
                 job.ref,
                 f"{task.field}.partitionPolicy",
                 f"{parts.total} partitions of {parts.size} pods make {made}, but task {task.name} has "
                 f"{task.replicas} pods",
-                fix=f"set its replicas to {made}, or choose partitions that hold {task.replicas} pods in all",
+                fix=f"set its replicas to {made}{others}",
+                excess=abs(made - task.replicas),
             )
-        elif task.partitions and (least := task.partitions.minimum) > 0 and task.needed != least * task.partitions.size:
-            made = least * task.partitions.size
+        elif least > 0 and task.needed != least:
             yield Finding(
                 job.ref,
                 f"{task.field}.minAvailable",
-                f"{least} partitions of {task.partitions.size} pods make {made}, but minAvailable of task {task.name}"
+                f"{parts.minimum} partitions of {parts.size} pods make {least}, but minAvailable of task {task.name}"
                 f" is {task.needed}",
-                fix=f"set minAvailable to {made}, or leave it out",
+                fix=f"set minAvailable to {least}, or leave it out",
+                excess=abs(least - task.needed),
             )
 
 
@@ -140,6 +148,7 @@ def _plugins(job: VolcanoJob, action: Action | None) -> Iterator[Finding]:
                 f"the plugin mpi uses task {name} as its {role}, but there is no such task",
                 fix=f"name a task {name}, or write --{role}= with the name of one: {', '.join(names) or 'none yet'}",
                 subject=role,
+                profiles=BOTH if role == "master" else STRICT_ONLY,  # Volcano looks for the master only
             )
     for plugin in job.spec.plugins:
         if plugin not in PLUGINS:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies.dialects.labels import is_domain
 from policies.dialects.volcano import JOB, VolcanoJob
 from policies.dialects.volcano_job import Policy, Volume
 from policies.judging.proposal import Proposal
@@ -136,6 +137,8 @@ def _volume(volume: Volume, seen: set[str]) -> Iterator[tuple[str, str]]:
         yield "it has a volumeClaim and a volumeClaimName", "name an existing claim, or describe a new one, not both"
     elif not volume.has_claim and not volume.claim_name:
         yield "it has neither a volumeClaim nor a volumeClaimName", "name an existing claim, or describe a new one"
+    elif volume.claim_name and not is_domain(volume.claim_name):
+        yield f"{volume.claim_name!r} is not a name of a claim", "use lower-case letters, digits, `-` and `.`"
 
 
 def _plugins(job: VolcanoJob, action: Action | None) -> Iterator[Finding]:

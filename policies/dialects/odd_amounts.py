@@ -20,6 +20,7 @@ _LARGE = ("i", "M", "G", "T", "P", "E")
 """The ends of suffixes that are not used for numbers of cores."""
 _UNIT = 10**9
 _meant = lru_cache(maxsize=1024)(likely_name)  # a cluster has many Pods, and few names of resources
+_LONGEST = 63  # the longest name that is compared and cached; custom resources may have names of a megabyte
 
 
 class OddAmount(NamedTuple):
@@ -94,7 +95,7 @@ def _without_limit(field: str, resource: str, value: object, limit: object) -> I
 
 def misspelt(field: str, resource: str, *, of_pod: bool = False) -> OddAmount | None:
     """The fault of a resource name that is nearly a known one, or None. `field`: the path with the name."""
-    means = _meant(resource)
+    means = _meant(resource) if len(resource) <= _LONGEST else ""
     if means in ("", resource):
         return None
     fix = f"did you mean {means}?"

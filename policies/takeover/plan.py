@@ -33,8 +33,16 @@ from policies.takeover.versions import known_version
 from policies.text import yaml_values
 from policies.text.positions import BadText
 
-CONVERTED = frozenset({"admissionchecks", "clusterqueues", "cohorts", "localqueues", "multikueueclusters"}) | frozenset(
-    {"multikueueconfigs", "workloads"}
+CONVERTED = frozenset(
+    (
+        "admissionchecks",
+        "clusterqueues",
+        "cohorts",
+        "localqueues",
+        "multikueueclusters",
+        "multikueueconfigs",
+        "workloads",
+    )
 )
 """The kinds whose CustomResourceDefinition Quotree's webhook may update."""
 _ASKED = {

@@ -140,5 +140,7 @@ def _kinds(
             )
         else:
             account.append(f"integrations.frameworks {name} is left out: the cluster does not serve {kind.group}")
+    if not kept:
+        yield "Kueue's Configuration: the cluster serves no kind of integrations.frameworks; add batch/job"
     if kept != list(named):
         made["integrations"] = {**mapping(made.get("integrations")), "frameworks": kept}

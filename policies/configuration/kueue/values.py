@@ -31,7 +31,7 @@ class Integrations:
 
     @property
     def pods(self) -> bool:
-        """Whether single Pods are queued."""
+        """Whether Pods are queued, on their own or for a kind such as StatefulSet."""
         return any(FRAMEWORKS[name].by_pods for name in self.frameworks)
 
 

@@ -286,6 +286,7 @@ def reworded(old: str, new: str) -> list[dict[str, Any]]:
 
 
 KUEUE_KEYS = "  manageJobs: true\n  managePods: true\n"
+APP_WRAPPER = "    - workload.codeflare.dev/appwrapper\n"
 OTHER = "system:serviceaccount:batch:other"
 REFUSED: dict[str, tuple[list[dict[str, Any]], str]] = {
     "no manager": (without("kueue-controller-manager"), "say where Kueue is"),
@@ -328,6 +329,10 @@ REFUSED: dict[str, tuple[list[dict[str, Any]], str]] = {
     "a kind of another controller": (
         reworded("integrations:", "integrations:\n  externalFrameworks: [Train.v1.example.com]"),
         "'Train.v1.example.com' is not described",
+    ),
+    "no kind that is served": (
+        reworded(CONFIGURATION[CONFIGURATION.index("    - batch") : CONFIGURATION.index("fairSharing:")], APP_WRAPPER),
+        "the cluster serves no kind of integrations.frameworks",
     ),
     "times that contradict each other": (
         reworded("  leaderElect: true", "  leaseDuration: 5s"),

@@ -153,7 +153,7 @@ def _with_fields(node: Mapping[str, Any], lost: LostFields, schema: Schema, anno
         return node
     value = dict(lost.value)
     if isinstance(slices := value.get("slices"), dict) and _SHAPE in slices:
-        value["slices"] = topology.shaped(slices[_SHAPE], topology.expanded(present.get("slices")) or [])
+        value["slices"] = topology.of_shape(slices[_SHAPE], topology.expanded(present.get("slices")) or [])
     if not all(_fits(schema, (*lost.at, key), value[key], annotation) for key in value):
         return node
     return {key: inner for key, inner in node.items() if key not in lost.keys} | value

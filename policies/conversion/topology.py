@@ -15,8 +15,9 @@ from policies.dialects.reading import mapping
 
 Part: TypeAlias = dict[str, Any]
 Shape: TypeAlias = list[list[Any]]
-"""The form of slices, without the values, which the domains have. For each slice: its length; for each level None, or
-the lengths of prefix and suffix (None if absent); and whether there is one number of pods for all domains."""
+"""How slices are written; the domains have the values. For each slice: its number of domains; for each level None if
+all domains have the same value, else the lengths of prefix and suffix (None if absent); and whether all domains have
+the same number of pods."""
 
 MOST_DOMAINS: Final = 100_000
 """The most domains of one slice, as in the schema of v1beta2, and of all expanded slices."""
@@ -73,16 +74,17 @@ def shape(slices: object) -> Shape | None:
         ]
         for each in slices
     ]
-    return found if shaped(found, domains) == slices else None
+    return found if of_shape(found, domains) == slices else None
 
 
-def shaped(shape: object, domains: list[Part]) -> list[Part] | None:
-    """The slices with this shape. None if the shape does not fit the domains."""
+def of_shape(shape: object, domains: list[Part]) -> list[Part] | None:
+    """The slices of this shape. None if it has other numbers of domains or levels than `domains`."""
+    if not isinstance(shape, list):
+        return None
     rest = iter(domains)
     try:
-        assert isinstance(shape, list)
-        slices = [_written(list(islice(rest, count)), count, levels, at_once) for count, levels, at_once in shape]
-    except (AssertionError, IndexError, KeyError, TypeError, ValueError):
+        slices = [_slice(list(islice(rest, count)), count, levels, at_once) for count, levels, at_once in shape]
+    except (IndexError, KeyError, TypeError, ValueError):
         return None
     return None if next(rest, None) else slices
 
@@ -155,7 +157,7 @@ def _lengths(level: Part) -> list[int | None] | None:
     return [len(individual[key]) if key in individual else None for key in ("prefix", "suffix")]
 
 
-def _written(domains: list[Part], count: object, levels: list[Any], at_once: object) -> Part:
+def _slice(domains: list[Part], count: object, levels: list[Any], at_once: object) -> Part:
     """One slice of this shape. Raises an error if count or levels do not fit."""
     if count != len(domains) or any(len(domain["values"]) != len(levels) for domain in domains):
         raise ValueError(count)
@@ -163,13 +165,13 @@ def _written(domains: list[Part], count: object, levels: list[Any], at_once: obj
     return {
         "domainCount": len(domains),
         "valuesPerLevel": [
-            _written_level([domain["values"][at] for domain in domains], lengths) for at, lengths in enumerate(levels)
+            _level_of_shape([domain["values"][at] for domain in domains], lengths) for at, lengths in enumerate(levels)
         ],
         "podCounts": {"universal": counts[0]} if at_once else {"individual": counts},
     }
 
 
-def _written_level(values: list[str], lengths: Any) -> Part:
+def _level_of_shape(values: list[str], lengths: Any) -> Part:
     if lengths is None:
         return {"universal": values[0]}
     prefix, suffix = lengths

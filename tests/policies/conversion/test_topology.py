@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.conversion import convert
-from policies.conversion.topology import compressed, expanded, shape, shaped
+from policies.conversion.topology import compressed, expanded, of_shape, shape
 from policies.dialects.kueue_kinds import GROUP
 
 VALUES = st.sampled_from(["node-1", "node-2", "rack-1", "x", ""])
@@ -69,7 +69,7 @@ def test_slices_that_are_cut_otherwise_come_back_as_they_were() -> None:
 
     assert domains is not None
     assert compressed(domains) != SLICES
-    assert shaped(shape(SLICES), domains) == SLICES
+    assert of_shape(shape(SLICES), domains) == SLICES
 
 
 def test_in_an_annotation_they_need_no_more_than_their_shape() -> None:
@@ -114,4 +114,4 @@ def test_slices_that_contradict_themselves_are_carried_along(slices: Any) -> Non
 
 @pytest.mark.parametrize("wrong", [None, [[1]], [[2, [None], True]], [[1, [None, None], True]], [[1, [[1]], True]], []])
 def test_a_shape_that_does_not_fit_gives_nothing(wrong: Any) -> None:
-    assert shaped(wrong, [{"values": ["a"], "count": 1}]) is None
+    assert of_shape(wrong, [{"values": ["a"], "count": 1}]) is None

@@ -153,7 +153,7 @@ def _doubt(resource: str, quantity: Quantity, outcome: str) -> tuple[str, str] |
             count = -(-nano // _UNIT)
             return f"{resource}={text} is {count} byte{'s' if count > 1 else ''}", _bytes(text)
     elif resource in _CORES:
-        if text.endswith(_LARGE):
+        if nano and text.endswith(_LARGE):
             return f"{resource}={text} is {nano // _UNIT} cores", "write cores, such as 4, or thousandths, such as 500m"
     elif nano % _UNIT and _is_device(resource):
         message = f"{resource}={text} is a fraction, and devices come whole"

@@ -204,9 +204,9 @@ def _is_of(value: object, types: tuple[type, ...]) -> bool:
 
 def _is_whole(number: object) -> bool:
     """Whether the number is an integer that fits into 64 bits. Larger Decimals have no remainder in Python."""
-    return isinstance(number, int) or (
-        isinstance(number, float | Decimal) and abs(number) < _MOST_INTEGER and not number % 1
-    )
+    if isinstance(number, float | Decimal):
+        return -_MOST_INTEGER <= number < _MOST_INTEGER and not number % 1
+    return True
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import Protocol
 from policies.dialects.yunikorn_config import acl, patterns
 from policies.dialects.yunikorn_config.limits import group_fits, user_fits
 from policies.dialects.yunikorn_config.model import RECOVERY, ROOT, Filter, Partition, PlacementRule, Text
-from policies.dialects.yunikorn_config.placement_checks import FIXED, PROVIDED, TAG, USER
+from policies.dialects.yunikorn_config.placement_checks import DENY, FIXED, PROVIDED, TAG, USER
 from policies.dialects.yunikorn_config.structure import NAME_RULE, name_fits
 
 RECOVERY_QUEUE = f"{ROOT}.{RECOVERY}"
@@ -205,7 +205,7 @@ def _check_name(name: str) -> None:
 
 def passes(condition: Filter, application: ReportedApplication) -> bool:
     """Whether the filter allows the rule for this user. Raises Undecided."""
-    allow = condition.type.text.lower() != "deny"
+    allow = condition.type.text != DENY
     if not condition.users and not condition.groups:
         return allow
     named = _among(condition.users, application.user, user_fits)

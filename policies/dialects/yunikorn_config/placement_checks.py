@@ -21,6 +21,8 @@ from policies.model.suggestion import choice
 
 FIXED, TAG, USER, PROVIDED = "fixed", "tag", "user", "provided"
 KNOWN = (FIXED, PROVIDED, TAG, USER)
+DENY = "deny"
+"""The only spelling with which a filter denies. The validation ignores case, but the filter itself does not."""
 
 _RULE_NAME = re.compile(r"[_a-zA-Z][a-zA-Z0-9_]*").fullmatch
 
@@ -49,9 +51,9 @@ def rule_by_itself(rule: PlacementRule) -> Iterator[Problem]:
 
 def rule_filter(condition: Filter) -> Iterator[Problem]:
     """The faults of R2 and R3. In a list of several entries, YuniKorn ignores those that are not names."""
-    if condition.type.text.lower() not in ("", "allow", "deny"):
+    if condition.type.text.lower() not in ("", "allow", DENY):
         message = f"{condition.type.text!r} is not a filter type"
-        fix, meant = choice(condition.type.text, ("allow", "deny"))
+        fix, meant = choice(condition.type.text, ("allow", DENY))
         yield Problem(condition.type.field, condition.type.line, message, fix, write=meant)
     for kind, names, fits in (("user", condition.users, user_fits), ("group", condition.groups, group_fits)):
         if len(names) != 1 or fits(names[0].text):

@@ -24,7 +24,7 @@ from policies.dialects.yunikorn_config.model import (
     Text,
     amounts,
 )
-from policies.dialects.yunikorn_config.placement_checks import passed_over
+from policies.dialects.yunikorn_config.placement_checks import DENY, passed_over
 from policies.dialects.yunikorn_config.quotas import whole, written
 from policies.model.suggestion import certain, choice, close, only
 
@@ -114,6 +114,10 @@ def _partition(partition: Partition) -> Iterator[Problem]:
                 yield replace(_problem(name, message, "did you mean root?", queue.path), write=ROOT)
     for top in partition.rules:
         for rule in top.chain():
+            written = rule.filter.type
+            if written.text != DENY and written.text.lower() == DENY:
+                message = f"YuniKorn accepts the filter type {written.text!r}, but the filter then allows"
+                yield replace(_problem(written, message, f"write {DENY}", "filter type"), write=DENY)
             for name in passed_over(rule.filter):
                 message = f"{name.text!r} is not a name, and a list of several holds no patterns: it has no effect"
                 yield _problem(name, message, "remove it, or make it the only entry", name.text)

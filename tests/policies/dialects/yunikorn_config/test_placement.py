@@ -102,6 +102,11 @@ def test_a_filter_that_could_run_for_ages_is_not_tried() -> None:
     assert "too complex" in got.reason
 
 
+@pytest.mark.parametrize(("type", "outcome"), [("deny", NO_MATCH), ("DENY", "root.sue"), ("allow", "root.sue")])
+def test_only_deny_in_lower_case_denies(type: str, outcome: str) -> None:
+    assert placed(f"- {{name: user, create: true, filter: {{type: {type}, users: [sue]}}}}") == outcome
+
+
 @pytest.mark.parametrize(
     ("pattern", "name", "is_found"), [("a.*z", "abz", True), ("^b", "ab", False), ("(x", "x", False)]
 )

@@ -15,9 +15,8 @@ _BYTES = ("memory", "ephemeral-storage")
 _CORES = ("cpu", "vcore")
 _FEW = 1024  # bytes; nothing runs in less
 _SMALL = 1024**2  # bytes; the API server writes 1.1Gi as 1181116006400m
-_FRACTIONS = "mun"
-_LARGE = ("i", "M", "G", "T", "P", "E")
-"""The ends of suffixes that are not used for numbers of cores."""
+_FRACTIONS = "mun"  # the suffixes below one
+_LARGE = ("i", "M", "G", "T", "P", "E")  # the ends of suffixes that nobody uses for cores
 _UNIT = 10**9
 _meant = lru_cache(maxsize=1024)(likely_name)  # a cluster has many Pods, and few names of resources
 _LONGEST = 63  # the longest name that is compared and cached; custom resources may have names of a megabyte

@@ -63,7 +63,7 @@ def quota(tree: SourceTree, resources: list[str], totals: KueueAmounts) -> Quota
     unreachable: list[UnreachableLimit] = []
     lending: set[str] = set()
     for resource in resources:
-        one = _One(tree, resource, totals.get(resource))
+        one = _OfResource(tree, resource, totals.get(resource))
         for name in tree.order:
             terms[name][resource] = one.terms(name)
         cuts += one.cuts.values()
@@ -72,7 +72,7 @@ def quota(tree: SourceTree, resources: list[str], totals: KueueAmounts) -> Quota
     return QuotaTerms(terms, frozenset(lending), tuple(cuts), tuple(unreachable))
 
 
-class _One:
+class _OfResource:
     """The quota of one resource. In the terms of the module, `kept` is G, `granted` is H and `most` is M."""
 
     def __init__(self, tree: SourceTree, resource: str, total: int | None) -> None:
@@ -81,13 +81,13 @@ class _One:
         self.kept: dict[str, int] = {}
         self.granted: dict[str, int] = {}
         self.cuts: dict[str, Cut] = {}
-        self._gather()
+        self._add_up()
         for name in tree.order:
             self._share_out(name)
         self.kept_below = {name: self._kept_below(name) for name in tree.order}
         self.leaves = self._count_leaves()
         self.reach = {tree.root: self.granted[tree.root]}
-        self._look_down()
+        self._compute_reach()
 
     def terms(self, name: str) -> Terms:
         """The quota and limits of a queue. Root has no limits, since it has no parent to borrow from or lend to."""
@@ -114,7 +114,7 @@ class _One:
 
     # -- promises, from the leaves up -------------------------------------------------------------------------------
 
-    def _gather(self) -> None:
+    def _add_up(self) -> None:
         """Compute G and H of each queue: at least the sums of its children, and at most its limit."""
         for name in reversed(self.tree.order):
             queue = self.tree.queues[name]
@@ -163,7 +163,7 @@ class _One:
             found[name] = below + self.tree.is_leaf(name)
         return found
 
-    def _look_down(self) -> None:
+    def _compute_reach(self) -> None:
         """Compute the most that each subtree could use if all others were idle."""
         for name in self.tree.order[1:]:
             most, offered = self.most[name], self._offered(name)

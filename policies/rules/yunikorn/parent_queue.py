@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from heapq import nsmallest
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from policies.dialects import yunikorn
 from policies.dialects.core import CONFIG_MAP, NAMESPACE, Namespace
@@ -32,14 +32,14 @@ from policies.rules.yunikorn._yunikorn_tree import opened, partition, tags, unfi
 _TAG = "namespace.parentqueue"
 _NAMED = 5  # the most namespaces that a message lists
 
-
-Candidates = list[tuple[str, str]]
+Candidates: TypeAlias = list[tuple[str, str]]
+"""What each placement rule makes of a parent queue: its path, empty if it has none, and why it cannot be used."""
 
 
 class ParentFault(NamedTuple):
     """Why a parent queue cannot be used.
 
-    `queue`: the queue with the fault.
+    `queue`: the parent queue.
     `fault`: the part of the message after its name.
     """
 

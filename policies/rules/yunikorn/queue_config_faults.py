@@ -98,8 +98,9 @@ def queue_setting_ignored(proposal: Proposal) -> Iterator[Finding]:
 
     Why it is reported: YuniKorn does not refuse these values. It uses its default and at most writes a debug log. The
     rule covers queue properties that YuniKorn does not know or cannot read, resources that no pod requests, invalid
-    names in ACLs and in filter lists with several entries, and an unknown user group resolver. It also covers a quota
-    preemption delay if quota preemption is off in the partition, and booleans and patterns of the admission controller.
+    names in ACLs and in filter lists with several entries, and an unknown user group resolver. It also covers a filter
+    of the type `DENY`, since only `deny` denies, a quota preemption delay if quota preemption is off in the partition,
+    and booleans and patterns of the admission controller.
     A change of the policy group takes effect only after a restart of the scheduler.
     Example: `preemption.delay: 30`, without a unit.
     Fix: `preemption.delay: 30s`.

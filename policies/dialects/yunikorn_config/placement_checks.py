@@ -36,6 +36,7 @@ def placement_rules(partition: Partition) -> Iterator[Problem]:
                 broken = True
                 yield problem
             yield from _unusable(rule)
+        yield from _crashing(top)
         if partition.root is not None and not broken:
             yield from fixed_path(top, number, partition.root)
 
@@ -78,6 +79,14 @@ def _unusable(rule: PlacementRule) -> Iterator[Problem]:
         yield Problem(f"{rule.field}.value", rule.line, message, fix, accepted=True)
     if name == FIXED and value:
         yield from _fixed_value(rule, value, outcome)
+
+
+def _crashing(top: PlacementRule) -> Iterator[Problem]:
+    """A listed rule with a value such as `rootless`, which YuniKorn takes for a full path, without a root above it."""
+    value, places = top.value.text.lower(), top.kind == FIXED and top.create and top.parent is None
+    if places and value.startswith(ROOT) and value.partition(".")[0] != ROOT:
+        message = f"YuniKorn takes {value!r} for a full path, and crashes when the rule places an application"
+        yield Problem(f"{top.field}.value", top.value.line, message, f"write {ROOT}.{value}", accepted=True)
 
 
 def _fixed_value(rule: PlacementRule, value: str, outcome: str) -> Iterator[Problem]:

@@ -128,12 +128,15 @@ class OperationRunner:
             return False
         return True
 
-    def carry_out(self, name: str, operation: QueueOperation) -> QueueOperation | None:
-        """Record the operation and run its remaining steps. Returns the last record.
+    def carry_out(self, name: str, operation: QueueOperation, planned: VolcanoQueueTree) -> QueueOperation | None:
+        """Record the operation and run its remaining steps. Returns the last record. Completed steps are not reverted.
 
-        Raises CommandIgnored if there is no progress, and other ClusterErrors. Completed steps are not reverted.
+        `planned`: the queues as `read` returned them last, from which the operation was planned.
+
+        Raises CommandIgnored if there is no progress, Conflict if another operation was recorded since `planned`, and
+        other ClusterErrors.
         """
-        self._record(name, operation)
+        self._record(name, operation, planned.queues.get(name))
         before: list[Step] = []
         done: set[Step] = set()
         since = self._clock()
@@ -163,12 +166,11 @@ class OperationRunner:
                     else:
                         done.add(step)
 
-    def _record(self, name: str, operation: QueueOperation) -> None:
-        """Write the record, unless it is stored already. Raises Conflict if the queue has another operation's record.
+    def _record(self, name: str, operation: QueueOperation, queue: QueueObject | None) -> None:
+        """Write the record, unless it is stored already. Raises Conflict if another operation was recorded meanwhile.
 
         If a controller writes the queue's status at the same time, the write is tried again.
         """
-        queue = self.read(work=False).queues.get(name)
         while queue is not None and read_operation(queue.operation) != operation:
             try:
                 perform(self._cluster, record_patch(name, self._stored[name], operation.text()))
@@ -214,8 +216,12 @@ class OperationRunner:
             "action": action.value,
             "target": target,
         }
-        with suppress(Conflict):
+        try:
             perform(self._cluster, Create(COMMANDS, body, FIELD_MANAGER))
+        except NotFound as error:  # not suppressed like that of a queue: the same step would be tried for ever
+            raise CommandIgnored(f"no Command can be created in namespace {self._namespace}: {error}") from error
+        except Conflict:
+            pass
         return name
 
     def _check(self, since: float, what: str, awaited_work: str = "") -> None:

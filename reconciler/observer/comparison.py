@@ -139,6 +139,7 @@ class Comparison(NullObserver):
         if after.key[0] != WORKLOAD_VIEW.kind:
             if after.key[0] in _SURROUNDINGS and (before is None or before.value != after.value):
                 self._inputs = now
+                self._outdated_roots |= {each.root for each in (*self._reserved.values(), *self._victims.values())}
             return
         old, new = WORKLOAD_VIEW.value(before), WORKLOAD_VIEW.value(after)
         self._change = (old, new)

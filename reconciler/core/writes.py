@@ -107,7 +107,8 @@ class PendingWrites:
     def doubt_decisions(self) -> None:
         """Do not send postponed changes again: another process may have decided since. Read their objects instead.
 
-        A Workload gets an empty write. If the postponed change is still on its way, it then fails with a conflict.
+        A Workload gets an empty write. If the postponed change is still on its way, it then fails with a conflict. The
+        controller does not get the response, and decides again.
         """
         for key in self._records.in_flight:
             flight = self._in_flight(key)
@@ -115,6 +116,7 @@ class PendingWrites:
                 stored = self._records.workload(key[1]) if key[0] == WORKLOAD else None
                 read = self._request(flight.request.key)
                 flight.request = WriteCommand(key, fence(stored)) if stored is not None else read
+                flight.wanted = flight.controller = None
 
     def _send(self, key: Key, flight: InFlight) -> None:
         self._records.send(key, flight)
@@ -213,8 +215,7 @@ class PendingWrites:
         self.retries.postpone(self._records.object_of(key), self._informer.back_off(key, now))
 
     def _read_again(self, key: Key) -> None:
-        self._replace_request(key, self._request(key))
-        self._commands.append(self._request(key))
+        self._commands.append(self._replace_request(key, self._request(key)).request)
 
     def _request(self, key: Key) -> ReadObject:
         return ReadObject(key, self._informer.watched[key[0]].resource.path(key[1]))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from reconciler.controllers.provisioning import ProvisioningController
 from scheduling.objects.times import SECOND
 from tests import builders
 from tests.reconciler.provisioning.autoscaled import CLASS, REQUEST, TEMPLATE, Autoscaled, check, config, queue
@@ -468,3 +469,18 @@ def test_nothing_is_written_over_and_over(world: Autoscaled) -> None:
     world.writes.clear()
     world.rounds(30, apart=SECOND)
     assert world.of(REQUEST, TEMPLATE, "Workload", "AdmissionCheck") == []
+
+
+@pytest.mark.parametrize("managed", [True, False], ids=["with a request", "that needs none"])
+def test_of_work_that_is_gone_nothing_is_kept(managed: bool) -> None:
+    world = Autoscaled()
+    spec = {} if managed else {"managedResources": ["example.com/gpu"]}
+    world.put(("ProvisioningRequestConfig", "new-nodes"), config(**spec))
+    world.submit()
+    assert world.all(REQUEST) == ([f"{world.name}-nodes-1"] if managed else [])
+    world.drop(("Job", "ns/train"))
+    world.rounds(5)
+
+    assert world.all("Workload") == []
+    controller = next(each for each in world.loop.core.controllers if isinstance(each, ProvisioningController))
+    assert (controller._needs, controller._waiting) == ({}, {})

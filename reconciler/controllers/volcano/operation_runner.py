@@ -98,8 +98,8 @@ class OperationRunner:
         """Create a Command, and wait until a controller has executed it.
 
         Volcano's controller deletes a Command before it acts, so only the state shows that the Command was executed. If
-        the queue was closed with its parent, a Command to close it changes nothing. So the annotation
-        that marks the queue as closed by its parent is removed here.
+        the queue was closed with its parent, a Command to close it changes nothing. So the annotation that marks it as
+        closed by its parent is removed here.
         """
         since = self._clock()
         name = self.give(queue, action)
@@ -227,9 +227,9 @@ class OperationRunner:
     def _check(self, since: float, what: str, awaited_work: str = "") -> None:
         """Raise CommandIgnored if it is of no use to wait any longer.
 
-        `awaited_work`: work in a queue that the operation waits for, as a sentence; no controller can end that wait.
+        A controller sets the state of every queue at once. So if no queue has a state, there is no controller.
 
-        A controller sets the state of every queue at once, so a queue without a state has no controller.
+        `awaited_work`: work in a queue that the operation waits for, as a sentence; no controller can end that wait.
         """
         waited = self._clock() - since
         left = f"Its Commands stay in namespace {self._namespace}; run the same command again to continue"

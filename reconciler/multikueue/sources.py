@@ -152,7 +152,7 @@ class Sources:
                 self._post(Call(self._turn))
 
     def _read_path(self, name: str, path: str) -> None:
-        found = read_file(path, self._kept.allowed)
+        found = read_file(path, self._kept.allowed, self._found.get(name))
         with self._lock:
             if self._files.get(name) != path or self._found.get(name) == found:
                 return

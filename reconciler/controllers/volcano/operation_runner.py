@@ -206,7 +206,7 @@ class OperationRunner:
             Commands.
         """
         digest = hashlib.sha256(queue.name.encode()).hexdigest()[:8]
-        name = f"{queue.name[:200]}-{'step-' if step else ''}{action.lower()}-{digest}"
+        name = f"{queue.name[:200].rstrip('.')}-{'step-' if step else ''}{action.lower()}-{digest}"
         notes = {"annotations": {OPERATION: "step"}} if step else {}
         target = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "name": queue.name, "uid": queue.uid}
         body = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -202,3 +203,11 @@ def test_where_no_command_can_be_created_the_operation_ends_at_once(busy: Busy) 
         runner.carry_out("eng", opens, runner.read())
 
     assert clock.now == 0
+
+
+def test_the_name_of_a_command_is_valid_wherever_the_name_of_its_queue_is_cut(api: Unattended) -> None:
+    runner = OperationRunner(api.cluster(), Configuration(), "ops", 60, list[str]().append)
+
+    name = runner.give(replace(runner.read(work=False).queues["eng"], name="a" * 199 + ".b"), QueueAction.OPEN)
+
+    assert name.startswith("a" * 199 + "-openqueue-")

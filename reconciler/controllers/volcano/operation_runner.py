@@ -151,7 +151,8 @@ class OperationRunner:
                 before, since = steps, self._clock()
             elif done.issuperset(steps):
                 self._check(since, _next_steps(steps, name), awaited(tree, name, recorded))
-                self._sleep(_POLL_SECONDS)
+                # Each check may list all PodGroups, so the checks become rarer the longer the wait is.
+                self._sleep(max(_POLL_SECONDS, (self._clock() - since) / 10))
             for step in (each for each in steps if each not in done):
                 with suppress(Conflict, NotFound):  # the queue has changed or is gone, so compute the steps again
                     try:

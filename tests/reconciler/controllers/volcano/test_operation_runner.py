@@ -122,18 +122,19 @@ def test_a_queue_that_its_parent_closed_stays_closed_whatever_the_controller_kno
 class Busy(FakeApi):
     """A queue `eng` whose status a controller writes just before the first record; `also`: the record it finds then.
 
-    `commands`: whether Commands can be created.
+    `commands`: whether Commands can be created. `work`: the PodGroups.
     """
 
     also: str | None = None
     version = 1
     kept = ""
     commands = True
+    work: tuple[dict[str, Any], ...] = ()
     requests = 0
 
     def reply_to(self, seen: Seen) -> Reply:
         self.requests += 1
-        assert self.requests < 100, "the same requests again and again"
+        assert self.requests < 200, "the same requests again and again"
         if not self.commands and "/commands" in seen.path:
             return status(404, "NotFound")
         if seen.method == "PATCH":
@@ -145,7 +146,7 @@ class Busy(FakeApi):
             self.kept = seen.body["metadata"]["annotations"][OPERATION] or ""
         eng = queue("eng", state="Closed")
         eng["metadata"] |= {"resourceVersion": str(self.version), "annotations": {OPERATION: self.kept}}
-        items = [eng] if seen.path.endswith("/queues") else []
+        items = [eng] if seen.path.endswith("/queues") else [*self.work]
         body = {"metadata": {"resourceVersion": "1"}, "items": items} if seen.method == "GET" else eng
         return lambda handler: handler.send_json(200, body)
 
@@ -203,6 +204,19 @@ def test_where_no_command_can_be_created_the_operation_ends_at_once(busy: Busy) 
         runner.carry_out("eng", opens, runner.read())
 
     assert clock.now == 0
+
+
+def test_the_longer_work_takes_to_end_the_more_rarely_all_of_it_is_read(busy: Busy) -> None:
+    group = {"metadata": {"name": "g", "namespace": "ns"}, "spec": {"queue": "eng"}, "status": {"phase": "Running"}}
+    busy.work = ({"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", **group},)
+    clock = Waiting()
+    runner = OperationRunner(busy.cluster(), Configuration(), "ops", 600, list[str]().append, clock.rest, clock)
+
+    with pytest.raises(CommandIgnored, match="PodGroups to be deleted: 1 in eng"):
+        runner.carry_out("eng", QueueOperation(OperationKind.DELETE, (), deletes=("eng",)), runner.read())
+
+    assert clock.now > 600
+    assert busy.requests < 200
 
 
 def test_the_name_of_a_command_is_valid_wherever_the_name_of_its_queue_is_cut(api: Unattended) -> None:

@@ -104,7 +104,7 @@ class NamespaceSelection:
         if answered is None or answered == self._holds(namespace):
             return False
         del self._answered[namespace]
-        return True
+        return namespace in self._world.queues.namespaces  # the jobs of a namespace that is gone are gone, too
 
     def _holds(self, namespace: str) -> bool:
         selector, labels = self._managed.selector, self._world.queues.namespaces.get(namespace)

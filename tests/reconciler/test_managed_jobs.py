@@ -69,6 +69,18 @@ def test_a_change_that_selects_nobody_does_not_hide_the_one_that_does() -> None:
     assert selected.outdated("ns")
 
 
+def test_nobody_is_looked_at_again_for_a_namespace_that_is_gone() -> None:
+    selected, world = selection()
+    world.put_namespace("ns", {"batch": "yes"})
+    assert selected.selects("ns")
+    world.drop_namespace("ns")
+    assert not selected.outdated("ns")
+
+    assert not selected.selects("ns"), "a job in the next namespace with this name came before it"
+    world.put_namespace("ns", {"batch": "yes"})
+    assert selected.outdated("ns")
+
+
 @pytest.mark.parametrize(
     ("labels", "queue", "without_queue", "is_managed"),
     [

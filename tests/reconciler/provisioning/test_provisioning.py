@@ -12,6 +12,7 @@ import pytest
 from reconciler.controllers.provisioning import ProvisioningController
 from scheduling.objects.times import SECOND
 from tests import builders
+from tests.copies import copied
 from tests.reconciler.provisioning.autoscaled import CLASS, REQUEST, TEMPLATE, Autoscaled, check, config, queue
 
 
@@ -484,3 +485,16 @@ def test_of_work_that_is_gone_nothing_is_kept(managed: bool) -> None:
     assert world.all("Workload") == []
     controller = next(each for each in world.loop.core.controllers if isinstance(each, ProvisioningController))
     assert (controller._needs, controller._waiting) == ({}, {})
+
+
+def test_a_workload_whose_quota_is_not_that_of_its_pod_sets_stops_nobody_else(world: Autoscaled) -> None:
+    world.refused = {TEMPLATE}
+    world.submit()
+    odd = copied(world.workload)
+    odd["status"]["admission"]["podSetAssignments"][0]["name"] = "another"
+    world.refused = set()
+    world.put(("Workload", f"ns/{world.name}"), odd)
+    world.rounds(15, apart=SECOND)
+
+    assert world.all(REQUEST) == []
+    assert "no quota is assigned to pod set main" in world.state()[1]

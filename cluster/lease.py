@@ -9,6 +9,7 @@ Source: coordination.k8s.io/v1; client-go leaderelection.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -225,7 +226,7 @@ class Lease:
             "metadata": {"name": self._name},
             "spec": {
                 "holderIdentity": self.identity,
-                "leaseDurationSeconds": max(1, round(self._times.duration)),
+                "leaseDurationSeconds": math.ceil(self._times.duration),  # others must not take it before it is over
                 "renewTime": now,
                 "leaseTransitions": transitions,
             },

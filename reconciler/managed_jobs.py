@@ -100,8 +100,11 @@ class NamespaceSelection:
 
     def outdated(self, namespace: str) -> bool:
         """Whether the last answer about the namespace is no longer right. Returns true once for each change."""
-        answered = self._answered.pop(namespace, None)
-        return answered is not None and answered != self._holds(namespace)
+        answered = self._answered.get(namespace)
+        if answered is None or answered == self._holds(namespace):
+            return False
+        del self._answered[namespace]
+        return namespace in self._world.queues.namespaces  # the jobs of a namespace that is gone are gone, too
 
     def _holds(self, namespace: str) -> bool:
         selector, labels = self._managed.selector, self._world.queues.namespaces.get(namespace)

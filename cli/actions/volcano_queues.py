@@ -60,7 +60,7 @@ def _done(runner: OperationRunner, tree: VolcanoQueueTree, name: str, plan: Oper
     if plan.command is not None:
         runner.command(tree.queues[name], plan.command)
     elif plan.operation is not None:
-        runner.carry_out(name, plan.operation)
+        runner.carry_out(name, plan.operation, tree)
         found = runner.read(work=False).queues.get(name)
         if plan.operation.kind is OperationKind.MOVE and (found is None or found.parent != plan.operation.target):
             refused = f"{name} is back below {plan.operation.source}" if found is not None else f"{name} is gone"

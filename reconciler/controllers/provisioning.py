@@ -52,7 +52,8 @@ class ProvisioningController(Controller):
         self._requests: dict[str, ProvisioningRequest] = {}
         self._templates: dict[str, Controlled] = {}
         self._of_workload: Grouped[Key, str, None] = Grouped()
-        self._needs: dict[Key, dict[str, None]] = {}
+        self._needs: dict[str, list[Key]] = {}
+        self._waiting: dict[Key, dict[str, None]] = {}
         self._deleted: dict[str, int] = {}
         self._stale: dict[Key, None] = {}
 
@@ -109,11 +110,23 @@ class ProvisioningController(Controller):
         self._wake_waiting_workloads(key)
 
     def _wake_waiting_workloads(self, key: Key) -> None:
-        for workload in self._needs.pop(key, ()):
+        for workload in self._waiting.pop(key, ()):
             self._stale[_WORKLOAD, workload] = None
 
+    def _wait_for(self, workload: str, needs: list[Key]) -> None:
+        """Look at the workload again when one of these objects changes, and no longer when others do."""
+        for key in self._needs.pop(workload, ()):
+            waiting = self._waiting.get(key, {})
+            waiting.pop(workload, None)
+            if not waiting:
+                self._waiting.pop(key, None)
+        if needs:
+            self._needs[workload] = needs
+        for key in needs:
+            self._waiting.setdefault(key, {})[workload] = None
+
     def workload_changed(self, workload: str) -> None:
-        if self._checks or workload in self._of_workload:
+        if self._checks or workload in self._of_workload or workload in self._needs:
             self._stale[_WORKLOAD, workload] = None
         observed = self._stored(workload) if self._cleanup and workload in self._of_workload else None
         if observed is not None and observed.value.evicted:
@@ -148,11 +161,8 @@ class ProvisioningController(Controller):
 
     def _steps(self, item: Key, busy: Busy, now: int) -> Iterator[Wanted]:
         case = self._case(item[1], now)
-        if case is None:
-            return
-        for key in case.needs():
-            self._needs.setdefault(key, {})[item[1]] = None
-        for write in case.steps():
+        self._wait_for(item[1], [*case.needs()] if case is not None else [])
+        for write in case.steps() if case is not None else ():
             if busy(*write.key):
                 yield WaitFor(item, write.key)
             elif isinstance(write.action, Delete):

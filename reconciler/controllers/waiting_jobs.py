@@ -34,6 +34,7 @@ RATE, BURST = 5, 50
 """Events per second, and the burst after a pause. That is enough to repeat the Events of 15 000 jobs in time."""
 _LOOKED_AT = 100
 """The most sentences that are composed in one turn. Unchanged sentences count, too."""
+_SPARE = 64
 _WORKLOAD = "Workload"
 _TURN = (_WORKLOAD, "")
 
@@ -122,6 +123,7 @@ class WaitingJobsController(Controller):
             self._due.set(name, at)
 
     def _queue_due(self, now: int) -> None:
+        """Queue the workloads that are due. Drop those that no longer wait, when they are most of the queue."""
         for name in self._due.due(now):
             found = self._stored(name)
             if found is None:
@@ -130,6 +132,8 @@ class WaitingJobsController(Controller):
                 self._with_event.append(name)
             else:
                 heapq.heappush(self._without_event, (-found.value.created, name))
+        if len(self._without_event) > 2 * len(self._due) + _SPARE:
+            self._without_event = sorted({each for each in self._without_event if each[1] in self._due})
 
     def _next_moment(self, now: int) -> int:
         """When the next workload is due; 0 if no job waits."""

@@ -1,8 +1,8 @@
-"""Requests to send again: all of them after a pause if the API server fails, one alone after an internal error."""
+"""Requests to send again: all of them after a pause if the API server fails, or one alone if others may succeed."""
 
 from __future__ import annotations
 
-from cluster.errors import ApiError
+from cluster.errors import ApiError, Unreachable
 from cluster.retry import RandomBackoff, asked_wait
 from reconciler.objects.observed import Key
 from scheduling.objects.times import SECOND
@@ -10,6 +10,7 @@ from scheduling.objects.times import SECOND
 _FIRST, _LONGEST = 0.2, 30.0
 """Seconds between two attempts."""
 _WORTH_ANOTHER_TRY = (401, 408, 429)
+_INTERNAL = 500
 _TOO_LARGE = ("request is too large", "message larger than max")
 """Texts of errors with status 500 about an object that etcd does not store because of its size."""
 
@@ -18,9 +19,20 @@ def refused(error: Exception) -> bool:
     """Whether the API server rejected the request itself, so that the same request would fail again."""
     if not isinstance(error, ApiError):
         return False
-    if error.status == 500:
+    if error.status == _INTERNAL:
         return any(text in error.message for text in _TOO_LARGE)
     return 400 <= error.status < 500 and error.status not in _WORTH_ANOTHER_TRY
+
+
+def alone(error: Exception) -> bool:
+    """Whether the failure may be that of one object, so that requests about other objects are not delayed.
+
+    One slow response does not mean that the API server fails. It answers 500 also if a webhook for the object cannot be
+    called.
+    """
+    return (isinstance(error, Unreachable) and error.slow) or (
+        isinstance(error, ApiError) and error.status == _INTERNAL
+    )
 
 
 class Retries:

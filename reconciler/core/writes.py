@@ -12,14 +12,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cluster.actions import Action, Create, Delete, Patch
-from cluster.errors import ClusterError, Conflict, NotFound, Unreachable
+from cluster.errors import ClusterError, Conflict, NotFound
 from cluster.versions import is_older
 from policies.dialects.reading import metadata
 from reconciler.core.commands import Command, ReadObject, WriteCommand
 from reconciler.core.controller import Controller
 from reconciler.core.informer import Informer
 from reconciler.core.records import WORKLOAD, InFlight, ObjectRecord
-from reconciler.core.retries import Retries, refused
+from reconciler.core.retries import Retries, alone, refused
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.outcomes import Failed, LeaseLost, Written
@@ -107,7 +107,8 @@ class PendingWrites:
     def doubt_decisions(self) -> None:
         """Do not send postponed changes again: another process may have decided since. Read their objects instead.
 
-        A Workload gets an empty write. If the postponed change is still on its way, it then fails with a conflict.
+        A Workload gets an empty write. If the postponed change is still on its way, it then fails with a conflict. The
+        controller does not get the response, and decides again.
         """
         for key in self._records.in_flight:
             flight = self._in_flight(key)
@@ -115,6 +116,7 @@ class PendingWrites:
                 stored = self._records.workload(key[1]) if key[0] == WORKLOAD else None
                 read = self._request(flight.request.key)
                 flight.request = WriteCommand(key, fence(stored)) if stored is not None else read
+                flight.wanted = flight.controller = None
 
     def _send(self, key: Key, flight: InFlight) -> None:
         self._records.send(key, flight)
@@ -193,28 +195,23 @@ class PendingWrites:
             self._refused(key, action, error, now)
         elif not isinstance(error, ClusterError):
             self._internal_error(key, error, now)
-        elif isinstance(error, LeaseLost) or (isinstance(error, Unreachable) and error.slow):
-            self._late(key, action, error, now)
+        elif isinstance(error, LeaseLost) or alone(error):
+            self._send_later(key, action, error, now)
         else:
             if action is not None:
                 log.warning("%s %s: %s", *key, error, extra=self._followed(key))
             self._postpone(key, self._request(key) if action is None else WriteCommand(key, action))
             self.retries.pause(self._records.object_of(key), error, now)
 
-    def _late(self, key: Key, action: Action | None, error: ClusterError, now: int) -> None:
-        """The response took too long, or the Lease is not held: send the request again after a backoff.
-
-        Requests about other objects are not delayed, because one slow response does not mean that the API server fails.
-        A lost Lease is not logged for each write.
-        """
+    def _send_later(self, key: Key, action: Action | None, error: ClusterError, now: int) -> None:
+        """Send the request again after a backoff of the object. A lost Lease is not logged for each write."""
         if not isinstance(error, LeaseLost):
             log.warning("%s %s: %s", *key, error, extra=self._followed(key))
         self._postpone(key, self._request(key) if action is None else WriteCommand(key, action))
         self.retries.postpone(self._records.object_of(key), self._informer.back_off(key, now))
 
     def _read_again(self, key: Key) -> None:
-        self._replace_request(key, self._request(key))
-        self._commands.append(self._request(key))
+        self._commands.append(self._replace_request(key, self._request(key)).request)
 
     def _request(self, key: Key) -> ReadObject:
         return ReadObject(key, self._informer.watched[key[0]].resource.path(key[1]))
@@ -240,7 +237,7 @@ class PendingWrites:
         self.retries.postpone(self._records.object_of(key), self._informer.back_off(key, now))
 
     def _not_found(self, key: Key, action: Action | None, now: int) -> None:
-        """Forget the object, unless a newer one with its name is stored.
+        """Start a backoff. Forget the object that a patch did not find, unless a newer one with its name is stored.
 
         The watch may hang and report the deletion much later.
         """

@@ -54,7 +54,8 @@ class BatchJob(JobKind):
         if wanted is None:
             return None
         if inputs.elastic:
-            wanted = {**wanted, "template": at(with_gate(self, {**job, "spec": wanted}), "spec.template")}
+            whole = {**job, "spec": {**mapping(job.get("spec")), **wanted}}
+            wanted = {**wanted, "template": at(with_gate(self, whole), "spec.template")}
         change = spec_change(job, wanted)
         if change and _has_started(job):
             return Writing(without_start_time(job), reported=False)

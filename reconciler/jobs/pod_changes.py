@@ -29,6 +29,8 @@ ANYWHERE = f"{PREFIX}podset-unconstrained-topology"
 MANAGED_LABELS = JOB_LABELS
 """Labels that the job controller sets itself. They do not become part of a Workload."""
 _PLACED = (POD_SET, LOCAL_QUEUE, CLUSTER_QUEUE, STARTED_FOR, SLICE_CHAIN)
+_BY_TEMPLATE = "the pods have {}; remove it from the job's template"
+_BY_OTHERS = "the flavor or another admission check sets {}; an administrator has to change one of them"
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?").fullmatch
 
 
@@ -76,9 +78,9 @@ def _changes(workload: Workload, assignment: PodSetAdmission, flavors: Mapping[s
     if gates and not _names_its_topology(workload, assignment.name):
         annotations[ANYWHERE] = "true"
     for update in _updates(workload, assignment.name):
-        labels = joined(labels, texts(update.get("labels")), "label")
-        annotations = joined(annotations, texts(update.get("annotations")), "annotation")
-        selector = joined(selector, texts(update.get("nodeSelector")), "node selector")
+        labels = joined(labels, texts(update.get("labels")), "label", _BY_OTHERS)
+        annotations = joined(annotations, texts(update.get("annotations")), "annotation", _BY_OTHERS)
+        selector = joined(selector, texts(update.get("nodeSelector")), "node selector", _BY_OTHERS)
         tolerations = _joined_lists(tolerations, map(mapping, listing(update.get("tolerations"))))
     return PodChanges(assignment.name, assignment.count, labels, annotations, selector, tolerations, gates)
 
@@ -182,13 +184,16 @@ def with_annotations(template: Manifest, more: Mapping[str, str]) -> dict[str, A
     return {**template, "metadata": _with_fields(meta, annotations={**texts(meta.get("annotations")), **more})}
 
 
-def joined(first: Mapping[str, str], second: Mapping[str, str], what: str) -> dict[str, str]:
-    """Both mappings merged. Raises CannotStart if they have different values for a key."""
+def joined(
+    first: Mapping[str, str], second: Mapping[str, str], what: str, conflict: str = _BY_TEMPLATE
+) -> dict[str, str]:
+    """Both mappings merged. Raises CannotStart if they have different values for a key.
+
+    `conflict`: where the value of `first` comes from, and what to do.
+    """
     for key, value in second.items():
         if first.get(key, value) != value:
-            raise CannotStart(
-                f"{what} {key} is to be {value}, but the pods have {first[key]}; remove it from the job's template"
-            )
+            raise CannotStart(f"{what} {key} is to be {value}, but {conflict.format(first[key])}")
     return {**first, **second}
 
 

@@ -109,8 +109,13 @@ def read_secret(
         return RefusedKubeconfig(INSECURE, "failed to parse kubeconfig: it is not text")
 
 
-def read_file(location: str, allowed: AllowedSources) -> WorkerLogin | RefusedKubeconfig:
-    """Read the kubeconfig from a file. A symbolic link must lead to a file in the allowed folder."""
+def read_file(
+    location: str, allowed: AllowedSources, before: WorkerLogin | RefusedKubeconfig | None = None
+) -> WorkerLogin | RefusedKubeconfig:
+    """Read the kubeconfig from a file. A symbolic link must lead to a file in the allowed folder.
+
+    `before`: the result of the last read, which is returned again if the file has not changed. To parse takes long.
+    """
     prefix = allowed.prefix
     fault = path_fault(location, prefix) if prefix is not None else None
     if fault is not None:
@@ -126,11 +131,14 @@ def read_file(location: str, allowed: AllowedSources) -> WorkerLogin | RefusedKu
             BAD, f'kubeconfig path is not under the allowed prefix: "{resolved}" is not under "{prefix}"'
         )
     try:
-        return read_login(_content(Path(resolved)), allowed)
+        content = _content(Path(resolved))
     except OSError as error:
         return _unreadable("open", resolved, error)
     except UnicodeDecodeError:
         return RefusedKubeconfig(INSECURE, "failed to parse kubeconfig: it is not text")
+    if isinstance(before, WorkerLogin) and before.content == content:
+        return before
+    return read_login(content, allowed)
 
 
 def _unreadable(step: str, path: str, error: OSError) -> RefusedKubeconfig:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from cluster.client import ClusterClient
-from cluster.reflector import Pacing, Reflector, whole
+from cluster.reflector import Pacing, Reflector, of_one, whole
 from cluster.resource import SECRETS, Manifest, Resource
 from policies.dialects.kubeconfig import BAD
 from reconciler.multikueue.kubeconfigs import AllowedSources, RefusedKubeconfig, WorkerLogin, read_file, read_secret
@@ -121,14 +121,13 @@ class Sources:
         def found(manifest: Manifest | None) -> None:
             self._report(name, read(manifest), lambda: self._reflectors.get(name) is reflector)
 
-        reflector: Reflector[Manifest] = Reflector(
+        reflector: Reflector[Manifest] = of_one(
             self._cluster,
             resource,
-            lambda change, manifest, _: found(None if change == "DELETED" else manifest),
-            on_replace=lambda items, _: found(items[0] if items else None),
+            called,
+            found,
             keep=whole,
             namespace=self._kept.namespace,
-            field_selector=f"metadata.name={called}",
             pacing=Pacing(longest=30.0),
         )
         self._reflectors[name] = reflector
@@ -152,7 +151,7 @@ class Sources:
                 self._post(Call(self._turn))
 
     def _read_path(self, name: str, path: str) -> None:
-        found = read_file(path, self._kept.allowed)
+        found = read_file(path, self._kept.allowed, self._found.get(name))
         with self._lock:
             if self._files.get(name) != path or self._found.get(name) == found:
                 return

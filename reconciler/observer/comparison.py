@@ -5,7 +5,8 @@ within `patience`: to give a Workload quota, or to evict a victim. If it makes a
 again on the world just before that, without the earlier expectations.
 
 Both controllers watch the same changes, but not at the same time. So a case counts as unsure if another object in the
-same tree changed shortly before it, or if quotas changed shortly after it.
+same tree changed shortly before it, or if quotas changed shortly after it. If quotas change, what our engine does not
+decide again is not expected any more.
 """
 
 from __future__ import annotations
@@ -139,6 +140,7 @@ class Comparison(NullObserver):
         if after.key[0] != WORKLOAD_VIEW.kind:
             if after.key[0] in _SURROUNDINGS and (before is None or before.value != after.value):
                 self._inputs = now
+                self._outdated_roots |= {each.root for each in (*self._reserved.values(), *self._victims.values())}
             return
         old, new = WORKLOAD_VIEW.value(before), WORKLOAD_VIEW.value(after)
         self._change = (old, new)

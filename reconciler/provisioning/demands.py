@@ -13,7 +13,7 @@ from typing import Any
 
 from policies.dialects.kueue_jobs import MANAGED
 from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
-from reconciler.jobs.pod_changes import PodChanges, started
+from reconciler.jobs.pod_changes import CannotStart, PodChanges, started
 from reconciler.objects.wanted import KUEUE_VERSION
 from reconciler.provisioning.objects import AUTOSCALING, EVICTIONS, Controlled, ProvisioningConfig
 from scheduling.objects.template import template
@@ -86,7 +86,7 @@ def _requests_any(spec: Mapping[str, Any], managed: frozenset[str]) -> bool:
 def demands(
     workload: Workload, manifest: Manifest, config: ProvisioningConfig, placed: Mapping[str, PodChanges]
 ) -> list[Demand]:
-    """The demands of a workload. Raises CannotStart if a pod template contradicts its flavor.
+    """The demands of a workload. Raises CannotStart if a pod set has no quota, or contradicts its flavor.
 
     `placed`: the changes that its flavor makes to each pod set.
     """
@@ -97,6 +97,8 @@ def demands(
         for each in map(mapping, listing(mapping(manifest.get("spec")).get("podSets")))
     }
     for name in needing(workload, config):
+        if name not in placed:
+            raise CannotStart(f"no quota is assigned to pod set {name}")
         made = _template(templates[name], placed[name])
         key = alike(made) if alike is not None else name
         before = found.get(key)

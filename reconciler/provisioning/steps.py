@@ -95,8 +95,10 @@ class ProvisioningCase:
 
     def needs(self) -> Iterator[Key]:
         """The keys of objects that its steps depend on, even if they do not exist."""
+        if not self.at_work:
+            return
         namespace = self.workload.namespace
-        for check in self._checks if self.at_work else ():
+        for check in self._checks:
             name = self._named(check)
             yield REQUESTS.kind, f"{namespace}/{name}"
             for pod_set in self.workload.pod_sets:

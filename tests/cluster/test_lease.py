@@ -97,6 +97,17 @@ def test_the_first_takes_it_and_the_second_waits(server: Server, clock: Clock) -
     assert server.lease["spec"]["leaseDurationSeconds"] == 15
 
 
+def test_others_read_no_shorter_time_than_its_holder_counts_on(server: Server, clock: Clock) -> None:
+    first = lease(server, clock, "first", LeaseTimes(duration=2.4, renew_deadline=2.3, retry=0.5))
+    second = lease(server, clock, "second", LeaseTimes(duration=2.0, renew_deadline=1.5, retry=0.5))
+    first.renew()
+    second.renew()
+    clock.now += 2.1
+    second.renew()
+
+    assert (first.held(), second.held()) == (True, False)
+
+
 def test_whoever_renews_it_keeps_it(server: Server, clock: Clock) -> None:
     first, second = lease(server, clock, "first"), lease(server, clock, "second")
     for _ in range(20):

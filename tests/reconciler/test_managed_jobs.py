@@ -57,6 +57,30 @@ def test_nobody_is_looked_at_again_for_a_namespace_that_nobody_asked_for_or_that
     assert selected.outdated("ns")
 
 
+def test_a_change_that_selects_nobody_does_not_hide_the_one_that_does() -> None:
+    selected, world = selection()
+    world.put_namespace("ns", {"batch": "no"})
+    assert not selected.selects("ns")
+
+    world.put_namespace("ns", {"batch": "no", "team": "a"})
+    assert not selected.outdated("ns")
+    assert not selected.outdated("ns"), "a ClusterQueue or a flavor may have the name of the namespace"
+    world.put_namespace("ns", {"batch": "yes", "team": "a"})
+    assert selected.outdated("ns")
+
+
+def test_nobody_is_looked_at_again_for_a_namespace_that_is_gone() -> None:
+    selected, world = selection()
+    world.put_namespace("ns", {"batch": "yes"})
+    assert selected.selects("ns")
+    world.drop_namespace("ns")
+    assert not selected.outdated("ns")
+
+    assert not selected.selects("ns"), "a job in the next namespace with this name came before it"
+    world.put_namespace("ns", {"batch": "yes"})
+    assert selected.outdated("ns")
+
+
 @pytest.mark.parametrize(
     ("labels", "queue", "without_queue", "is_managed"),
     [

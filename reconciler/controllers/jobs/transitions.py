@@ -6,13 +6,14 @@ state. So the state follows from the objects alone, and does not depend on the s
     Shown --> OwnerUnseen | PodsTerminating | WorkloadDisowned | Owned | OwnerMissing | Unqueued | Terminating | Queued
 
 A job that no watch shows may still exist, because watches are late and select by label. If such a job has Workloads
-that depend on it, it is looked up by name:
+that depend on it, or another job waits for it, it is looked up by name:
 
-    any of these -- Hidden --> Unresolved -- Look --> Sought, it is looked up by name --> Hidden, Missing, Replaced
-                                  |                                                         |
-                                  |-- Look --> Hidden, no object depends on the response    |
-                                  ^                                                         |
-                                  +-- StillInUse, Named: after a while, or for another Workload
+    any of these -- Hidden --> Unresolved
+    Unresolved -- Look --> Sought if an object depends on the response, otherwise Hidden
+    Unresolved, Hidden -- Needed --> Sought
+    Sought -- response --> Hidden, Missing, Replaced
+    Sought, Hidden -- Named --> Unresolved, for another Workload
+    Sought, Hidden, Missing, Replaced -- StillInUse --> Unresolved, after a while
 
 The job leaves these states when a watch shows it. Only Workloads without usage are deleted without such a response.
 A Workload has a state of its own if no visible job is represented by it.

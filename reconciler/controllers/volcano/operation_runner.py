@@ -98,8 +98,8 @@ class OperationRunner:
         """Create a Command, and wait until a controller has executed it.
 
         Volcano's controller deletes a Command before it acts, so only the state shows that the Command was executed. If
-        the queue was closed with its parent, a Command to close it changes nothing. So the annotation
-        that marks the queue as closed by its parent is removed here.
+        the queue was closed with its parent, a Command to close it changes nothing. So the annotation that marks it as
+        closed by its parent is removed here.
         """
         since = self._clock()
         name = self.give(queue, action)
@@ -128,12 +128,15 @@ class OperationRunner:
             return False
         return True
 
-    def carry_out(self, name: str, operation: QueueOperation) -> QueueOperation | None:
-        """Record the operation and run its remaining steps. Returns the last record.
+    def carry_out(self, name: str, operation: QueueOperation, planned: VolcanoQueueTree) -> QueueOperation | None:
+        """Record the operation and run its remaining steps. Returns the last record. Completed steps are not reverted.
 
-        Raises CommandIgnored if there is no progress, and other ClusterErrors. Completed steps are not reverted.
+        `planned`: the queues as `read` returned them last, from which the operation was planned.
+
+        Raises CommandIgnored if there is no progress, Conflict if another operation was recorded since `planned`, and
+        other ClusterErrors.
         """
-        self._record(name, operation)
+        self._record(name, operation, planned.queues.get(name))
         before: list[Step] = []
         done: set[Step] = set()
         since = self._clock()
@@ -148,7 +151,8 @@ class OperationRunner:
                 before, since = steps, self._clock()
             elif done.issuperset(steps):
                 self._check(since, _next_steps(steps, name), awaited(tree, name, recorded))
-                self._sleep(_POLL_SECONDS)
+                # Each check may list all PodGroups, so the checks become rarer the longer the wait is.
+                self._sleep(max(_POLL_SECONDS, (self._clock() - since) / 10))
             for step in (each for each in steps if each not in done):
                 with suppress(Conflict, NotFound):  # the queue has changed or is gone, so compute the steps again
                     try:
@@ -163,12 +167,11 @@ class OperationRunner:
                     else:
                         done.add(step)
 
-    def _record(self, name: str, operation: QueueOperation) -> None:
-        """Write the record, unless it is stored already. Raises Conflict if the queue has another operation's record.
+    def _record(self, name: str, operation: QueueOperation, queue: QueueObject | None) -> None:
+        """Write the record, unless it is stored already. Raises Conflict if another operation was recorded meanwhile.
 
         If a controller writes the queue's status at the same time, the write is tried again.
         """
-        queue = self.read(work=False).queues.get(name)
         while queue is not None and read_operation(queue.operation) != operation:
             try:
                 perform(self._cluster, record_patch(name, self._stored[name], operation.text()))
@@ -204,7 +207,7 @@ class OperationRunner:
             Commands.
         """
         digest = hashlib.sha256(queue.name.encode()).hexdigest()[:8]
-        name = f"{queue.name[:200]}-{'step-' if step else ''}{action.lower()}-{digest}"
+        name = f"{queue.name[:200].rstrip('.')}-{'step-' if step else ''}{action.lower()}-{digest}"
         notes = {"annotations": {OPERATION: "step"}} if step else {}
         target = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "name": queue.name, "uid": queue.uid}
         body = {
@@ -214,16 +217,20 @@ class OperationRunner:
             "action": action.value,
             "target": target,
         }
-        with suppress(Conflict):
+        try:
             perform(self._cluster, Create(COMMANDS, body, FIELD_MANAGER))
+        except NotFound as error:  # not suppressed like that of a queue: the same step would be tried for ever
+            raise CommandIgnored(f"no Command can be created in namespace {self._namespace}: {error}") from error
+        except Conflict:
+            pass
         return name
 
     def _check(self, since: float, what: str, awaited_work: str = "") -> None:
         """Raise CommandIgnored if it is of no use to wait any longer.
 
-        `awaited_work`: work in a queue that the operation waits for, as a sentence; no controller can end that wait.
+        A controller sets the state of every queue at once. So if no queue has a state, there is no controller.
 
-        A controller sets the state of every queue at once, so a queue without a state has no controller.
+        `awaited_work`: work in a queue that the operation waits for, as a sentence; no controller can end that wait.
         """
         waited = self._clock() - since
         left = f"Its Commands stay in namespace {self._namespace}; run the same command again to continue"

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from reconciler.controllers.waiting_jobs import AGAIN, BURST, PAUSE, RATE, SETTLED, WaitingJobsController
 from reconciler.core.controller import Busy, Wanted
 from reconciler.core.state import ClusterState
-from reconciler.objects.observed import Key
+from reconciler.objects.observed import Key, Observed
 from reconciler.objects.wanted import WantedWrite
+from scheduling.objects.reading import read_workload
 from scheduling.objects.times import SECOND
+from scheduling.objects.workload import Workload
+from scheduling.world.world import World as Plain
 from tests import builders
 from tests.reconciler.checked import jobs
 from tests.reconciler.driver import Driver
-from tests.reconciler.plain_queues import cluster_queue
+from tests.reconciler.plain_queues import cluster_queue, workload
 from tests.reconciler.prompt import Manifest, Prompt, job
 
 HEAD = "Waiting in ClusterQueue q0 (LocalQueue ns/q0): "
@@ -168,7 +172,7 @@ def test_many_that_wait_say_it_at_a_rate_and_the_newest_first() -> None:
     world = World(stored=stored)
     world.submit("runs", "3")
     world.rounds(20)
-    for number in range(150):
+    for number in range(400):
         world.submit(f"job{number}", "1")
     world.rounds(100)
     world.now += SETTLED
@@ -214,3 +218,23 @@ def test_what_runs_or_is_gone_is_forgotten() -> None:
     world.rounds(20)
     assert not controller._reported
     assert not controller._due
+
+
+def test_of_jobs_that_waited_shortly_behind_others_nothing_is_kept() -> None:
+    stored: dict[str, Observed[Workload]] = {}
+    controller = WaitingJobsController(stored.get, Plain(), lambda *_: False)
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "j", "controller": True}
+    plain = read_workload(workload("w", 1, "q0", 1, 0) | {"metadata": {"namespace": "ns", "ownerReferences": [owner]}})
+    for turn in range(1, 21):
+        before = [*stored]
+        for number in range(400):  # more than are looked at in a turn, and newer than those before
+            name = f"w{turn}-{number}"
+            stored[f"ns/{name}"] = Observed(("Workload", f"ns/{name}"), "", replace(plain, name=name, created=turn))
+            controller.workload_changed(f"ns/{name}")
+        assert [*controller.reconcile(lambda *_: False, turn * 2 * SETTLED)] != []
+        assert [*controller.reconcile(lambda *_: False, turn * 2 * SETTLED + SETTLED)] != []
+        for each in before:
+            del stored[each]
+            controller.workload_changed(each)
+
+    assert len(controller._without_event) < 1000

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from cluster.errors import Unreachable
+from cluster.errors import ApiError, Unreachable
 from reconciler.objects.outcomes import Failed, LeaseLost, Written
 from tests.profiles import seeds
 from tests.reconciler.core.storm import LONG, Storm
@@ -56,8 +56,15 @@ def test_a_fault_of_ours_with_one_object_holds_nobody_else_up() -> None:
     storm.check_rest()
 
 
-@pytest.mark.parametrize("error", [Unreachable("server", "no answer", "look", slow=True), LeaseLost("not held")])
-def test_a_request_that_is_too_late_holds_nobody_else_up_and_is_sent_again(
+@pytest.mark.parametrize(
+    "error",
+    [
+        Unreachable("server", "no answer", "look", slow=True),
+        LeaseLost("not held"),
+        ApiError(500, "InternalError", "failed calling webhook"),
+    ],
+)
+def test_a_request_that_is_too_late_or_fails_alone_holds_nobody_else_up_and_is_sent_again(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The quota stays reserved meanwhile, since the write may have arrived."""

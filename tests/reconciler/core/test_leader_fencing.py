@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from cluster.actions import Action, Delete
+from cluster.actions import Action, Create, Delete
 from cluster.errors import Unreachable
 from reconciler.controllers.clusters import ClustersController
 from reconciler.controllers.jobs.controller import JobsController
 from reconciler.controllers.pods import WATCHED_PODS
+from reconciler.core.controller import Busy, Controller, Wanted
 from reconciler.core.state import ClusterState
 from reconciler.jobs.kinds import SHIPPED
 from reconciler.multikueue.objects import CLUSTERS
 from reconciler.objects.observed import Listed, Observed
-from reconciler.objects.outcomes import Failed, Outcome
+from reconciler.objects.outcomes import Failed, Outcome, Written
+from reconciler.objects.patches import JOB_MANAGER, patch
+from reconciler.objects.wanted import WantedWrite, reference
 from reconciler.objects.watched import WATCHED_KINDS, WatchedResource
 from reconciler.objects.workers import RenewWorker, WorkerCommand
 from reconciler.shell.loop import Loop
@@ -56,7 +60,7 @@ class TakeOver:
             self.reported.inbox.put(message)
 
     def start(self, inherits: bool = True) -> Loop:
-        asks = Asks(without_events(self.api.write), self.api.read, self._relist)
+        asks = Asks(without_events(self.api.write), self.api.read, self.relist)
         permit = Leads(lambda: self.leads, late_writes=inherits)
         made = loop(asks, permit=permit, clock=lambda: self.now, exclusive=False)
         self.reported = made
@@ -64,7 +68,7 @@ class TakeOver:
             self.api.relist(each.kind)
         return made
 
-    def _relist(self, watched: WatchedResource, asked: int) -> None:
+    def relist(self, watched: WatchedResource, asked: int) -> None:
         (kind,) = watched.kinds
         self.asked[kind] = asked
         if self.answers:
@@ -412,6 +416,58 @@ def _decided_and_lost(world: TakeOver, first: Loop) -> Any:
             while events:
                 world.api.event(kind)
     raise AssertionError("w1 was given no quota")
+
+
+class Labels(Controller):
+    """Sets a label of w1 once, and says so."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._stored = state.records.workload
+        self._wanted = True
+        self.answers: list[Action] = []
+
+    def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
+        found = self._stored("ns/w1")
+        if found is not None and self._wanted and not busy(*found.key):
+            self._wanted = False
+            labels = patch(found.value, {"metadata": {"labels": {"a": "b"}}}, JOB_MANAGER)
+            yield WantedWrite(found.key, labels, reference(found.value), "Labelled", "it has a label")
+
+    def written(self, action: Action, observed: Observed[object]) -> None:
+        self.answers.append(action)
+
+
+def test_a_change_that_a_leader_gives_up_is_not_told_as_done() -> None:
+    world, leading, terms = TakeOver(), [True], [1]
+    writes: list[Action] = []
+    permit = Leads(lambda: leading[0], terms=lambda: terms[0])
+    asks = Asks(lambda _, action: writes.append(action), relist=world.relist)
+    first = loop(asks, (Labels,), permit, clock=lambda: world.now, exclusive=False)
+    world.reported = first
+    world.submit(1, 4)
+    for kind in first.core.informer.resource_of:
+        world.api.relist(kind)
+    for _ in range(3):
+        first.round(0)
+    (labels,) = writes
+    first.inbox.put(Failed(("Workload", "ns/w1"), labels, Unreachable("server", "no answer", "x")))
+    first.round(0)
+    leading[0] = False
+    first.round(0)
+    leading[0], terms[0], world.now = True, 2, world.now + 60 * SECOND
+    for _ in range(3):
+        first.round(0)
+    answer = world.api.perform(("Workload", "ns/w1"), writes[1])
+    assert isinstance(answer, Written)
+    first.inbox.put(answer)
+    for _ in range(3):
+        world.now += 60 * SECOND
+        first.round(0)
+
+    (controller,) = first.core.controllers
+    assert isinstance(controller, Labels)
+    assert controller.answers == []
+    assert [each for each in writes if isinstance(each, Create) and each.body["reason"] == "Labelled"] == []
 
 
 def test_cycles_left_over_from_an_earlier_leadership_do_not_make_the_loop_spin() -> None:

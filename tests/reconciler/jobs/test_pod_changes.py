@@ -66,7 +66,9 @@ def test_checks_may_agree_but_not_contradict_each_other() -> None:
     agreeing = (check("a", nodeSelector={"n": "1"}), check("b", nodeSelector={"n": "1"}))
     assert given(checks=agreeing).node_selector["n"] == "1"
 
-    with pytest.raises(CannotStart, match="node selector n is to be 2, but the pods have 1"):
+    with pytest.raises(
+        CannotStart, match="selector n is to be 2, but the flavor or another admission check sets 1; an "
+    ):
         given(checks=(*agreeing, check("c", nodeSelector={"n": "2"})))
 
 

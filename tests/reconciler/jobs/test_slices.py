@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from cluster.actions import Create, Patch
+from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.kueue_workload import SLICE_CHAIN
 from policies.model.objects import GroupKind
 from reconciler.jobs.batch_job import BATCH
@@ -319,3 +320,12 @@ def test_pods_that_are_done_are_counted_anew_once_the_slice_has_shrunk(count: in
 
     shown = write.body["status"]["reclaimablePods"] if write is not None else [{"name": "main", "count": 4}]
     assert shown == [{"name": "main", "count": reported}]
+
+
+@pytest.mark.parametrize("manager", [None, MULTIKUEUE], ids=["here", "on another cluster"])
+def test_a_job_that_runs_on_another_cluster_gets_no_gate_when_it_starts(manager: str | None) -> None:
+    bare = job(notes=ELASTIC, **({"managedBy": manager} if manager else {}))
+    start = BATCH.starting(bare, admitted(read(made_for(bare))), INPUTS)
+
+    assert start is not None
+    assert ("schedulingGates" in start.patch.body["spec"]["template"]["spec"]) is (manager is None)

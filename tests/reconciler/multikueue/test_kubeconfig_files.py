@@ -13,6 +13,7 @@ import yaml
 
 from cluster.expiry import Expiry
 from policies.dialects.kubeconfig import BAD, INSECURE
+from reconciler.multikueue import kubeconfigs
 from reconciler.multikueue.kubeconfigs import (
     AllowedSources,
     RefusedKubeconfig,
@@ -49,6 +50,19 @@ def test_a_file_below_the_folder_is_read(allowed: AllowedSources) -> None:
     assert isinstance(found, WorkerLogin)
     assert found.content == GOOD
     assert "token" not in repr(found)
+
+
+def test_a_file_that_has_not_changed_is_not_parsed_again(
+    allowed: AllowedSources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = read_file(put(allowed), allowed)
+    with monkeypatch.context() as patch:
+        patch.setattr(kubeconfigs, "single", pytest.fail)
+        assert read_file(put(allowed), allowed, found) is found
+
+    changed = read_file(put(allowed, content=GOOD + "# another\n"), allowed, found)
+    assert isinstance(changed, WorkerLogin)
+    assert changed != found
 
 
 def test_a_volume_changes_its_files_by_links_within_the_folder(allowed: AllowedSources) -> None:

@@ -178,6 +178,33 @@ def test_quota_that_ours_sees_a_moment_later_makes_it_unsure(beside: Beside) -> 
     assert beside.results == [ComparisonResult.SAME, ComparisonResult.UNSURE]
 
 
+def test_what_has_no_room_any_more_is_not_expected(beside: Beside) -> None:
+    beside.observe(waits("one"))
+    beside.pass_(1)
+    beside.quota(0)
+    beside.pass_(60)
+    assert beside.differences == []
+
+
+def test_a_victim_is_not_expected_when_there_is_room_for_its_preemptor(beside: Beside) -> None:
+    low, high = waits("low"), waits("high", priority=9, age=1)
+    beside.observe(low, admitted(beside.world, low, START), high)
+    beside.pass_(1)
+    beside.quota(4)
+    beside.pass_(60)
+    assert [(each.kind, each.workload) for each in beside.differences] == [(DifferenceKind.NOT_ADMITTED, "ns/high")]
+
+
+def test_a_change_of_quota_does_not_give_the_other_more_time_for_what_still_fits(beside: Beside) -> None:
+    beside.observe(waits("one"))
+    beside.pass_(3)
+    beside.quota(4)
+    beside.pass_(5)
+    assert beside.differences == []
+    beside.pass_(1)
+    assert [(each.kind, each.workload) for each in beside.differences] == [(DifferenceKind.NOT_ADMITTED, "ns/one")]
+
+
 def test_other_flavors_are_told() -> None:
     beside = Beside(cluster(("plain", "spot")))
     one = waits("one")

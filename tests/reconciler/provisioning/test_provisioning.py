@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from reconciler.controllers.provisioning import ProvisioningController
 from scheduling.objects.times import SECOND
 from tests import builders
+from tests.copies import copied
 from tests.reconciler.provisioning.autoscaled import CLASS, REQUEST, TEMPLATE, Autoscaled, check, config, queue
 
 
@@ -468,3 +470,31 @@ def test_nothing_is_written_over_and_over(world: Autoscaled) -> None:
     world.writes.clear()
     world.rounds(30, apart=SECOND)
     assert world.of(REQUEST, TEMPLATE, "Workload", "AdmissionCheck") == []
+
+
+@pytest.mark.parametrize("managed", [True, False], ids=["with a request", "that needs none"])
+def test_of_work_that_is_gone_nothing_is_kept(managed: bool) -> None:
+    world = Autoscaled()
+    spec = {} if managed else {"managedResources": ["example.com/gpu"]}
+    world.put(("ProvisioningRequestConfig", "new-nodes"), config(**spec))
+    world.submit()
+    assert world.all(REQUEST) == ([f"{world.name}-nodes-1"] if managed else [])
+    world.drop(("Job", "ns/train"))
+    world.rounds(5)
+
+    assert world.all("Workload") == []
+    controller = next(each for each in world.loop.core.controllers if isinstance(each, ProvisioningController))
+    assert (controller._needs, controller._waiting) == ({}, {})
+
+
+def test_a_workload_whose_quota_is_not_that_of_its_pod_sets_stops_nobody_else(world: Autoscaled) -> None:
+    world.refused = {TEMPLATE}
+    world.submit()
+    odd = copied(world.workload)
+    odd["status"]["admission"]["podSetAssignments"][0]["name"] = "another"
+    world.refused = set()
+    world.put(("Workload", f"ns/{world.name}"), odd)
+    world.rounds(15, apart=SECOND)
+
+    assert world.all(REQUEST) == []
+    assert "no quota is assigned to pod set main" in world.state()[1]

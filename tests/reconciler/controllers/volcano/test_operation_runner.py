@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -119,22 +120,33 @@ def test_a_queue_that_its_parent_closed_stays_closed_whatever_the_controller_kno
 
 
 class Busy(FakeApi):
-    """A queue `eng` whose status a controller writes just before the first record; `also`: the record it finds then."""
+    """A queue `eng` whose status a controller writes just before the first record; `also`: the record it finds then.
+
+    `commands`: whether Commands can be created. `work`: the PodGroups.
+    """
 
     also: str | None = None
     version = 1
     kept = ""
+    commands = True
+    work: tuple[dict[str, Any], ...] = ()
+    requests = 0
 
     def reply_to(self, seen: Seen) -> Reply:
+        self.requests += 1
+        assert self.requests < 200, "the same requests again and again"
+        if not self.commands and "/commands" in seen.path:
+            return status(404, "NotFound")
         if seen.method == "PATCH":
             if self.version == 1:
                 self.version, self.kept = 2, self.kept if self.also is None else self.also
                 return status(409, "Conflict")
-            assert seen.body["metadata"]["resourceVersion"] == str(self.version)
+            if seen.body["metadata"]["resourceVersion"] != str(self.version):
+                return status(409, "Conflict")
             self.kept = seen.body["metadata"]["annotations"][OPERATION] or ""
         eng = queue("eng", state="Closed")
         eng["metadata"] |= {"resourceVersion": str(self.version), "annotations": {OPERATION: self.kept}}
-        items = [eng] if seen.path.endswith("/queues") else []
+        items = [eng] if seen.path.endswith("/queues") else [*self.work]
         body = {"metadata": {"resourceVersion": "1"}, "items": items} if seen.method == "GET" else eng
         return lambda handler: handler.send_json(200, body)
 
@@ -151,7 +163,7 @@ PAUSE = QueueOperation(OperationKind.PAUSE, ())
 
 def paused(api: Busy) -> QueueOperation | None:
     runner = OperationRunner(api.cluster(), Configuration(), "ops", 60, list[str]().append, Waiting().rest, Waiting())
-    return runner.carry_out("eng", PAUSE)
+    return runner.carry_out("eng", PAUSE, runner.read())
 
 
 @pytest.mark.parametrize("also", [None, PAUSE.text()], ids=["a status", "the same record"])
@@ -168,3 +180,48 @@ def test_an_operation_that_somebody_else_began_at_the_same_moment_is_not_overwri
         paused(busy)
 
     assert busy.kept == busy.also
+
+
+def test_an_operation_that_began_after_the_plan_was_shown_is_not_overwritten(busy: Busy) -> None:
+    runner = OperationRunner(busy.cluster(), Configuration(), "ops", 60, list[str]().append, Waiting().rest, Waiting())
+    planned = runner.read()  # while a person reads the plan, somebody else begins another
+    another = QueueOperation(OperationKind.MOVE, (), source="root", target="ml").text()
+    busy.version, busy.kept = 2, another
+
+    with pytest.raises(Conflict):
+        runner.carry_out("eng", PAUSE, planned)
+
+    assert busy.kept == another
+
+
+def test_where_no_command_can_be_created_the_operation_ends_at_once(busy: Busy) -> None:
+    busy.commands = False
+    clock = Waiting()
+    runner = OperationRunner(busy.cluster(), Configuration(), "opz", 60, list[str]().append, clock.rest, clock)
+    opens = QueueOperation(OperationKind.RESUME, ("eng",))
+
+    with pytest.raises(CommandIgnored, match="no Command can be created in namespace opz: "):
+        runner.carry_out("eng", opens, runner.read())
+
+    assert clock.now == 0
+
+
+def test_the_longer_work_takes_to_end_the_more_rarely_all_of_it_is_read(busy: Busy) -> None:
+    group = {"metadata": {"name": "g", "namespace": "ns"}, "spec": {"queue": "eng"}, "status": {"phase": "Running"}}
+    busy.work = ({"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", **group},)
+    clock = Waiting()
+    runner = OperationRunner(busy.cluster(), Configuration(), "ops", 600, list[str]().append, clock.rest, clock)
+
+    with pytest.raises(CommandIgnored, match="PodGroups to be deleted: 1 in eng"):
+        runner.carry_out("eng", QueueOperation(OperationKind.DELETE, (), deletes=("eng",)), runner.read())
+
+    assert clock.now > 600
+    assert busy.requests < 200
+
+
+def test_the_name_of_a_command_is_valid_wherever_the_name_of_its_queue_is_cut(api: Unattended) -> None:
+    runner = OperationRunner(api.cluster(), Configuration(), "ops", 60, list[str]().append)
+
+    name = runner.give(replace(runner.read(work=False).queues["eng"], name="a" * 199 + ".b"), QueueAction.OPEN)
+
+    assert name.startswith("a" * 199 + "-openqueue-")

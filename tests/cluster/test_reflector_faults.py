@@ -6,6 +6,7 @@ import pytest
 
 from cluster.errors import ApiError, BadAnswer, Forbidden, Unreachable
 from cluster.reflector import Pacing
+from cluster.stream import LINE_LIMIT
 from cluster.wire import Timeouts
 from tests.cluster.fake import PATIENCE, FakeApi, Handler, Reply, end, events, expired, line, page, status, widget
 from tests.cluster.listener import Listen, watched_from
@@ -193,7 +194,7 @@ def test_a_connection_that_is_cut_in_a_line_is_resumed(api: FakeApi, listen: Lis
 
 def test_a_line_beyond_the_limit_leads_to_a_new_list(api: FakeApi, listen: Listen) -> None:
     api.lists += [page(version=1), page(widget("huge", 2), version=2)]
-    flood = [b"x" * 1024 * 1024] * 9
+    flood = [b"x" * 1024 * 1024] * (LINE_LIMIT // 1024**2 + 1)
     api.watches += [events(*flood, then=Handler.hold)]
 
     listener = listen()

@@ -69,8 +69,7 @@ def _allocate_to(session: SchedulingSession, jobs: Iterable[GangJob]) -> None:
             continue
         job = lines[queue].pop()
         if job.name not in waiting:
-            some = (task for task in session.pending(job) if not is_nothing(task.request))
-            waiting[job.name] = PriorityQueue(partial(compare_tasks, session), some)
+            waiting[job.name] = _requesting_pods(session, job)
         if waiting[job.name] and _allocate_job(session, queue, job, waiting[job.name]):
             lines[queue].put(job)
         queues.put(queue)
@@ -172,9 +171,15 @@ def _allocate_job(session: SchedulingSession, queue: str, job: GangJob, waiting:
     return bool(steps) and bool(waiting)
 
 
+def _requesting_pods(session: SchedulingSession, job: GangJob) -> PriorityQueue[Task]:
+    """The pods that may be placed and request something, in their order."""
+    some = (task for task in session.pending(job) if not is_nothing(task.request))
+    return PriorityQueue(partial(compare_tasks, session), some)
+
+
 def _preemptor_pods(session: SchedulingSession, job: GangJob) -> Iterator[Task]:
     """The pods that may preempt others, in their order, as long as the PodGroup starves."""
-    waiting = PriorityQueue(partial(compare_tasks, session), session.pending(job))
+    waiting = _requesting_pods(session, job)
     while waiting and session.starves(job):
         task = waiting.pop()
         if task.never_preempts:

@@ -290,8 +290,9 @@ class YuniKornSimulation:
 
 
 def _pods(application: Application) -> int:
-    gang = sum(group.members for group in application.gang)
-    return sum(1 if "/" in key else gang for key in application.allocations)
+    """The number of its running pods. The placeholders of a task group are one allocation."""
+    free = [count for count in (application.placeholders or {}).values() if count]
+    return len(application.allocations) - len(free) + sum(free)
 
 
 def _excesses(ref: Ref, used: YuniKornAmounts, limits: YuniKornAmounts) -> Iterator[Excess]:

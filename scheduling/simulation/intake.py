@@ -112,6 +112,8 @@ class KueueIntake:
         """
         world = self.world
         droppers: Mapping[GroupKind, Callable[[Ref], None]] = {
+            LIMIT_RANGE: lambda ref: self._drop_range(ref, now),
+            RUNTIME_CLASS: lambda ref: self._drop_class(ref.name, now),
             kueue.LOCAL_QUEUE: lambda ref: world.drop_local_queue(ref.key),
             kueue.CLUSTER_QUEUE: lambda ref: self._drop_queue(ref.name, now),
             kueue.COHORT: lambda ref: world.drop_cohort(ref.name, now),
@@ -207,20 +209,28 @@ class KueueIntake:
                 self.world.put_namespace(name, {NAME_OF_NAMESPACE: name})
 
     def _surroundings(self, by_kind: Mapping[GroupKind, Iterable[Manifest]], now: int) -> None:
-        """Put LimitRanges and RuntimeClasses. New namespaces get the known RuntimeClasses."""
-        classes = by_kind.get(RUNTIME_CLASS, ())
-        for manifest in classes:
+        """Put LimitRanges and RuntimeClasses."""
+        for manifest in by_kind.get(RUNTIME_CLASS, ()):
             self._overheads[text(metadata(manifest).get("name")) or ""] = readable(at(manifest, "overhead.podFixed"))
-        changed: set[str] = set()
-        for manifest in by_kind.get(LIMIT_RANGE, ()):
-            namespace = _namespace(manifest)
-            self._ranges.setdefault(namespace, {})[text(metadata(manifest).get("name")) or ""] = manifest
-            changed.add(namespace)
-        for namespace in sorted(changed):
-            ranges = [manifest for _, manifest in sorted(self._ranges[namespace].items())]
-            self.world.put_limit_ranges(namespace, summarize(ranges), now)
-        new = [name for name in self.world.queues.namespaces if name not in self.world.surroundings]
-        if classes or (self._overheads and new):
+        if by_kind.get(RUNTIME_CLASS):
+            self.world.put_overheads(dict(self._overheads), now)
+        ranges = by_kind.get(LIMIT_RANGE, ())
+        for manifest in ranges:
+            name = text(metadata(manifest).get("name")) or ""
+            self._ranges.setdefault(_namespace(manifest), {})[name] = manifest
+        for namespace in sorted(set(map(_namespace, ranges))):
+            self._put_ranges(namespace, now)
+
+    def _put_ranges(self, namespace: str, now: int) -> None:
+        ranges = [manifest for _, manifest in sorted(self._ranges[namespace].items())]
+        self.world.put_limit_ranges(namespace, summarize(ranges), now)
+
+    def _drop_range(self, ref: Ref, now: int) -> None:
+        if self._ranges.get(ref.namespace, {}).pop(ref.name, None) is not None:
+            self._put_ranges(ref.namespace, now)
+
+    def _drop_class(self, name: str, now: int) -> None:
+        if self._overheads.pop(name, None) is not None:
             self.world.put_overheads(dict(self._overheads), now)
 
     # --- assumptions

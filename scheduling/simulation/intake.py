@@ -105,7 +105,7 @@ class KueueIntake:
                 self.submissions.put(manifest)
 
     def drop(self, refs: Iterable[Ref], now: int) -> None:
-        """Remove objects, in any order. Kinds that a simulation does not use are ignored.
+        """Remove objects that are not submitted, in any order. Other kinds are ignored.
 
         Objects in use stay, as with Kueue's finalizer: a flavor of a queue, and a ClusterQueue with workloads, which
         admits no new ones.
@@ -128,8 +128,6 @@ class KueueIntake:
             for ref in every:
                 if ref.group_kind == kind:
                     drop(ref)
-        for ref in every:
-            self.submissions.drop(ref)
 
     # --- nodes
 

@@ -281,7 +281,9 @@ class KueueSimulation:
         A job is deleted with its Workload, and before its queue, which stays while it has workloads.
         """
         every = list(refs)
-        gone = {Name(ref.kind, ref.namespace, ref.name) for ref in every}
+        gone = set(map(self.intake.submissions.drop, every))
+        for name in gone:
+            self.left_out.pop(name, None)
         for key in [key for key, name in self.names.items() if name in gone]:
             self._stopping.pop(key, None)
             self.world.drop_workload(key)

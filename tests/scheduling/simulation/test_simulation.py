@@ -208,6 +208,25 @@ def test_a_deleted_limit_range_or_runtime_class_completes_nothing(gone: Ref) -> 
     assert runs(simulation) == ["job"]
 
 
+def test_a_deleted_group_is_no_longer_left_out() -> None:
+    simulation = simulated(*SHARING, queued_pod("p1", "a", 1, "duo", 2))
+    assert [name.name for name in simulation.left_out] == ["duo"]
+
+    simulation.change([], [Ref("", "Pod", "ns", "p1")])
+
+    assert simulation.left_out == {}
+
+
+def test_a_group_goes_with_its_last_pod() -> None:
+    simulation = simulated(*SHARING, *(queued_pod(name, "a", 1, "duo", 2) for name in ("p1", "p2")))
+    assert runs(simulation) == ["duo"]
+
+    for name, left in (("p1", ["duo"]), ("p2", [])):
+        simulation.change([], [Ref("", "Pod", "ns", name)])
+        simulation.settle()
+        assert runs(simulation) == left
+
+
 def test_the_same_input_gives_the_same_outcome_and_the_order_of_queues_does_not_matter() -> None:
     work = [queued_job(f"j{number}", "ab"[number % 2], 3) for number in range(6)]
 

@@ -1,4 +1,4 @@
-"""The actions of a session: enqueue, allocate, reclaim, preempt.
+"""The actions of a session: enqueue, allocate, backfill, reclaim, preempt.
 
 Source: Volcano v1.16, pkg/scheduler/actions.
 """
@@ -75,6 +75,19 @@ def _allocate_to(session: SchedulingSession, jobs: Iterable[GangJob]) -> None:
         queues.put(queue)
 
 
+def backfill(session: SchedulingSession) -> None:
+    """Give nodes to pods that request nothing, whatever the limits of their queue."""
+    for job in _valid(session, session.awake):
+        for task in session.pending(job) if session.queues.get(job.group.queue) is not None else ():
+            if not is_nothing(task.request):
+                continue
+            room = _best_room(session, task)
+            if room is None or not fits(task.request, room.idle):
+                session.refuse(task.name, NO_ROOM)
+            else:
+                session.allocate(task, room)
+
+
 def reclaim(session: SchedulingSession) -> None:
     """Evict pods of other queues for PodGroups that have fewer pods than they need."""
     lines = _by_queue(session, (job for job in _valid(session, session.contenders()) if session.starves(job)))
@@ -102,6 +115,7 @@ def preempt(session: SchedulingSession) -> None:
 ACTIONS: dict[str, Callable[[SchedulingSession], None]] = {
     "enqueue": enqueue,
     "allocate": allocate,
+    "backfill": backfill,
     "reclaim": reclaim,
     "preempt": preempt,
 }

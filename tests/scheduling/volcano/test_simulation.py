@@ -73,6 +73,16 @@ def test_a_job_is_enqueued_and_runs() -> None:
     assert list(waiting(made)) == []
 
 
+def test_pods_that_request_nothing_run_as_well() -> None:
+    idle = task("log", 2)
+    del idle["template"]["spec"]["containers"][0]["resources"]
+
+    made = simulation(*ORG, job("mixed", "a", task("w", 1), idle), job("idle", "a", idle))
+
+    assert running(made) == {"ml/mixed": 3, "ml/idle": 2}
+    assert list(waiting(made)) == []
+
+
 @pytest.mark.parametrize(
     "gone",
     [

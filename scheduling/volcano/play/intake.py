@@ -43,7 +43,8 @@ _WORK = (volcano.POD_GROUP, volcano.JOB, core.POD)
 _BUILT_IN = (VolcanoQueueSettings(ROOT, reclaimable=False), VolcanoQueueSettings(DEFAULT))
 """The queues that Volcano creates at its start."""
 ANY_NODE = "any node"
-_ENOUGH = 10**24
+ENOUGH = 10**24
+"""The amount of each resource of the artificial node."""
 
 
 class VolcanoIntake:
@@ -67,7 +68,7 @@ class VolcanoIntake:
         self._jobs: dict[str, tuple[str, list[str]]] = {}  # PodGroup and pods by Job
         self._made_for: dict[str, str] = {}  # the PodGroup by Job, if the input has it
         self._made_for_pods: set[str] = set()  # the PodGroups that were made for Pods
-        self._resources: dict[str, int] = dict.fromkeys((*BASIC, PODS), _ENOUGH)  # the resources of the artificial node
+        self._resources: dict[str, int] = dict.fromkeys((*BASIC, PODS), ENOUGH)  # the resources of the artificial node
         self.has_nodes = False
         for queue in _BUILT_IN:
             world.put_queue(queue)
@@ -119,7 +120,7 @@ class VolcanoIntake:
 
     def _note_resources(self, amounts: Amounts) -> None:
         for resource in amounts:
-            self._resources.setdefault(resource, _ENOUGH)
+            self._resources.setdefault(resource, ENOUGH)
 
     def _put_artificial_node(self) -> None:
         if not self.has_nodes:

@@ -108,6 +108,7 @@ def test_it_plays_the_configuration_of_volcanos_scheduler_and_names_what_it_leav
         " and the actions enqueue, allocate, backfill\n"
         "assumed: of its configuration these are not simulated: overcommit, nodeorder\n"
     ) in shown.stdout
+    assert "\ndefault\norg\n   cpu: limit 10\n" in shown.stdout, "without Nodes, only a capability limits a queue"
     assert "reclaimed" not in shown.stdout
     assert "evicted" not in shown.stdout, "it does not reclaim"
 

@@ -13,7 +13,7 @@ from policies.dialects.kueue_flavor import read_flavor
 from policies.dialects.kueue_kinds import ADMISSION_CHECK, GROUP, TOPOLOGY, WORKLOAD_PRIORITY_CLASS
 from policies.dialects.node_reading import node_reading
 from policies.dialects.pod_reading import PodReading, pod_reading
-from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, condition, group_kind, mapping, metadata, text, texts
 from policies.dialects.selectors import NAME_OF_NAMESPACE, LabelSelector
 from policies.model.objects import GroupKind, Ref
 from policies.model.quantity import Quantities
@@ -22,6 +22,7 @@ from scheduling.objects.pod_sets import ALL_REQUESTS, RequestGates
 from scheduling.objects.priority import POD_PRIORITY_CLASS
 from scheduling.objects.queue_settings import (
     CheckSettings,
+    read_check_settings,
     read_cohort_settings,
     read_local_queue_settings,
     read_queue_settings,
@@ -266,10 +267,8 @@ class KueueIntake:
 
 def _read_check(manifest: Manifest) -> CheckSettings:
     """Read a check. Without a status, as in most files, it is active."""
-    conditions = map(mapping, listing(at(manifest, "status.conditions")))
-    inactive = any(entry.get("type") == "Active" and entry.get("status") == "False" for entry in conditions)
-    name, controller = text(metadata(manifest).get("name")) or "", at(manifest, "spec.controllerName")
-    return CheckSettings(name, text(controller) or "", not inactive)
+    active = condition(mapping(manifest.get("status")), "Active").get("status") != "False"
+    return replace(read_check_settings(manifest), active=active)
 
 
 def _namespace(manifest: Manifest) -> str:

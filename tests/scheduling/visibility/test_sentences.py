@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from policies.dialects.kueue_workload import GATED_BY
 from reconciler.api.explanation import explanation_json
 from reconciler.objects.moments import whole_second
 from scheduling.visibility.as_json import AccessScope
@@ -105,3 +106,12 @@ def test_a_new_queue_to_name_instead_is_not_a_new_cause() -> None:
     assert before is not None
     assert after is not None
     assert (before.text != after.text, before.gist == after.gist) == (True, True)
+
+
+def test_a_workload_behind_an_admission_gate_has_a_reason_before_an_empty_queue_of_strict_order() -> None:
+    gated = work(metadata={"annotations": {GATED_BY: "example.com/budget"}})
+    world = core(*team(gated, made=of("spot", queueingStrategy="StrictFIFO")), leads=False).state.world
+
+    said = checked_sentence(explanation_json(world, "a/w", NOW))
+
+    assert said.startswith("Waiting at LocalQueue a/main: Admission is gated by: example.com/budget; ")

@@ -208,6 +208,14 @@ def test_a_deleted_limit_range_or_runtime_class_completes_nothing(gone: Ref) -> 
     assert runs(simulation) == ["job"]
 
 
+def test_a_deleted_job_is_unknown() -> None:
+    simulation = simulated(*SHARING, queued_job("job", "a", 1))
+    simulation.change([], [Ref("batch", "Job", "ns", "job")])
+
+    with pytest.raises(UnknownWorkload):
+        simulation.finish("ns/job")
+
+
 def test_a_deleted_group_is_no_longer_left_out() -> None:
     simulation = simulated(*SHARING, queued_pod("p1", "a", 1, "duo", 2))
     assert [name.name for name in simulation.left_out] == ["duo"]

@@ -14,7 +14,7 @@ from typing import Any
 from policies.dialects import yunikorn
 from policies.dialects.core import YUNIKORN
 from policies.dialects.go_values import TRUE
-from policies.dialects.yunikorn_config.resources import YuniKornAmounts, bounded, times, total
+from policies.dialects.yunikorn_config.resources import YuniKornAmounts, bounded, largest, times, total
 from policies.dialects.yunikorn_pods import PODS
 from policies.model.quantity import INT64_MAX
 
@@ -93,6 +93,19 @@ def ignored_parameters(policy: str) -> list[str]:
 def together(groups: tuple[TaskGroup, ...]) -> YuniKornAmounts:
     """The sum of the requests of all members of all groups."""
     return total(times(group.each, group.members) for group in groups)
+
+
+def by_name(groups: tuple[TaskGroup, ...]) -> tuple[TaskGroup, ...]:
+    """The groups, with one instead of several of the same name: with all their members, each as large as the largest.
+
+    YuniKorn accepts several, and a Pod takes any placeholder of its group's name.
+    """
+    found: dict[str, TaskGroup] = {}
+    for group in groups:
+        same = found.setdefault(group.name, group)
+        if same is not group:
+            found[group.name] = TaskGroup(group.name, same.members + group.members, largest(same.each, group.each))
+    return tuple(found.values())
 
 
 def _sums(groups: tuple[TaskGroup, ...]) -> dict[str, int]:

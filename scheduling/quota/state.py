@@ -119,7 +119,7 @@ class Reservation:
         return self.workload.local_queue
 
     def counts_as(self, other: Reservation) -> bool:
-        """Whether both are of the same workload, and count the same in all sums."""
+        """Whether both, of the same workload, count the same in all sums."""
         mine, others = self.workload, other.workload
         return (
             self.queue is other.queue

@@ -13,7 +13,7 @@ from policies.dialects.kueue_flavor import read_flavor
 from policies.dialects.kueue_kinds import ADMISSION_CHECK, GROUP, TOPOLOGY, WORKLOAD_PRIORITY_CLASS
 from policies.dialects.node_reading import node_reading
 from policies.dialects.pod_reading import PodReading, pod_reading
-from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, condition, group_kind, mapping, metadata, text, texts
 from policies.dialects.selectors import NAME_OF_NAMESPACE, LabelSelector
 from policies.model.objects import GroupKind, Ref
 from policies.model.quantity import Quantities
@@ -22,6 +22,7 @@ from scheduling.objects.pod_sets import ALL_REQUESTS, RequestGates
 from scheduling.objects.priority import POD_PRIORITY_CLASS
 from scheduling.objects.queue_settings import (
     CheckSettings,
+    read_check_settings,
     read_cohort_settings,
     read_local_queue_settings,
     read_queue_settings,
@@ -105,13 +106,15 @@ class KueueIntake:
                 self.submissions.put(manifest)
 
     def drop(self, refs: Iterable[Ref], now: int) -> None:
-        """Remove objects, in any order. Kinds that a simulation does not use are ignored.
+        """Remove objects that are not submitted, in any order. Other kinds are ignored.
 
         Objects in use stay, as with Kueue's finalizer: a flavor of a queue, and a ClusterQueue with workloads, which
         admits no new ones.
         """
         world = self.world
         droppers: Mapping[GroupKind, Callable[[Ref], None]] = {
+            LIMIT_RANGE: lambda ref: self._drop_range(ref, now),
+            RUNTIME_CLASS: lambda ref: self._drop_class(ref.name, now),
             kueue.LOCAL_QUEUE: lambda ref: world.drop_local_queue(ref.key),
             kueue.CLUSTER_QUEUE: lambda ref: self._drop_queue(ref.name, now),
             kueue.COHORT: lambda ref: world.drop_cohort(ref.name, now),
@@ -126,8 +129,6 @@ class KueueIntake:
             for ref in every:
                 if ref.group_kind == kind:
                     drop(ref)
-        for ref in every:
-            self.submissions.drop(ref)
 
     # --- nodes
 
@@ -207,20 +208,28 @@ class KueueIntake:
                 self.world.put_namespace(name, {NAME_OF_NAMESPACE: name})
 
     def _surroundings(self, by_kind: Mapping[GroupKind, Iterable[Manifest]], now: int) -> None:
-        """Put LimitRanges and RuntimeClasses. New namespaces get the known RuntimeClasses."""
-        classes = by_kind.get(RUNTIME_CLASS, ())
-        for manifest in classes:
+        """Put LimitRanges and RuntimeClasses."""
+        for manifest in by_kind.get(RUNTIME_CLASS, ()):
             self._overheads[text(metadata(manifest).get("name")) or ""] = readable(at(manifest, "overhead.podFixed"))
-        changed: set[str] = set()
-        for manifest in by_kind.get(LIMIT_RANGE, ()):
-            namespace = _namespace(manifest)
-            self._ranges.setdefault(namespace, {})[text(metadata(manifest).get("name")) or ""] = manifest
-            changed.add(namespace)
-        for namespace in sorted(changed):
-            ranges = [manifest for _, manifest in sorted(self._ranges[namespace].items())]
-            self.world.put_limit_ranges(namespace, summarize(ranges), now)
-        new = [name for name in self.world.queues.namespaces if name not in self.world.surroundings]
-        if classes or (self._overheads and new):
+        if by_kind.get(RUNTIME_CLASS):
+            self.world.put_overheads(dict(self._overheads), now)
+        ranges = by_kind.get(LIMIT_RANGE, ())
+        for manifest in ranges:
+            name = text(metadata(manifest).get("name")) or ""
+            self._ranges.setdefault(_namespace(manifest), {})[name] = manifest
+        for namespace in sorted(set(map(_namespace, ranges))):
+            self._put_ranges(namespace, now)
+
+    def _put_ranges(self, namespace: str, now: int) -> None:
+        ranges = [manifest for _, manifest in sorted(self._ranges[namespace].items())]
+        self.world.put_limit_ranges(namespace, summarize(ranges), now)
+
+    def _drop_range(self, ref: Ref, now: int) -> None:
+        if self._ranges.get(ref.namespace, {}).pop(ref.name, None) is not None:
+            self._put_ranges(ref.namespace, now)
+
+    def _drop_class(self, name: str, now: int) -> None:
+        if self._overheads.pop(name, None) is not None:
             self.world.put_overheads(dict(self._overheads), now)
 
     # --- assumptions
@@ -258,10 +267,8 @@ class KueueIntake:
 
 def _read_check(manifest: Manifest) -> CheckSettings:
     """Read a check. Without a status, as in most files, it is active."""
-    conditions = map(mapping, listing(at(manifest, "status.conditions")))
-    inactive = any(entry.get("type") == "Active" and entry.get("status") == "False" for entry in conditions)
-    name, controller = text(metadata(manifest).get("name")) or "", at(manifest, "spec.controllerName")
-    return CheckSettings(name, text(controller) or "", not inactive)
+    active = condition(mapping(manifest.get("status")), "Active").get("status") != "False"
+    return replace(read_check_settings(manifest), active=active)
 
 
 def _namespace(manifest: Manifest) -> str:

@@ -162,7 +162,7 @@ class KueueSimulation:
         """The Workload with this name, or of the job with this name. Raises UnknownWorkload."""
         if called in self.world.workloads:
             return called
-        found = [key for key, name in self.names.items() if name.key == called]
+        found = [key for key, name in self.names.items() if name.key == called and key in self.world.workloads]
         if len(found) == 1:
             return found[0]
         if found:
@@ -281,7 +281,9 @@ class KueueSimulation:
         A job is deleted with its Workload, and before its queue, which stays while it has workloads.
         """
         every = list(refs)
-        gone = {Name(ref.kind, ref.namespace, ref.name) for ref in every}
+        gone = {name for ref in every for name in self.intake.submissions.drop(ref)}
+        for name in gone:
+            self.left_out.pop(name, None)
         for key in [key for key, name in self.names.items() if name in gone]:
             self._stopping.pop(key, None)
             self.world.drop_workload(key)

@@ -86,10 +86,16 @@ class Submissions:
             self._submitted[name] = manifest
         self._new[name] = None
 
-    def drop(self, ref: Ref) -> None:
-        name = Name(ref.kind, ref.namespace, ref.name)
-        self._submitted.pop(name, None)
-        self._new.pop(name, None)
+    def drop(self, ref: Ref) -> list[Name]:
+        """Forget the object. Returns what is gone: it, and the groups of which it was the last Pod."""
+        gone = [Name(ref.kind, ref.namespace, ref.name)]
+        if ref.group_kind == POD:
+            groups = ((name, pods) for name, pods in self._pods.items() if name.namespace == ref.namespace)
+            gone += [name for name, pods in groups if pods.pop(ref.name, None) is not None and not pods]
+        for name in gone:
+            for index in (self._pods, self._submitted, self._new):
+                index.pop(name, None)
+        return gone
 
     def look(self) -> Iterator[tuple[Name, Workload] | LeftOut]:
         """Yield the new and changed workloads, and the jobs that were left out, in the order of submission."""

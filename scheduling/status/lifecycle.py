@@ -203,5 +203,8 @@ def next_moment(workload: Workload, waiting: WaitForPodsReady | None = None) -> 
 
 
 def _is_leaving(workload: Workload) -> bool:
-    """Whether its job still has to stop after an eviction. Without the condition Requeued, a backoff ends only then."""
+    """Whether its job still has to stop after an eviction, with a backoff that the condition Requeued does not show.
+
+    Such a backoff does not end before the job has stopped.
+    """
     return workload.evicted and workload.reserved and not in_backoff(workload)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from policies.dialects.kueue_workload import GATED_BY
@@ -192,7 +192,7 @@ def _short(world: World, workload: Workload, why: Explanation) -> WaitingCause:
     return WaitingCause(
         (said, *_limits(why)),
         gist,
-        owner=(*(each.owner for each in excluded), *_largest_possible(never)),
+        owner=(*(each.owner for each in excluded), *_largest_possible(settings.groups, never)),
         administrator=(*(each.administrator for each in excluded), *more),
         stuck=True,
     )
@@ -230,13 +230,23 @@ def _limits(why: Explanation) -> Iterator[str]:
         yield "a borrowingLimit above it in the tree does not let it borrow that much"
 
 
-def _largest_possible(never: Iterable[FlavorLack]) -> Iterator[str]:
-    """The most that the workload could get of each resource, over all flavors, in words."""
+def _largest_possible(groups: Iterable[FlavorGroup], never: Sequence[FlavorLack]) -> Iterator[str]:
+    """The most that the workload could get of each resource, in words.
+
+    The resources of a group get the same flavor: here the one that lacks the fewest of them, the largest of equal ones.
+    """
     most: dict[str, int] = {}
-    for lack in never:
-        most[lack.pair.resource] = max(most.get(lack.pair.resource, 0), lack.free)
-    if possible := [f"{written(resource, amount)} {resource}" for resource, amount in most.items() if amount > 0]:
-        yield f"request no more than {' and '.join(possible)} in all"
+    for group in groups:
+        by_flavor = (
+            {lack.pair.resource: lack.free for lack in never if lack.pair == (flavor, lack.pair.resource)}
+            for flavor in group.flavors
+        )
+        possible = [free for free in by_flavor if free and min(free.values()) > 0]
+        possible.sort(key=lambda free: (len(free), [-amount for amount in free.values()]))
+        most.update(*possible[:1])
+    if most:
+        amounts = (f"{written(resource, amount)} {resource}" for resource, amount in most.items())
+        yield f"request no more than {' and '.join(amounts)} in all"
 
 
 def _needs(groups: Iterable[FlavorGroup], lacks: Iterable[FlavorLack]) -> str:

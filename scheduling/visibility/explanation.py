@@ -186,7 +186,7 @@ def explain(
     *,
     consider: Consider | None = None,
 ) -> Explanation | None:
-    """Why the workload waits; None if it holds quota, is finished, or is unknown.
+    """Why the workload waits; None if it holds quota, is finished or deactivated, or is unknown.
 
     position: its position in the ClusterQueue, if the caller knows it.
     trees: a cache for several explanations while nothing changes.
@@ -315,7 +315,7 @@ def _holders(root: QuotaNode, pair: FlavorResource) -> Iterator[tuple[int, int, 
     stack = [root]
     while stack:
         here = stack.pop()
-        stack.extend(cohort for cohort in here.cohorts.values() if cohort.used(pair) > 0 or cohort.local.get(pair))
+        stack.extend(here.cohorts.values())
         for queue in here.queues.values() if not here.is_queue else (here,):
             used = queue.usage.get(pair, 0)
             if used > 0:

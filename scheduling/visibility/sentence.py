@@ -87,7 +87,7 @@ def sentence(world: World, found: WaitingWorkload, moment: Callable[[int], objec
     if found.explanation is None:
         return _deactivated(workload)
     if missing := missing_queue(world, workload):
-        return Sentence.plain(missing[0].upper() + missing[1:], missing, stuck=True)
+        return Sentence.plain(missing[0].upper() + missing[1:], ("", workload.local_queue), stuck=True)
     why, local_queue = found.explanation, f"LocalQueue {workload.local_queue}"
     cause = (
         cause_at_cluster_queue(world, workload, found, why, moment)

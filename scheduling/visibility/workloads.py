@@ -87,7 +87,7 @@ def waits(
         return None
     if not workload.queueable:
         return _deactivated(workload)
-    queue = world.queues.pending.get(world.queues.queue_of(workload) or "")
+    queue = None if world.gated(workload) else world.queues.pending.get(world.queues.queue_of(workload) or "")
     strict = queue is not None and queue.strategy == STRICT_FIFO
     head = queue.positions().names(0, 1)[0] if queue is not None and strict else ""
     return _waiting(world, key, now, position, head, trees, consider=consider)

@@ -1,4 +1,4 @@
-"""The actions of a session: enqueue, allocate, reclaim, preempt.
+"""The actions of a session: enqueue, allocate, backfill, reclaim, preempt.
 
 Source: Volcano v1.16, pkg/scheduler/actions.
 """
@@ -69,11 +69,23 @@ def _allocate_to(session: SchedulingSession, jobs: Iterable[GangJob]) -> None:
             continue
         job = lines[queue].pop()
         if job.name not in waiting:
-            some = (task for task in session.pending(job) if not is_nothing(task.request))
-            waiting[job.name] = PriorityQueue(partial(compare_tasks, session), some)
+            waiting[job.name] = _requesting_pods(session, job)
         if waiting[job.name] and _allocate_job(session, queue, job, waiting[job.name]):
             lines[queue].put(job)
         queues.put(queue)
+
+
+def backfill(session: SchedulingSession) -> None:
+    """Give nodes to pods that request nothing, whatever the limits of their queue."""
+    for job in _valid(session, session.awake):
+        for task in session.pending(job) if session.queues.get(job.group.queue) is not None else ():
+            if not is_nothing(task.request):
+                continue
+            room = _best_room(session, task)
+            if room is None or not fits(task.request, room.idle):
+                session.refuse(task.name, NO_ROOM)
+            else:
+                session.allocate(task, room)
 
 
 def reclaim(session: SchedulingSession) -> None:
@@ -103,6 +115,7 @@ def preempt(session: SchedulingSession) -> None:
 ACTIONS: dict[str, Callable[[SchedulingSession], None]] = {
     "enqueue": enqueue,
     "allocate": allocate,
+    "backfill": backfill,
     "reclaim": reclaim,
     "preempt": preempt,
 }
@@ -172,9 +185,15 @@ def _allocate_job(session: SchedulingSession, queue: str, job: GangJob, waiting:
     return bool(steps) and bool(waiting)
 
 
+def _requesting_pods(session: SchedulingSession, job: GangJob) -> PriorityQueue[Task]:
+    """The pods that may be placed and request something, in their order."""
+    some = (task for task in session.pending(job) if not is_nothing(task.request))
+    return PriorityQueue(partial(compare_tasks, session), some)
+
+
 def _preemptor_pods(session: SchedulingSession, job: GangJob) -> Iterator[Task]:
     """The pods that may preempt others, in their order, as long as the PodGroup starves."""
-    waiting = PriorityQueue(partial(compare_tasks, session), session.pending(job))
+    waiting = _requesting_pods(session, job)
     while waiting and session.starves(job):
         task = waiting.pop()
         if task.never_preempts:

@@ -28,7 +28,7 @@ class GangJob:
         self._statuses: Counter[Status] = Counter()  # pods by status
         self._roles: Counter[tuple[str, Status]] = Counter()  # pods by role and status
         self._gated: dict[str, int] = {}  # the sum of requests of gated pods
-        self._effortless = 0
+        self._effortless: Counter[str] = Counter()  # pending pods that request nothing, by role
         for task in tasks:
             self.put(task)
 
@@ -57,7 +57,7 @@ class GangJob:
         if task.status.holds_quota:
             add_to(self.allocated, task.request, times)
         elif task.status is Status.PENDING:
-            self._effortless += times if is_nothing(task.request) else 0
+            self._effortless[task.role] += times if is_nothing(task.request) else 0
             if task.gated:
                 add_to(self._gated, task.request, times)
 
@@ -77,8 +77,8 @@ class GangJob:
         return sum(self._roles[role, status] for status in Status if status is not Status.RELEASING)
 
     def ready(self) -> int:
-        """The number of pods that have a node or are done. A pending pod that requests nothing counts, too."""
-        return self.count(Status.ALLOCATED, Status.RUNNING, Status.FINISHED) + self._effortless
+        """The number of pods that have a node or are done."""
+        return self.count(Status.ALLOCATED, Status.RUNNING, Status.FINISHED)
 
     def waiting(self) -> int:
         """The number of pods that wait for a node to become free."""
@@ -92,10 +92,14 @@ class GangJob:
         needed = self.group.members_of
         return needed if sum(needed.values()) <= self.group.members else {}
 
-    def has_roles(self, *statuses: Status) -> bool:
-        """Whether as many pods of each role as the job needs have one of the statuses."""
-        return all(
-            sum(self._roles[role, status] for status in statuses) >= members
+    def has_minimum(self, *statuses: Status) -> bool:
+        """Whether enough pods have one of the statuses, in all and of each role.
+
+        A pending pod that requests nothing counts, too.
+        """
+        found = self.count(*statuses) + self._effortless.total()
+        return found >= self.group.members and all(
+            sum(self._roles[role, status] for status in statuses) + self._effortless[role] >= members
             for role, members in self.needed_by_role().items()
         )
 

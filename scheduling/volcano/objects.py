@@ -48,7 +48,12 @@ class VolcanoQueueSettings:
 
 
 class Status(Enum):
-    """The status of a pod. PIPELINED: it waits for room on its node. ALLOCATED: it has a node and has not started."""
+    """The status of a pod.
+
+    ALLOCATED: it has a node and has not started.
+    PIPELINED: it waits for room on its node.
+    RELEASING: it is evicted or deleted, or has failed.
+    """
 
     PENDING = "Pending"
     ALLOCATED = "Allocated"

@@ -44,11 +44,10 @@ class GangPlugin(Plugin):
         return int(self.job_ready(a)) - int(self.job_ready(b))
 
     def job_ready(self, job: GangJob) -> bool:
-        return job.ready() >= job.group.members and job.has_roles(Status.ALLOCATED, Status.RUNNING, Status.FINISHED)
+        return job.has_minimum(Status.ALLOCATED, Status.RUNNING, Status.FINISHED)
 
     def job_pipelined(self, job: GangJob) -> bool:
-        statuses = (Status.ALLOCATED, Status.RUNNING, Status.FINISHED, Status.PIPELINED)
-        return job.ready() + job.waiting() >= job.group.members and job.has_roles(*statuses)
+        return job.has_minimum(Status.ALLOCATED, Status.RUNNING, Status.FINISHED, Status.PIPELINED)
 
     def job_starving(self, job: GangJob) -> bool:
         return job.starves()

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from math import inf
 
 from scheduling.objects.amounts import add_to
-from scheduling.queue_tree.amounts import Amounts, Limits, total
+from scheduling.queue_tree.amounts import Amounts, Limits, exceeding, total
 from scheduling.volcano.jobs import GangJob
 from scheduling.volcano.objects import Status, Task
 from scheduling.volcano.queue_plugin import QueuePlugin
 from scheduling.volcano.queues import ALLOCATED, ELASTIC, INQUEUE, QueueAccounts, share
 from scheduling.volcano.refusal import QueueRefusal, beyond
-from scheduling.volcano.resources import is_nothing, limited_resources, shortages
+from scheduling.volcano.resources import is_nothing, shortages
 from scheduling.volcano.world import SessionWorld
 
 _FINE = 1 << 20
@@ -75,7 +75,7 @@ class Proportion(QueuePlugin):
         short = tuple(shortages(queue, self._used(queue), task.request, self.deserved.get(queue, {})))
         return beyond("deserved amount", short) if short else None
 
-    def reclaimable(self, task: Task, candidates: Sequence[Task]) -> list[Task]:
+    def reclaimable(self, _task: Task, candidates: Sequence[Task]) -> list[Task]:
         """The candidates in queues that use more than they deserve of some resource, until they no longer do."""
         left: dict[str, dict[str, int]] = {}
         victims = []
@@ -83,8 +83,7 @@ class Proportion(QueuePlugin):
             queue = self.session.queue_of(candidate)
             used = left.setdefault(queue, dict(self._used(queue)))
             deserved = self.deserved.get(queue, {})
-            enough = all(used.get(r, 0) >= task.request[r] for r in limited_resources(task.request))
-            if enough and any(amount > deserved.get(r, 0) for r, amount in used.items()):
+            if any(amount > deserved.get(r, 0) for r, amount in used.items()):
                 add_to(used, candidate.request, -1)
                 victims.append(candidate)
         return victims
@@ -129,7 +128,7 @@ def divided(queues: QueueAccounts, requests: dict[str, dict[str, int]]) -> dict[
             shares[name] = after
             add_to(gained, after)
             add_to(gained, before, -1)
-        add_to(remaining, gained, -1)
+        remaining = exceeding(remaining, gained)  # guarantees may exceed the nodes
         if not gained:
             break
     return {name: {r: amount // _FINE for r, amount in found.items()} for name, found in shares.items()}

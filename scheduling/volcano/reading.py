@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from policies.amounts.requests import pod_requests
 from policies.dialects.go_values import FALSE
 from policies.dialects.node_reading import node_reading
-from policies.dialects.pod_reading import PodReading, pod_reading
+from policies.dialects.pod_reading import SUCCEEDED, PodReading, pod_reading
 from policies.dialects.reading import Manifest, ManifestReader, integer, listing, mapping, metadata, text, texts
 from policies.dialects.volcano_gates import TASK_NAME
 from policies.dialects.volcano_node_groups import LIMITS, BadNodeGroupLimits, node_group_affinity, node_group_limits
@@ -127,9 +127,9 @@ def _limits(capability: Mapping[str, Quantity]) -> Devices:
 
 
 def _status(pod: PodReading) -> Status:
-    if not pod.may_run:
+    if pod.phase == SUCCEEDED:
         return Status.FINISHED
-    if pod.deleting:
+    if pod.deleting or pod.failed:
         return Status.RELEASING
     if pod.phase == "Running":
         return Status.RUNNING

@@ -31,7 +31,7 @@ class SchedulerConf:
     left_out: the actions and plugins that are not simulated.
     """
 
-    actions: tuple[str, ...] = ("enqueue", "allocate", "reclaim")
+    actions: tuple[str, ...] = ("enqueue", "allocate", "backfill", "reclaim")
     tiers: Sequence[Sequence[PluginSettings]] = DEFAULT_TIERS
     left_out: tuple[str, ...] = ()
 

@@ -37,8 +37,6 @@ from scheduling.world.readiness import NOT_FOUND, Readiness, readiness
 from scheduling.world.references import References
 from scheduling.world.slices import WorkloadSlices
 
-_BARE = Surroundings()
-
 
 class World:
     """The state of a cluster. `now` of each method is the time of the event in nanoseconds.
@@ -74,8 +72,8 @@ class World:
         self._cohorts: dict[str, CohortSettings] = {}  # settings of Cohorts
         self.readiness: dict[str, Readiness] = {}
         self.readiness_changed: set[str] = set()
-        self.surroundings: dict[str, Surroundings] = {}
-        self.overheads: Mapping[str, Quantities] = {}
+        self._limited: dict[str, Surroundings] = {}  # by namespace, for those that had a LimitRange
+        self._unlimited = Surroundings(compat=self.state.options.compat)  # of all others
         self.terminating: set[str] = set()
         self.assumed: set[str] = set()
         self.undecided: set[str] = set()
@@ -308,13 +306,16 @@ class World:
 
     def put_overheads(self, overheads: Mapping[str, Quantities], now: int) -> None:
         """Store the pod overheads of the RuntimeClasses, by name."""
-        self.overheads = overheads
-        for namespace in [*self.queues.namespaces]:
-            self.put_limit_ranges(namespace, self.around(namespace).limit_ranges, now)
+        self._unlimited = replace(self._unlimited, overheads=overheads)
+        self._limited = {name: replace(each, overheads=overheads) for name, each in self._limited.items()}
+        self._renew(self.queues.local_queues.values(), now)
 
     def put_limit_ranges(self, namespace: str, limits: Summary, now: int) -> None:
-        self.surroundings[namespace] = Surroundings(limits, self.overheads, self.state.options.compat)
-        for local in self.queues.local_queues_in(namespace):
+        self._limited[namespace] = replace(self._unlimited, limit_ranges=limits)
+        self._renew(self.queues.local_queues_in(namespace), now)
+
+    def _renew(self, local_queues: Iterable[LocalQueueSettings], now: int) -> None:
+        for local in local_queues:
             for workload in [*self.queues.waiting_at(local.key)]:
                 self.queues.renew(workload, now)
 
@@ -457,7 +458,7 @@ class World:
 
     def around(self, namespace: str) -> Surroundings:
         """The LimitRanges and overheads that complete pod templates in the namespace."""
-        return self.surroundings.get(namespace, _BARE)
+        return self._limited.get(namespace, self._unlimited)
 
     def entry(self, workload: Workload, before: PendingEntry | None = None) -> PendingEntry:
         """The queue entry of the workload. `before`: its current entry.

@@ -91,6 +91,8 @@ class YuniKornIntake:
                 self.namespaces.pop(ref.name, None)
             elif ref.group_kind == CONFIG_MAP:
                 self._maps.pop((ref.namespace, ref.name), None)
+            elif ref.group_kind == core.NODE and ref.name in self.nodes:
+                self.nodes[ref.name] = {}  # without any entry, the capacity would be unknown
         return pods
 
     def _put_pod(self, pod: Pod, manifest: Manifest, now: int, changes: ChangedPods) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from policies.dialects.yunikorn_config.resources import YuniKornAmounts, times
-from policies.dialects.yunikorn_gangs import together
+from policies.dialects.yunikorn_gangs import by_name, together
 from scheduling.yunikorn.application import Application, ApplicationState, Ask
 from scheduling.yunikorn.leaf_work import AskShape, LeafWork
 from scheduling.yunikorn.preemptors import ANYWHERE, Preemptors
@@ -58,6 +58,7 @@ class Scheduler:
 
         `runs`: its gang was allocated before, so it gets no placeholders.
         """
+        application.gang = by_name(application.gang)
         self.applications[application.name] = application
         self.work.setdefault(application.leaf, {})[application.name] = application
         self.limits.add(application)
@@ -329,9 +330,8 @@ class Scheduler:
 
     def _hold_places(self, application: Application) -> None:
         """Count the allocated placeholders of a gang, and let the waiting Pods take their places."""
-        application.placeholders = Counter()
+        application.placeholders = Counter({group.name: group.members for group in application.gang})
         for group in application.gang:
-            application.placeholders[group.name] += group.members
             self._hold(application, _places(application, group.name, group.members))
         kept, application.kept = application.kept, {}
         for ask in sorted(kept.values(), key=lambda each: (-each.priority, each.created, each.key)):
@@ -340,7 +340,7 @@ class Scheduler:
     def keep_places(self, application: Application, wanted: Mapping[str, int]) -> None:
         """Reserve placeholders for the Pods that are missing in each group, or as many as fit."""
         assert application.placeholders is not None
-        for name in dict.fromkeys(group.name for group in application.gang):
+        for name in (group.name for group in application.gang):
             if application.placeholders[name]:
                 self._release(application, _places_key(application, name))
             places = range(wanted.get(name, 0))

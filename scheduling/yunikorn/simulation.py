@@ -65,14 +65,14 @@ class PodPreempted:
 
 
 @dataclass(frozen=True, slots=True)
-class ApplicationEnded:
-    """A Pod of an application ended. `key`: of the Pod."""
+class PodEnded:
+    """The Pod ended."""
 
     at: int
     key: str
 
 
-Trace: TypeAlias = PlayedEvent | AllocationRan | PodPreempted | ApplicationEnded
+Trace: TypeAlias = PlayedEvent | AllocationRan | PodPreempted | PodEnded
 
 
 class YuniKornSimulation:
@@ -136,7 +136,7 @@ class YuniKornSimulation:
         del self.intake.pods[key]
         if self.refused.pop(key, None) is None:
             self.scheduler.remove(key)
-        self.trace.append(ApplicationEnded(self.now, key))
+        self.trace.append(PodEnded(self.now, key))
 
     def at(self, moment: int) -> None:
         """Let time pass up to `moment`. Asks whose preemption delay ends before then may preempt at that time."""
@@ -290,8 +290,9 @@ class YuniKornSimulation:
 
 
 def _pods(application: Application) -> int:
-    gang = sum(group.members for group in application.gang)
-    return sum(1 if "/" in key else gang for key in application.allocations)
+    """The number of its running pods. The placeholders of a task group are one allocation."""
+    free = [count for count in (application.placeholders or {}).values() if count]
+    return len(application.allocations) - len(free) + sum(free)
 
 
 def _excesses(ref: Ref, used: YuniKornAmounts, limits: YuniKornAmounts) -> Iterator[Excess]:

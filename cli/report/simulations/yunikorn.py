@@ -15,7 +15,7 @@ from scheduling.yunikorn.as_json import waiting_json as waiting_allocation
 from scheduling.yunikorn.queue import YuniKornQueue
 from scheduling.yunikorn.simulation import (
     AllocationRan,
-    ApplicationEnded,
+    PodEnded,
     PodPreempted,
     Trace,
     YuniKornSimulation,
@@ -105,7 +105,7 @@ def _happening(simulation: YuniKornSimulation, each: Trace) -> dict[str, Any]:
     return event
 
 
-_WORDS = {PlayedEvent: "played", AllocationRan: "runs", PodPreempted: "preempted", ApplicationEnded: "ended"}
+_WORDS = {PlayedEvent: "played", AllocationRan: "runs", PodPreempted: "preempted", PodEnded: "ended"}
 
 
 def _queue(queue: YuniKornQueue, counts: Applications) -> dict[str, Any]:

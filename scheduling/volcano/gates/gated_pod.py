@@ -77,7 +77,7 @@ class VolcanoGatedPod(PodAtGate):
 
     def counts_as(self, other: VolcanoGatedPod) -> bool:
         """Whether both Pods count the same, apart from whether they wait."""
-        counted, others = ((p.key, p.group, p.need, p.role, p.priority, p.created) for p in (self, other))
+        counted, others = ((p.key, p.group, p.need, p.role, p.priority, p.created, p.reclaims) for p in (self, other))
         return counted == others
 
 

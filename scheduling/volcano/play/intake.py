@@ -43,7 +43,8 @@ _WORK = (volcano.POD_GROUP, volcano.JOB, core.POD)
 _BUILT_IN = (VolcanoQueueSettings(ROOT, reclaimable=False), VolcanoQueueSettings(DEFAULT))
 """The queues that Volcano creates at its start."""
 ANY_NODE = "any node"
-_ENOUGH = 10**24
+ENOUGH = 10**24
+"""The amount of each resource of the artificial node."""
 
 
 class VolcanoIntake:
@@ -66,7 +67,8 @@ class VolcanoIntake:
         self._namespaces: dict[str, str] = {}  # the queue that each Namespace names
         self._jobs: dict[str, tuple[str, list[str]]] = {}  # PodGroup and pods by Job
         self._made_for: dict[str, str] = {}  # the PodGroup by Job, if the input has it
-        self._resources: dict[str, int] = dict.fromkeys((*BASIC, PODS), _ENOUGH)  # the resources of the artificial node
+        self._made_for_pods: set[str] = set()  # the PodGroups that were made for Pods
+        self._resources: dict[str, int] = dict.fromkeys((*BASIC, PODS), ENOUGH)  # the resources of the artificial node
         self.has_nodes = False
         for queue in _BUILT_IN:
             world.put_queue(queue)
@@ -118,7 +120,7 @@ class VolcanoIntake:
 
     def _note_resources(self, amounts: Amounts) -> None:
         for resource in amounts:
-            self._resources.setdefault(resource, _ENOUGH)
+            self._resources.setdefault(resource, ENOUGH)
 
     def _put_artificial_node(self) -> None:
         if not self.has_nodes:
@@ -178,18 +180,18 @@ class VolcanoIntake:
         named = group_of(manifest)
         task = read_task(manifest, named or own_group(manifest), self._claims)
         task = with_priority(task, mapping(manifest.get("spec")), self._classes)
+        if task.status is Status.RELEASING:
+            self._drop_pod(task.name)
+            return
         if named is None and task.group not in self.world.jobs:
             self.display_names[task.group] = f"Pod {task.name}"
+            self._made_for_pods.add(task.group)
             self._put_group(made_of_pod(manifest, task), now)
         self._put_task(task, now)
 
     def _put_task(self, task: Task, now: int) -> None:
-        """Store the pod, or remove it if it is leaving. A pending manifest keeps the decided status and node."""
+        """Store the pod. A pending manifest keeps the decided status and node."""
         known = self.world.tasks.get(task.name)
-        if task.status is Status.RELEASING:
-            if known is not None:
-                self.world.drop_task(task.name)
-            return
         self._note_resources(task.request)
         if task.node and not self.has_nodes:
             task = replace(task, node=ANY_NODE)
@@ -203,18 +205,30 @@ class VolcanoIntake:
     # --- the end of work
 
     def drop(self, refs: Iterable[Ref]) -> None:
-        """Remove objects, in any order. Kinds that are not read are ignored, and the built-in queues stay."""
+        """Remove objects, in any order. The built-in queues stay. Pods on a removed Node still count in their queue."""
         world, every = self.world, list(refs)
         for ref in every:
             if ref.group_kind in (volcano.JOB, volcano.POD_GROUP):
                 self.drop_job(ref.key)
         for ref in every:
-            if ref.group_kind == core.POD and ref.key in world.tasks:
-                world.drop_task(ref.key)
+            if ref.group_kind == core.POD:
+                self._drop_pod(ref.key)
+            elif ref.group_kind == core.NODE and ref.name in world.rooms:
+                world.drop_machine(ref.name)
             elif ref.group_kind == volcano.QUEUE and ref.name not in volcano.BUILT_IN and world.queues.get(ref.name):
                 world.drop_queue(ref.name)
             elif ref.group_kind == core.NAMESPACE:
                 self._namespaces.pop(ref.name, None)
+
+    def _drop_pod(self, name: str) -> None:
+        """Remove the pod, if it is known. A PodGroup that was made for it goes with the last of its pods."""
+        task = self.world.tasks.get(name)
+        if task is None:
+            return
+        self.world.drop_task(name)
+        if task.group in self._made_for_pods and not self.world.jobs[task.group].tasks:
+            self._made_for_pods.discard(task.group)
+            self.world.drop_group(task.group)
 
     def job_named(self, name: str) -> str | None:
         """The PodGroup of the Job, or of the PodGroup, of this name."""
@@ -242,7 +256,7 @@ def _job_of(pod_group: Manifest) -> str:
     meta = metadata(pod_group)
     owners = map(mapping, listing(meta.get("ownerReferences")))
     ours = (owner for owner in owners if group_kind(owner) == volcano.JOB)
-    return next((f"{text(meta.get('namespace'))}/{text(owner.get('name'))}" for owner in ours), "")
+    return next((f"{text(meta.get('namespace')) or 'default'}/{text(owner.get('name'))}" for owner in ours), "")
 
 
 def is_volcanos(manifest: Manifest) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from math import inf
 
+from scheduling.volcano.play.intake import ENOUGH
 from scheduling.volcano.queues import ALLOCATED, INQUEUE, Node, QueueAccounts
 from scheduling.volcano.resources import PODS, written
 from scheduling.volcano.world import SessionWorld
@@ -15,7 +15,10 @@ Texts = Mapping[str, Mapping[str, str]]
 
 
 def amounts(queues: QueueAccounts, node: Node) -> Texts:
-    """The amounts of the queue. `limit` is realCapability. Unlimited amounts and the resource `pods` are left out."""
+    """The amounts of the queue. `limit` is realCapability.
+
+    Unlimited amounts, the room of the artificial node, and the resource `pods` are left out.
+    """
     own = node.settings
     found: dict[str, Mapping[str, float]] = {
         "limit": queues.limit(node),
@@ -26,7 +29,7 @@ def amounts(queues: QueueAccounts, node: Node) -> Texts:
         "inqueue": node.amounts(INQUEUE),
     }
     return {
-        word: {name: written(name, each[name]) for name in sorted(each) if name != PODS and each[name] != inf}
+        word: {name: written(name, each[name]) for name in sorted(each) if name != PODS and each[name] < ENOUGH // 2}
         for word, each in found.items()
     }
 

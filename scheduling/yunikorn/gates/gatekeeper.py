@@ -433,7 +433,4 @@ class YuniKornGatekeeper:
     def _missing(self, application: Application) -> Counter[str]:
         members = self._pods_of(application.name)
         passed = Counter(pod.ask.group for pod in members if pod.ended or self._runs(pod))
-        wanted = Counter[str]()
-        for group in application.gang:
-            wanted[group.name] += group.members
-        return wanted - passed
+        return Counter({group.name: group.members for group in application.gang}) - passed

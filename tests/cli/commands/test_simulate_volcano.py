@@ -38,7 +38,8 @@ def test_the_outcome_names_queue_resource_and_who_has_it(files: Path, late: Path
     assert shown.exit_code == 0
     assert shown.stdout == (
         "simulated in Volcano: 5 queues, 1 PodGroup, 6 Pods\n"
-        "assumed: Volcano runs the plugin capacity with hierarchy, and the actions enqueue, allocate, reclaim\n"
+        "assumed: Volcano runs the plugin capacity with hierarchy,"
+        " and the actions enqueue, allocate, backfill, reclaim\n"
         "assumed: nothing is reclaimed that its queue could reclaim back, which Volcano itself allows (--law volcano)\n"
         "assumed: queues without a state are Open: Volcano's scheduler only uses a queue once a controller has opened"
         " it\n"
@@ -104,9 +105,10 @@ def test_it_plays_the_configuration_of_volcanos_scheduler_and_names_what_it_leav
     assert shown.exit_code == 0
     assert (
         "assumed: Volcano runs the plugins priority, gang, drf, predicates, proportion, binpack,"
-        " and the actions enqueue, allocate\n"
-        "assumed: of its configuration these are not simulated: backfill, overcommit, nodeorder\n"
+        " and the actions enqueue, allocate, backfill\n"
+        "assumed: of its configuration these are not simulated: overcommit, nodeorder\n"
     ) in shown.stdout
+    assert "\ndefault\norg\n   cpu: limit 10\n" in shown.stdout, "without Nodes, only a capability limits a queue"
     assert "reclaimed" not in shown.stdout
     assert "evicted" not in shown.stdout, "it does not reclaim"
 

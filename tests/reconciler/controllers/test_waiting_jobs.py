@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from policies.dialects.kueue_workload import GATED_BY
 from reconciler.controllers.waiting_jobs import AGAIN, BURST, PAUSE, RATE, SETTLED, WaitingJobsController
 from reconciler.core.controller import Busy, Wanted
 from reconciler.core.state import ClusterState
@@ -238,3 +239,16 @@ def test_of_jobs_that_waited_shortly_behind_others_nothing_is_kept() -> None:
             controller.workload_changed(each)
 
     assert len(controller._without_event) < 1000
+
+
+def test_a_job_behind_an_admission_gate_says_so_before_an_empty_queue_of_strict_order() -> None:
+    world = World()
+    queue = cluster_queue("q0", "", 3)
+    queue["spec"]["queueingStrategy"] = "StrictFIFO"
+    world.put(("ClusterQueue", "q0"), queue)
+    gated = job("gated", cpu="1")
+    gated["metadata"] |= {"labels": builders.queued("q0"), "annotations": {GATED_BY: "example.com/budget"}}
+    world.put(("Job", "ns/gated"), gated)
+
+    ((_, said),) = world.after(SETTLED + SECOND)
+    assert said.startswith("Waiting at LocalQueue ns/q0: Admission is gated by: example.com/budget")

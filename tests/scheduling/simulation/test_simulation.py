@@ -9,6 +9,7 @@ import pytest
 
 from policies.configuration.kueue.gates import FeatureGates
 from policies.model.errors import BadConfiguration
+from policies.model.objects import Ref
 from scheduling.objects import times
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.times import SECOND
@@ -169,27 +170,69 @@ def test_higher_priority_goes_first_by_its_class() -> None:
     assert runs(simulation) == ["urgent"]
 
 
-def test_limit_ranges_and_runtime_classes_complete_the_pods() -> None:
-    limits = {"type": "Container", "defaultRequest": {"cpu": "3"}}
-    ranged = {
-        "apiVersion": "v1",
-        "kind": "LimitRange",
-        "metadata": {"name": "l", "namespace": "ns"},
-        "spec": {"limits": [limits]},
-    }
-    runtime = {
-        "apiVersion": "node.k8s.io/v1",
-        "kind": "RuntimeClass",
-        "metadata": {"name": "kata"},
-        "handler": "kata",
-        "overhead": {"podFixed": {"cpu": "1"}},
-    }
-    job = queued_job("job", "a", 1)
+KATA = {
+    "apiVersion": "node.k8s.io/v1",
+    "kind": "RuntimeClass",
+    "metadata": {"name": "kata"},
+    "handler": "kata",
+    "overhead": {"podFixed": {"cpu": "1"}},
+}
+RANGE = {
+    "apiVersion": "v1",
+    "kind": "LimitRange",
+    "metadata": {"name": "l", "namespace": "ns"},
+    "spec": {"limits": [{"type": "Container", "defaultRequest": {"cpu": "3"}}]},
+}
+
+
+def in_kata(name: str, pods: int = 1) -> dict[str, Any]:
+    job = queued_job(name, "a", 1, pods=pods)
     job["spec"]["template"]["spec"] = {"runtimeClassName": "kata", "containers": [{"name": "c"}]}
+    return job
 
-    queues = below(nodes(simulated(FLAVOR, org_queue("a", 4), local("a"), job, runtime, ranged).world)).queues
 
-    assert queues["a"][CPU].used == 4000
+def test_limit_ranges_and_runtime_classes_complete_the_pods() -> None:
+    simulation = simulated(FLAVOR, org_queue("a", 4), local("a"), in_kata("job"), KATA, RANGE)
+
+    assert below(nodes(simulation.world)).queues["a"][CPU].used == 4000
+
+
+@pytest.mark.parametrize("gone", [Ref("", "LimitRange", "ns", "l"), Ref("node.k8s.io", "RuntimeClass", "", "kata")])
+def test_a_deleted_limit_range_or_runtime_class_completes_nothing(gone: Ref) -> None:
+    simulation = simulated(FLAVOR, org_queue("a", 7), local("a"), in_kata("job", pods=2), KATA, RANGE)
+    assert runs(simulation) == []
+
+    simulation.change([], [gone])
+    simulation.settle()
+
+    assert runs(simulation) == ["job"]
+
+
+def test_a_deleted_job_is_unknown() -> None:
+    simulation = simulated(*SHARING, queued_job("job", "a", 1))
+    simulation.change([], [Ref("batch", "Job", "ns", "job")])
+
+    with pytest.raises(UnknownWorkload):
+        simulation.finish("ns/job")
+
+
+def test_a_deleted_group_is_no_longer_left_out() -> None:
+    simulation = simulated(*SHARING, queued_pod("p1", "a", 1, "duo", 2))
+    assert [name.name for name in simulation.left_out] == ["duo"]
+
+    simulation.change([], [Ref("", "Pod", "ns", "p1")])
+
+    assert simulation.left_out == {}
+
+
+def test_a_group_goes_with_its_last_pod() -> None:
+    simulation = simulated(*SHARING, *(queued_pod(name, "a", 1, "duo", 2) for name in ("p1", "p2")))
+    assert runs(simulation) == ["duo"]
+
+    for name, left in (("p1", ["duo"]), ("p2", [])):
+        simulation.change([], [Ref("", "Pod", "ns", name)])
+        simulation.settle()
+        assert runs(simulation) == left
 
 
 def test_the_same_input_gives_the_same_outcome_and_the_order_of_queues_does_not_matter() -> None:

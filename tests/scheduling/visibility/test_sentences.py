@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from policies.dialects.kueue_workload import GATED_BY
 from reconciler.api.explanation import explanation_json
 from reconciler.objects.moments import whole_second
 from scheduling.visibility.as_json import AccessScope
@@ -13,7 +14,7 @@ from scheduling.visibility.sentence import why_it_waits
 from tests import builders
 from tests.builders import cluster_queue, flavor, group, kueue, local_queue
 from tests.reconciler.api.organisation import NOW, admitted, core, organisation, queue, waiting
-from tests.scheduling.visibility.waiting_cases import CASES, CONDITION, A, of, team
+from tests.scheduling.visibility.waiting_cases import CASES, CONDITION, A, of, team, work
 from tests.schemas import checked
 
 
@@ -95,3 +96,22 @@ def test_no_sentence_names_what_is_elsewhere(name: str) -> None:
     found = explanation_json(core(*manifests, *SECRETS).state.world, "a/w", NOW, scope)
 
     assert "secret" not in str(found)
+
+
+def test_a_new_queue_to_name_instead_is_not_a_new_cause() -> None:
+    worlds = [core(*team(work(local="gone"), *more)).state.world for more in ((), (local_queue("more", "a", "a"),))]
+
+    before, after = [why_it_waits(world, "a/w", whole_second(NOW)) for world in worlds]
+
+    assert before is not None
+    assert after is not None
+    assert (before.text != after.text, before.gist == after.gist) == (True, True)
+
+
+def test_a_workload_behind_an_admission_gate_has_a_reason_before_an_empty_queue_of_strict_order() -> None:
+    gated = work(metadata={"annotations": {GATED_BY: "example.com/budget"}})
+    world = core(*team(gated, made=of("spot", queueingStrategy="StrictFIFO")), leads=False).state.world
+
+    said = checked_sentence(explanation_json(world, "a/w", NOW))
+
+    assert said.startswith("Waiting at LocalQueue a/main: Admission is gated by: example.com/budget; ")

@@ -171,6 +171,19 @@ CASES = {
         f"and its pods do not tolerate the taint dedicated=vision:NoSchedule of flavor tainted; "
         f"add a toleration of dedicated=vision:NoSchedule, request no more than 4 cpu in all, or {QUOTA}",
     ),
+    "short of something else of each flavor": Case(
+        team(
+            work(pods=requests(cpu="10", memory="100Gi")),
+            made=cluster_queue(
+                "a",
+                None,
+                group("cpu memory", flavor("spot", cpu="8", memory="16Gi"), flavor("h100", cpu="4", memory="64Gi")),
+            ),
+        ),
+        f"{A}needs 84Gi more memory than it can ever get and 2 more cpu than it can ever get of flavor spot, "
+        "or 36Gi more memory than it can ever get and 6 more cpu than it can ever get of flavor h100; "
+        f"request no more than 64Gi memory and 4 cpu in all, or {QUOTA}",
+    ),
     "borrowingLimit": Case(
         team(
             cluster_queue("b", "org", group("cpu", flavor("spot", cpu="9"))),

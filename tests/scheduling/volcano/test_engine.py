@@ -20,10 +20,10 @@ from tests.scheduling.calls import calls as called
 from tests.scheduling.volcano.drawn import SessionSetup, engine_with, group, node, pod, queues, requesting, with_level
 
 T = TypeVar("T")
-ALL = ("enqueue", "allocate", "reclaim", "preempt")
-LIVE = ALL[:2]
+ALL = ("enqueue", "allocate", "backfill", "reclaim", "preempt")
+LIVE = ALL[:3]
 """A reclaimer looks at pods everywhere, so what it costs grows with them."""
-ACTIONS = (ALL, ALL[:3], ALL[:2], ("allocate",), ("allocate", "enqueue"))
+ACTIONS = (ALL, ALL[:4], ALL[:2], ("allocate",), ("allocate", "enqueue"))
 FLAT = [[PluginSettings("gang"), PluginSettings("proportion"), PluginSettings("predicates")]]
 PRIMES = (5, 7, 11, 13, 17, 19, 23)
 
@@ -99,7 +99,8 @@ class Both:
         )
         parts: list[Callable[[], None]] = [lambda: self.put_group(one)]
         for i in range(members + self.random.randint(-1, 1)):
-            request = requesting(f"cpu={self.random.randint(1, 5)},memory={self.random.randint(0, 3)}")
+            some = f"cpu={self.random.randint(1, 5)},memory={self.random.randint(0, 3)}"
+            request = requesting(some if self.random.random() < 0.9 else "")
             task = Task(f"ns/{name}-{i}", one.name, request, gated=self.random.random() < 0.1)
             parts.append(lambda task=task: self.put_task(task))  # type: ignore[misc]
         self.random.shuffle(parts)

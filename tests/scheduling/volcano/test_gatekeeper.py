@@ -562,3 +562,14 @@ def test_a_tree_of_any_depth_and_amounts_of_any_size_stop_nobody() -> None:
     gate.put(gated("p"), gated("h", "h"))
 
     assert gate.settle() == ["h", "p"]
+
+
+def test_a_pod_that_was_created_again_with_another_preemption_policy_can_go() -> None:
+    first, again = gated("p"), gated("p")
+    again["metadata"]["uid"], first["spec"]["preemptionPolicy"] = "uid-again", "Never"
+    gate = Gate(*TREE, first)
+
+    gate.put(again)
+    gate.remove("p")
+
+    assert gate.keeper.waiting() == []

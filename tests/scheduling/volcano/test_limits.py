@@ -7,6 +7,7 @@ from math import inf
 import pytest
 
 from scheduling.volcano.objects import VolcanoQueueSettings
+from scheduling.volcano.proportion import divided
 from scheduling.volcano.queues import QueueAccounts, share
 from scheduling.volcano.world import SessionWorld
 from tests.scheduling.volcano.drawn import amounts, node, queues
@@ -112,3 +113,12 @@ def test_a_missing_parent_and_a_cycle_stop_all_decisions() -> None:
 
     found.put(VolcanoQueueSettings("A", parent="B"))
     assert found.broken() == "queue B lies on a cycle"
+
+
+def test_guarantees_that_exceed_the_nodes_take_nothing_from_other_queues() -> None:
+    found = tree("A gua:cpu=8\nB\nC", hierarchy=False, has="cpu=10,memory=10")
+    requests = {name: {"cpu": 20, "memory": 1} for name in "ABC"}
+
+    deserved = divided(found, requests)
+
+    assert {name: each["cpu"] for name, each in deserved.items()} == {"A": 8, "B": 2, "C": 2}

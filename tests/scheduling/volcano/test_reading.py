@@ -105,8 +105,9 @@ def pod(spec: Data | None = None, status: Data | None = None, **metadata: Any) -
         (pod({"nodeName": "n"}), Status.ALLOCATED),
         (pod({"nodeName": "n"}, {"phase": "Running"}), Status.RUNNING),
         (pod({"nodeName": "n"}, {"phase": "Running"}, deletionTimestamp="2026-01-01T00:00:00Z"), Status.RELEASING),
-        (pod(deletionTimestamp="2026-01-01T00:00:00Z"), Status.FINISHED),
-        (pod({"nodeName": "n"}, {"phase": "Failed"}), Status.FINISHED),
+        (pod(deletionTimestamp="2026-01-01T00:00:00Z"), Status.RELEASING),
+        (pod({"nodeName": "n"}, {"phase": "Succeeded"}), Status.FINISHED),
+        (pod({"nodeName": "n"}, {"phase": "Failed"}), Status.RELEASING),
     ],
 )
 def test_where_a_pod_stands(manifest: Data, status: Status) -> None:

@@ -52,6 +52,32 @@ def test_a_role_needs_its_own_pods() -> None:
     assert reasons(outcome, "a")[0] == "there are 0 pods of the task driver, at least 1 are needed"
 
 
+def test_a_pod_that_requests_nothing_counts_for_its_role() -> None:
+    least = replace(group("a", "A", members=2), members_of={"log": 1, "worker": 1})
+    pods = [replace(pod(role, "a", request), role=role) for role, request in (("log", ""), ("worker", "cpu=1"))]
+
+    assert "ns/worker" in run(session("A", ONE, least, *pods), ALL).binds
+
+
+def test_a_pending_pod_that_requests_nothing_does_not_make_a_member_dispensable() -> None:
+    low = replace(group("low", "A", "Running", members=2), priority=1)
+    high = replace(group("high", "A"), priority=2)
+    pods = [*(pod(f"low{i}", "low", "cpu=2", "n1") for i in range(2)), pod("log", "low", ""), pod("h", "high", "cpu=2")]
+
+    assert run(session("A", ONE, low, high, *pods), ["allocate", "preempt"]).evicted == ()
+
+
+def test_a_pending_pod_that_requests_nothing_does_not_end_starvation() -> None:
+    low, high = replace(group("low", "A", "Running"), priority=1), replace(group("high", "A"), priority=2)
+    pods = [
+        *(pod(f"low{i}", "low", "cpu=2", "n1") for i in range(2)),
+        pod("log", "high", ""),
+        pod("h", "high", "cpu=2"),
+    ]
+
+    assert run(session("A", ONE, low, high, *pods), ["allocate", "preempt"]).evicted == ("ns/low1",)
+
+
 def test_enqueued_minimums_add_up() -> None:
     groups = [group(name, "A", "Pending", "cpu=3") for name in "ab"]
 

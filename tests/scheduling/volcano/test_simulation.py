@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from policies.model.objects import Ref
 from scheduling.volcano.objects import Status
 from scheduling.volcano.play.simulation import Enqueued, PodGroupEnded, PodsEvicted, PodsRan, VolcanoSimulation
 from scheduling.volcano.play.waiting import Holders, found, limited_by, waiting
@@ -70,6 +71,59 @@ def test_a_job_is_enqueued_and_runs() -> None:
     ]
     assert made.engine.world.jobs["ml/train"].group.phase == "Running"
     assert list(waiting(made)) == []
+
+
+def test_pods_that_request_nothing_run_as_well() -> None:
+    idle = task("log", 2)
+    del idle["template"]["spec"]["containers"][0]["resources"]
+
+    made = simulation(*ORG, job("mixed", "a", task("w", 1), idle), job("idle", "a", idle))
+
+    assert running(made) == {"ml/mixed": 3, "ml/idle": 2}
+    assert list(waiting(made)) == []
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        {"status": {"phase": "Failed"}},
+        {"metadata": {"name": "gone", "namespace": "ml", "deletionTimestamp": "2026-01-01T00:00:00Z"}},
+    ],
+)
+def test_a_pod_that_failed_or_is_deleted_is_no_member(gone: dict[str, Any]) -> None:
+    manifest = pod("gone", "gang")
+    gone = {**manifest, **gone, "metadata": {**manifest["metadata"], **gone.get("metadata", {})}}
+
+    made = simulation(*ORG, pod_group("gang", "a", members=2), pod("left", "gang"), gone)
+
+    assert running(made) == {}
+
+
+def test_a_deleted_pod_takes_its_own_podgroup_along() -> None:
+    made = simulation(queue("a", capability={"cpu": "1"}), node(cpu="0"), pod("first", queue_name="a"))
+    made.drop([Ref("", "Pod", "ml", "first")])
+
+    add(made, node(), pod("second", queue_name="a"))
+
+    assert list(running(made)) == ["ml/podgroup-second"]
+
+
+def test_a_podgroup_without_a_namespace_is_that_of_its_job() -> None:
+    made_for = pod_group("train-1", "a")
+    del made_for["metadata"]["namespace"]
+    made_for["metadata"]["ownerReferences"] = [{"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "t"}]
+
+    assert simulation(*ORG, made_for).display_name("default/train-1") == "Job default/t"
+
+
+def test_a_deleted_node_has_no_room() -> None:
+    made = simulation(*ORG, node(), pod_group("one", "a"), pod("p", "one"))
+    assert running(made) == {"ml/one": 1}
+
+    made.drop([Ref("", "Node", "", "n1")])
+    add(made, pod_group("two", "a"), pod("q", "two"))
+
+    assert running(made) == {"ml/one": 1}
 
 
 def test_a_task_starts_with_its_least_partitions() -> None:

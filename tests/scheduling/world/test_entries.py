@@ -8,7 +8,9 @@ import pytest
 
 from policies.amounts.limit_ranges import summarize
 from policies.model.pools import Terms
-from scheduling.objects.workload import ALLOWED_FLAVORS, RequeueState, Workload
+from policies.model.quantity import Quantity
+from scheduling.objects.template import template
+from scheduling.objects.workload import ALLOWED_FLAVORS, PodSet, RequeueState, Workload
 from scheduling.queues.entry import PendingEntry
 from scheduling.status.conditions import with_condition
 from scheduling.world.world import World
@@ -90,3 +92,19 @@ def test_after_a_change_of_the_defaults_of_its_namespace() -> None:
     fresh = cluster.fresh()
     fresh.put_limit_ranges(NAMESPACE, _OTHERS, cluster.now)
     assert _parts(cluster.world) == _parts(fresh)
+
+
+def test_a_namespace_that_is_created_after_a_runtime_class_has_its_overhead() -> None:
+    cluster = Cluster()
+    cluster.world.put_overheads({"kata": {"cpu": Quantity.of_nano(10**9)}}, cluster.now)
+    cluster.world.put_namespace("new", {})
+    job = replace(_JOB, namespace="new")
+
+    complete = cluster.world.entry(replace(job, pod_sets=_in_kata(job))).workload
+
+    assert complete.pod_sets[0].template.spec["overhead"] == {"cpu": "1"}
+
+
+def _in_kata(job: Workload) -> tuple[PodSet, ...]:
+    (only,) = job.pod_sets
+    return (replace(only, template=template({**only.template.spec, "runtimeClassName": "kata"})),)

@@ -87,3 +87,15 @@ def test_a_gang_that_is_withdrawn_before_it_runs_leaves_nothing() -> None:
 
     assert engine.tree.queues["root.a"].pending == {}
     assert not engine.applications
+
+
+def test_task_groups_of_the_same_name_leave_nothing_behind() -> None:
+    engine = scheduler(QUEUE)
+    groups = TaskGroup("g", 1, {"vcore": 1}), TaskGroup("g", 1, {"vcore": 2})
+    application = Application("one", engine.tree.queues["root.a"], gang=groups)
+    engine.submit(application)
+    engine.add(application, Ask("pod", {"vcore": 1}, group="g"))
+    settle(engine)
+    engine.remove("pod")
+
+    assert engine.tree.queues["root.a"].allocated == {}

@@ -6,7 +6,9 @@ import json
 
 import pytest
 
+from policies.model.objects import Ref
 from scheduling.objects.times import SECOND
+from scheduling.queue_tree.simulated import RunningPods
 from scheduling.yunikorn.properties import FAIR, FENCE, Properties
 from scheduling.yunikorn.simulation import REJECTED, UNREADABLE_QUOTA, PodPreempted, YuniKornSimulation
 from scheduling.yunikorn.waiting import APPLICATIONS, GANG, QUEUE_QUOTA, waiting
@@ -184,6 +186,28 @@ def test_max_apps_and_gangs_say_why_they_wait() -> None:
     assert [(each.reason, each.message) for each in waiting(one)] == [
         (APPLICATIONS, "root.dev runs 1 applications, and 1 is its limit")
     ]
+
+
+def test_each_free_placeholder_of_a_gang_counts_as_one_pod() -> None:
+    sizes = (("driver", 1), ("worker", 3))
+    groups = json.dumps([{"name": name, "minMember": n, "minResource": {"cpu": "1"}} for name, n in sizes])
+    simulation = played(DYNAMIC, pod("d", "team", task_groups=groups, task_group_name="driver"))
+    assert simulation.running() == {"application team": RunningPods("root.dev", 4)}
+
+    add(simulation, pod("w", "team", task_group_name="worker"))
+    assert simulation.running() == {"application team": RunningPods("root.dev", 4)}
+
+
+def test_a_deleted_node_has_no_capacity() -> None:
+    simulation = played(DYNAMIC, node("n1", cpu="1"), node("n2", cpu="2"))
+
+    simulation.drop([Ref("", "Node", "", "n2")])
+    add(simulation, pod("a", "one"), pod("b", "two"))
+    assert runs(simulation) == ["dev/a"]
+
+    simulation.drop([Ref("", "Node", "", "n1"), Ref("", "Pod", "dev", "a")])
+    add(simulation, pod("c", "three"))
+    assert runs(simulation) == []
 
 
 def test_a_gang_larger_than_its_queue_is_rejected() -> None:

@@ -8,7 +8,7 @@ from policies.dialects.yunikorn_gangs import POLICY, placeholder_timeout
 from reconciler.controllers.gates.controller import PERIOD
 from scheduling.objects.times import SECOND
 from tests.reconciler.controllers.yunikorn.gate_cluster import GateCluster
-from tests.reconciler.controllers.yunikorn.gated_objects import DEV, TEAMS, member, pod
+from tests.reconciler.controllers.yunikorn.gated_objects import DEV, GANG, TEAMS, member, pod
 from tests.scheduling.yunikorn.manifests import namespace, queues_yaml
 
 
@@ -238,6 +238,21 @@ def test_a_gang_keeps_the_places_of_members_that_are_to_come_also_after_a_crash(
     cluster.end("g1")
     cluster.settle()
     assert cluster.gated() == [], "nothing is left of the gang"
+
+
+def test_task_groups_of_the_same_name_take_nothing_from_other_namespaces_once_they_have_ended() -> None:
+    cluster = GateCluster(TEAMS, *(namespace(name, parentqueue="root.team") for name in ("dev", "other")))
+    twice = f"[{GANG[1:-1]},{GANG[1:-1]}]".replace("3", "1")
+    for name in ("m1", "m2"):
+        cluster.add(pod(name, "gang", task_group_name="g", task_groups=twice))
+    cluster.settle()
+    for name in ("m1", "m2"):
+        cluster.end(name)
+    for name in ("o1", "o2", "o3"):
+        cluster.add(pod(name, "later", space="other"))
+    cluster.settle()
+
+    assert cluster.passed() == ["m1", "m2", "o1", "o2", "o3"]
 
 
 def test_a_gang_gives_up_the_places_of_members_that_do_not_come_in_time() -> None:

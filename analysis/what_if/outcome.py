@@ -47,7 +47,11 @@ class MissedRule(NamedTuple):
 
 
 class LossRow(NamedTuple):
-    """A job that loses its quota. `what`: preempted or evicted. `whom`: the preemptor."""
+    """A job that loses its quota.
+
+    what: preempted or evicted, and whether it is admitted again.
+    whom: the preemptor.
+    """
 
     job: str
     queue: str
@@ -101,7 +105,7 @@ class WhatIfOutcome:
     only_reach: the number of nodes that are not in the change, and of which only the reach differs.
     reaches: by how much their reach differs. Nodes on or below a cycle are left out: they are in no tree, so they have
         no reach.
-    more: the number of entries that are not shown, by the name of the list.
+    more: the number of entries that are not shown, by the name of the list; `lost` and `restarted` for the losses.
     """
 
     as_of: str

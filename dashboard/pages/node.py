@@ -32,6 +32,8 @@ from dashboard.what_if.manifests import KINDS, LAST_APPLIED, as_yaml
 
 PENDING = 100
 """The maximum number of pending workloads that are shown, from the head of the queue."""
+_CHILDREN = 100
+"""The maximum number of children that are shown, most pending work first."""
 HOLDERS = 20
 """The maximum number of workloads that are shown as users of its quota, largest first."""
 _SIBLINGS = 10
@@ -94,7 +96,7 @@ def page(reader: CachedReader, dialect: str, key: NodeKey) -> dict[str, Any] | N
     if node is None:
         return None
     contended = tree.most_used(node)
-    below = sorted(tree.children(node), key=lambda child: -child.waiting)
+    children = sorted(tree.children(node), key=lambda child: -child.waiting)
     holders = part(lambda: _holders(reader, node))
     return {
         "dialect": dialect,
@@ -111,10 +113,10 @@ def page(reader: CachedReader, dialect: str, key: NodeKey) -> dict[str, Any] | N
             *((each.name, node_url(each)) for each in tree.path(node)[:-1]),
         ],
         "quota": [_quota(tree, node, pair) for pair in node.pairs],
-        "children": [_child(tree, each, contended) for each in below[:PENDING]],
+        "children": [_child(tree, each, contended) for each in children[:_CHILDREN]],
         "contended": contended,
         "none_now": key.kind == "Cohort" and not any("nominalQuota" in node.amounts(pair).own for pair in node.pairs),
-        "more_children": max(0, len(below) - PENDING),
+        "more_children": max(0, len(children) - _CHILDREN),
         "usage": part(lambda: charts(reader, node)),
         "bars": {pair: bar_of(node.amounts(pair)) for pair in node.pairs},
         "neighbours": _neighbours(tree, node),

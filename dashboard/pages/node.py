@@ -221,9 +221,9 @@ def _command(node: TreeNode) -> str:
 
 
 def _neighbours(tree: DialectTree, node: TreeNode) -> list[Neighbour]:
-    """The siblings that borrow and those that could lend, largest amounts first, for the pairs of this node's quota.
+    """The siblings that borrow and those that could lend, for the pairs of this node's quota.
 
-    A node that may not borrow has no lenders.
+    Those with the largest part of the parent's quota come first. A node that may not borrow has no lenders.
     """
     parent = tree.parent(node)
     if parent is None or node.dialect not in BORROWING:
@@ -232,7 +232,8 @@ def _neighbours(tree: DialectTree, node: TreeNode) -> list[Neighbour]:
     found = [(each, pair, each.amounts(pair)) for pair in node.pairs for each in siblings]
     alone = {pair for pair in node.pairs if node.amounts(pair).own.get("borrowingLimit") == "0"}
     found = [each for each in found if each[2].borrowed or (each[2].spare and each[1] not in alone)]
-    found.sort(key=lambda each: (-each[2].borrowed, -each[2].spare))  # equal ones stay in their order
+    whole = {pair: parent.amounts(pair).quota or 1 for pair in node.pairs}  # amounts of different resources differ
+    found.sort(key=lambda each: (-each[2].borrowed / whole[each[1]], -each[2].spare / whole[each[1]]))
     borrowers, lenders = ([each for each in found if bool(each[2].borrowed) is kind] for kind in (True, False))
     return [
         Neighbour(each, pair, *(amount(pair, nano) if nano else "" for nano in (amounts.borrowed, amounts.spare)))

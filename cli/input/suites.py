@@ -197,6 +197,8 @@ class _Reader:
                 raise step.bad(f"{failure.place}: {failure.message}")
             objects = ((dialects.read(document.manifest), document.manifest) for document in documents)
             self.objects[source] = tuple(Parsed(found, manifest) for found, manifest in objects if found is not None)
+            if not self.objects[source]:
+                raise step.bad(f"{path} has no object of a kind that carries quota")
         return self.objects[source]
 
     def _configuration(self, step: _Step, value: Mapping[str, Any]) -> Configuration:

@@ -216,6 +216,16 @@ def test_a_suite_that_is_too_large_is_told_also_if_it_ends_within_a_character(
     assert "larger than 1 MiB" in run("test", tmp_path / "big.yaml").stderr
 
 
+@pytest.mark.parametrize("path", ["empty.yaml", "folder"])
+def test_a_path_without_objects_is_told(tmp_path: Path, path: str) -> None:
+    """Otherwise a case that expects no findings would hold for ever after its file was moved."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "empty.yaml").write_text("# moved\n")
+    result = outcome(tmp_path, {**PASSES, "apply": [path]})
+
+    assert (result.exit_code, f"{path} has no object of a kind that carries quota" in result.stderr) == (3, True)
+
+
 def test_a_hyphen_in_a_suite_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     suite(tmp_path, {**REFUSED, "given": ["-"]})

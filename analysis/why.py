@@ -15,7 +15,7 @@ from policies.dialects.yunikorn_config.resources import YuniKornAmounts
 from policies.model.objects import parted
 from scheduling.objects.times import SECOND, elapsed
 from scheduling.queue_tree.shortage import Shortage
-from scheduling.simulation.simulation import KueueSimulation
+from scheduling.simulation.simulation import KueueSimulation, UnknownWorkload
 from scheduling.visibility import as_json as kueue_json
 from scheduling.visibility.explained import explained
 from scheduling.visibility.sentence import sentence
@@ -68,9 +68,13 @@ def elsewhere(others: OtherQueues, name: str) -> Answer | None:
 def _in_kueue(simulation: KueueSimulation, name: str) -> Answer:
     """The answer about a workload. `state` is waiting, running, finished or inNoQueue. Raises UnknownWorkload."""
     head = {"apiVersion": API_VERSION, "kind": "Explanation"}
-    if (left := simulation.left_out_of(name)) is not None:
+    try:
+        key = simulation.key_of(name)
+    except UnknownWorkload:
+        if (left := simulation.left_out_of(name)) is None:
+            raise
         return {**head, "state": "inNoQueue", "job": left.name._asdict(), "reason": left.reason}
-    key, words = simulation.key_of(name), partial(elapsed, simulation.start)
+    words = partial(elapsed, simulation.start)
     named, moment = partial(job_json, simulation), partial(seconds, simulation)
     return {**head, **explained(simulation.world, key, simulation.now, named, moment, words=words)}
 

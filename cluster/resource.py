@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
+from cluster.errors import InvalidName
 from policies.model.objects import parted
 
 Manifest: TypeAlias = dict[str, Any]
@@ -56,7 +57,7 @@ class Resource:
 def _segment(name: str) -> str:
     """A name as one path segment. Rejects `.` and `..`, since percent-encoding does not change dots."""
     if name in ("", ".", ".."):
-        raise ValueError(f"{name!r} is not a valid object name")
+        raise InvalidName(f"{name!r} is not a valid object name")
     return quote(name, safe="")
 
 

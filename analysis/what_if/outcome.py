@@ -22,7 +22,7 @@ from scheduling.simulation.submissions import LeftOut
 from scheduling.simulation.trace import Evicted, Preempted
 
 MOST = 200
-"""The most entries of each list. `WhatIfOutcome.more` counts the others."""
+"""The most entries of each list except the findings. `WhatIfOutcome.more` counts the others."""
 _MOST_JOBS = 5
 """The most jobs of a queue at risk that are listed."""
 PASTED = "pasted"
@@ -47,7 +47,11 @@ class MissedRule(NamedTuple):
 
 
 class LossRow(NamedTuple):
-    """A job that loses its quota. `what`: preempted or evicted. `whom`: the preemptor."""
+    """A job that loses its quota.
+
+    what: preempted or evicted, and whether it is admitted again.
+    whom: the preemptor.
+    """
 
     job: str
     queue: str
@@ -101,7 +105,7 @@ class WhatIfOutcome:
     only_reach: the number of nodes that are not in the change, and of which only the reach differs.
     reaches: by how much their reach differs. Nodes on or below a cycle are left out: they are in no tree, so they have
         no reach.
-    more: the number of entries that are not shown, by the name of the list.
+    more: the number of entries that are not shown, by the name of the list; `lost` and `restarted` for the losses.
     """
 
     as_of: str
@@ -140,14 +144,7 @@ def outcome(judged: Report, impact: Impact, as_of: str) -> WhatIfOutcome:
     followers = [each for each in rooted if each.only_reach and each.ref not in applied]
     changed = [each for each in impact.nodes if not each.only_reach or each.ref in applied or each.ref in lost]
     workloads = impact.simulation.world.workloads
-    lists = {
-        "nodes": nodes,
-        "over": impact.over,
-        "lost": found.lost,
-        "restarted": found.restarted,
-        "gains": found.admitted,
-        "risks": found.at_risk,
-    }
+    reaches = list(_reaches(followers))
     return WhatIfOutcome(
         as_of=as_of,
         findings=[
@@ -167,10 +164,23 @@ def outcome(judged: Report, impact: Impact, as_of: str) -> WhatIfOutcome:
         assumptions=[*impact.simulation.intake.assumptions(), *impact.files.assumptions()],
         settled=impact.settled,
         only_reach=len(followers),
-        reaches=list(_reaches(followers))[:MOST],
+        reaches=reaches[:MOST],
         outlines=outlines(*impact.quotas, changed, _tags(impact)),
-        more={name: len(each) - MOST for name, each in lists.items() if len(each) > MOST},
+        more=unshown(
+            nodes=nodes,
+            over=impact.over,
+            lost=found.lost,
+            restarted=found.restarted,
+            gains=found.admitted,
+            risks=found.at_risk,
+            reaches=reaches,
+        ),
     )
+
+
+def unshown(**lists: Sequence[object]) -> dict[str, int]:
+    """The number of entries beyond the most that are shown, by the name of the list."""
+    return {name: len(each) - MOST for name, each in lists.items() if len(each) > MOST}
 
 
 def _reaches(nodes: Sequence[NodeChange]) -> Iterator[ReachRow]:

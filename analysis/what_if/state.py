@@ -22,7 +22,7 @@ from analysis.inputs import NO_FILES, InputObjects, identify
 from analysis.judgement import judge
 from analysis.report import report
 from analysis.simulation import SimulatedFiles, decision_settings
-from analysis.what_if.outcome import MOST, PASTED, WhatIfOutcome, outcome
+from analysis.what_if.outcome import MOST, PASTED, WhatIfOutcome, outcome, unshown
 from analysis.what_if.rights import Rights
 from cluster.client import ClusterClient
 from cluster.served import FOLLOWED
@@ -121,19 +121,23 @@ class SettledCluster:
         judged = report(inputs, context, judge(inputs, context, self.files.configuration))
         known, left_out = set(self.simulation.names), dict(self.simulation.left_out)
         impact = played(ChangeSet("the cluster", _CLUSTER, context, NO_FILES, inputs, ()), self.simulation, self.files)
+        work = [key for key in self.simulation.names if key not in known]
         left = [each for name, each in self.simulation.left_out.items() if name not in left_out]
+        rest = [_name(each.manifest) for each in inputs.rest if not is_played(each.manifest)]
+        found = outcome(judged, impact, f"{self.as_of:%Y-%m-%dT%H:%M:%SZ}")
         return replace(
-            outcome(judged, impact, f"{self.as_of:%Y-%m-%dT%H:%M:%SZ}"),
-            work=self._work([key for key in self.simulation.names if key not in known]),
+            found,
+            work=self._work(work[:MOST]),
             in_no_queue=left[:MOST],
-            not_judged=[_name(each.manifest) for each in inputs.rest if not is_played(each.manifest)][:MOST],
+            not_judged=rest[:MOST],
             left_out=self.left_out,
+            more={**found.more, **unshown(work=work, in_no_queue=left, not_judged=rest)},
         )
 
     def _work(self, keys: list[str]) -> list[dict[str, Any]]:
         """The answers of `quotree why` about the work that the change adds."""
         world, now = self.simulation.world, self.simulation.now
-        return [explanation_json(world, key, now) for key in keys[:MOST] if key in world.workloads]
+        return [explanation_json(world, key, now) for key in keys if key in world.workloads]
 
 
 def _plurals(sources: Iterable[WatchSource]) -> tuple[str, ...]:

@@ -55,11 +55,14 @@ def local_queue(name: str, dry_run: str, login: ClusterLogin, namespace: str | N
 @acting
 @namespace_option
 def workload(name: str, dry_run: str, login: ClusterLogin, namespace: str | None) -> None:
-    """Resume the Workload NAME, or the Workload of the job NAME or KIND/NAME, by its spec.active.
+    """Resume the Workload NAME, or the Workload of the job NAME, by its spec.active.
+
+    NAME may also be KIND/NAME, such as job/train, or NAMESPACE/NAME.
 
     \b
     Examples:
       quotree resume workload job-train-1a2b3 -n ml
       quotree resume workload job/train -n ml
+      quotree resume workload ml/train
     """
-    emit(switch(login, kueue.WORKLOAD, name, active(True), dry_run, namespace or login.namespace()))
+    emit(switch(login, kueue.WORKLOAD, name, active(True), dry_run, namespace))

@@ -67,11 +67,14 @@ def local_queue(name: str, dry_run: str, login: ClusterLogin, drain: bool, names
 @acting
 @namespace_option
 def workload(name: str, dry_run: str, login: ClusterLogin, namespace: str | None) -> None:
-    """Stop the Workload NAME, or the Workload of the job NAME or KIND/NAME, by its spec.active.
+    """Stop the Workload NAME, or the Workload of the job NAME, by its spec.active.
+
+    NAME may also be KIND/NAME, such as job/train, or NAMESPACE/NAME.
 
     \b
     Examples:
       quotree stop workload job-train-1a2b3 -n ml
       quotree stop workload job/train -n ml
+      quotree stop workload ml/train
     """
-    emit(switch(login, kueue.WORKLOAD, name, active(False), dry_run, namespace or login.namespace()))
+    emit(switch(login, kueue.WORKLOAD, name, active(False), dry_run, namespace))

@@ -55,7 +55,7 @@ def _pattern(text: str | None) -> re.Pattern[str]:
 def _read(suites: tuple[str, ...], config: str | None) -> tuple[list[SuiteCase], list[BadSuite]]:
     cases: list[SuiteCase] = []
     unreadable: list[BadSuite] = []
-    for file in dict.fromkeys(files(suites)):
+    for file in files(suites):
         try:
             cases += read(file, config)
         except BadSuite as bad:

@@ -5,6 +5,7 @@ A suite is a list of cases. docs/testing-your-configuration.md describes the for
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time
@@ -16,7 +17,7 @@ from cli.input.documents import passed_over
 from cli.input.documents import read as read_documents
 from cli.input.regular_file import read_regular
 from cli.input.settings import settings
-from cli.links import enclosing, stays_below
+from cli.links import enclosing, leads_out, stays_below
 from policies import dialects
 from policies.configuration.file import API_VERSION, KIND, read_configuration
 from policies.configuration.settings import Configuration
@@ -83,8 +84,20 @@ class File:
     named: bool
 
 
-def files(paths: Iterable[str]) -> Iterator[File]:
-    """The files of these paths. For a folder: all *.yaml and *.yml files below it that are not hidden, sorted."""
+def files(paths: Iterable[str]) -> Iterable[File]:
+    """The files of these paths, each once.
+
+    For a folder: all *.yaml and *.yml files below it that are not hidden, sorted.
+    """
+    found: dict[str, File] = {}
+    for each in _files(paths):
+        real = os.path.realpath(each.path)
+        if each.named or real not in found:
+            found[real] = each
+    return found.values()
+
+
+def _files(paths: Iterable[str]) -> Iterator[File]:
     for path in map(Path, paths):
         if not path.is_dir():
             yield File(path, named=True)
@@ -102,28 +115,27 @@ def read(file: File, config: str | None) -> list[SuiteCase]:
     for bad in roots:
         if isinstance(bad, BadText):
             raise BadSuite(SourcePlace(str(file.path), *position(text, bad.offset)), bad.message)
-    root = roots[0] if len(roots) == 1 else None
-    if not isinstance(root, DocumentRoot) or not isinstance(root.value, list):
-        if not file.named:
-            return []
+    lists = [root for root in roots if isinstance(root, DocumentRoot) and isinstance(root.value, list)]
+    if not lists and not file.named:
+        return []
+    if not lists or len(roots) > 1:
         raise BadSuite(SourcePlace(str(file.path), 1, 1), "a suite is one document, a list of cases (- name: ...)")
+    (root,) = lists
     region = Region.of(text, yaml_values.steps, root.span, TextLines(text))
     return list(_Reader(file.path, root.value, config).cases(region))
 
 
 def _text_of(file: Path) -> str:
+    place = SourcePlace(str(file), 1, 1)
     try:
+        if real := leads_out(file):
+            raise OSError(0, f"a link leads out of the checkout, to {real}; name that file")
         data, _ = read_regular(file, MAX_SIZE + 1)
-        text = data.decode("utf-8-sig")
+        if len(data) > MAX_SIZE:
+            raise BadSuite(place, f"larger than {MAX_SIZE // 2**20} MiB; split it into several files")
+        return data.decode("utf-8-sig")
     except (OSError, ValueError) as error:
-        raise BadSuite(
-            SourcePlace(str(file), 1, 1), f"cannot be read: {getattr(error, 'strerror', None) or error}"
-        ) from error
-    if len(data) > MAX_SIZE:
-        raise BadSuite(
-            SourcePlace(str(file), 1, 1), f"larger than {MAX_SIZE // 2**20} MiB; split it into several files"
-        )
-    return text
+        raise BadSuite(place, f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
 @dataclass(slots=True)
@@ -185,6 +197,8 @@ class _Reader:
                 raise step.bad(f"{failure.place}: {failure.message}")
             objects = ((dialects.read(document.manifest), document.manifest) for document in documents)
             self.objects[source] = tuple(Parsed(found, manifest) for found, manifest in objects if found is not None)
+            if not self.objects[source]:
+                raise step.bad(f"{path} has no object of a kind that carries quota")
         return self.objects[source]
 
     def _configuration(self, step: _Step, value: Mapping[str, Any]) -> Configuration:
@@ -202,11 +216,11 @@ class _Reader:
 
     def _inside(self, step: _Step, path: str) -> str:
         """The path of a file, relative to the suite. It must be in the checkout, since messages show parts of files."""
-        whole = self.file.parent / path
+        whole = os.path.join(self.file.parent, path)  # noqa: PTH118, Path drops the `./` that tells `-` from standard input
         border = enclosing(self.file.absolute().parent)
         if border is not None and not stays_below(whole, border):
             raise step.bad(f"{path} is outside of the checkout {border}; copy it into the checkout")
-        return str(whole)
+        return whole
 
     def _of_path(self, path: str | None) -> Configuration:
         if path not in self.configurations:

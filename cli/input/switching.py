@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,11 +12,11 @@ from cli.exits import Misused
 from cli.input.grouped import stacked
 from cli.input.login import ClusterLogin
 from cli.input.login import login as login_option
-from cli.input.named import named, owners, workload_of
+from cli.input.named import NamedWork, named, owners, workload_of
 from cli.subcommands import SubCommands
 from cluster.actions import Patch
 from cluster.errors import NotFound
-from cluster.resource import Resource
+from cluster.resource import Manifest, Resource
 from cluster.served import FOLLOWED, WORKLOADS
 from policies.dialects import kueue
 from policies.dialects.reading import mapping, metadata
@@ -71,7 +72,8 @@ class OfKinds(SubCommands):
             formatter.write_dl(rows)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        kind = next((kind for kind, words in _WORDS.items() if cmd_name.lower() in words), cmd_name)
+        word = cmd_name.lower()
+        kind = next((kind for kind, words in _WORDS.items() if word in words), word)
         return super().get_command(ctx, kind)
 
 
@@ -100,19 +102,19 @@ acting = stacked(
 def switch(
     login: ClusterLogin, kind: GroupKind, name: str, wanted: SpecSwitch, dry_run: str, namespace: str | None = None
 ) -> str:
-    """Set the field, and return a sentence about the change. Raises Misused for an unknown name, and OutOfReach."""
+    """Set the field, and return a sentence about the change. Raises Misused for an unknown name, and OutOfReach.
+
+    `name`: for a Workload, as for `quotree why`. `namespace`: for a Workload, the value of -n; None for a ClusterQueue.
+    """
     from cluster.apply import perform  # here, since it takes long to load
 
+    work = named(name, namespace, login.namespace) if kind == kueue.WORKLOAD else None
+    namespace = work.namespace if work else namespace
     within = f" in namespace {namespace}" if namespace else ""
     with login.connected() as cluster:
         resource = cluster.newest(versions(kind))
-        try:
-            found = cluster.get(resource.item(name, namespace))
-        except NotFound as error:
-            if kind != kueue.WORKLOAD or namespace is None:
-                raise Misused(_missing(cluster, resource, kind, name, namespace)) from error
-            name = _of_job(cluster, resource, name, namespace)
-            found = cluster.get(resource.item(name, namespace))
+        found = _workload(cluster, resource, work) if work else _queue(cluster, resource, kind, name, namespace)
+        name = str(metadata(found).get("name"))
         if mapping(found.get("spec")).get(wanted.field, wanted.absent) == wanted.value:
             return plain(f"{kind.kind} {name}{within} is unchanged: {wanted.field} is already {_written(wanted.value)}")
         if dry_run != "client":
@@ -130,16 +132,24 @@ def versions(kind: GroupKind) -> tuple[Resource, ...]:
     return WORKLOADS if kind == kueue.WORKLOAD else FOLLOWED[kind]
 
 
-def _missing(cluster: ClusterClient, resource: Resource, kind: GroupKind, name: str, namespace: str | None) -> str:
-    within = f" in namespace {namespace}" if namespace else ""
-    near = close(name, [str(metadata(each).get("name")) for each in cluster.list(resource, namespace=namespace)])
-    return f"there is no {kind.kind} {name}{within}" + (f"; did you mean {near}?" if near else "")
+def _queue(cluster: ClusterClient, resource: Resource, kind: GroupKind, name: str, namespace: str | None) -> Manifest:
+    """The queue with this name. Raises Misused."""
+    try:
+        return cluster.get(resource.item(name, namespace))
+    except NotFound as error:
+        within = f" in namespace {namespace}" if namespace else ""
+        near = close(name, [str(metadata(each).get("name")) for each in cluster.list(resource, namespace=namespace)])
+        hint = f"; did you mean {near}?" if near else ""
+        raise Misused(f"there is no {kind.kind} {name}{within}{hint}") from error
 
 
-def _of_job(cluster: ClusterClient, resource: Resource, written: str, namespace: str) -> str:
-    """The name of the Workload of a job, written as for `quotree why`. Raises Misused."""
-    stored = {str(metadata(each).get("name")): each for each in cluster.list(resource, namespace=namespace)}
-    return workload_of({name: owners(each) for name, each in stored.items()}, named(written, namespace, str))
+def _workload(cluster: ClusterClient, resource: Resource, work: NamedWork) -> Manifest:
+    """The Workload with this name, or that of the job with this name. Raises Misused."""
+    if work.kind in ("", kueue.WORKLOAD.kind):
+        with suppress(NotFound):
+            return cluster.get(resource.item(work.name, work.namespace))
+    stored = {str(metadata(each).get("name")): each for each in cluster.list(resource, namespace=work.namespace)}
+    return stored[workload_of({name: owners(each) for name, each in stored.items()}, work)]
 
 
 def _written(value: object) -> str:

@@ -34,6 +34,7 @@ _MOST = 5
 def explanation(login: ClusterLogin, wanted: NamedWork) -> dict[str, Any] | None:
     """Why this job is in no queue, as JSON for `quotree why`; None if there is no job of a known kind with this name.
 
+    Of several jobs with this name, one that has not finished is explained.
     For a Pod that waits for quota at a scheduling gate, the reason is the text that the reconciler has written into its
     annotation. Objects that the caller may not read are left out. Raises OutOfReach.
     """
@@ -41,17 +42,14 @@ def explanation(login: ClusterLogin, wanted: NamedWork) -> dict[str, Any] | None
         if wanted.kind in ("", core.POD.kind) and (waits := _at_gate(cluster, wanted)):
             head = {"kind": core.POD.kind, "namespace": wanted.namespace, "name": wanted.name}
             return {"kind": "Explanation", "state": "atGate", "job": head, "reason": waits}
+        finished = None
         for kind, job in _jobs(cluster, wanted):
             head = {"kind": kind.shape.kind.kind, "namespace": wanted.namespace, "name": wanted.name}
-            if kind.ending(job) is not None:
-                return {"kind": "Explanation", "state": "finished", "job": head}
-            return {
-                "kind": "Explanation",
-                "state": "inNoQueue",
-                "job": head,
-                "reason": _reason(cluster, wanted, kind, job),
-            }
-    return None
+            if kind.ending(job) is None:
+                reason = _reason(cluster, wanted, kind, job)
+                return {"kind": "Explanation", "state": "inNoQueue", "job": head, "reason": reason}
+            finished = finished or {"kind": "Explanation", "state": "finished", "job": head}
+        return finished
 
 
 def _at_gate(cluster: ClusterClient, wanted: NamedWork) -> str:

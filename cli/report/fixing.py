@@ -21,7 +21,8 @@ from policies.model.objects import Ref
 from policies.text.yaml_edits import NoEdit
 
 ROUNDS = 10
-"""The maximum number of rounds. A patch may reveal another finding; more rounds would mean that two rules disagree."""
+"""The maximum number of rounds. A patch may reveal another finding, or make another patch possible; more rounds would
+mean that two rules disagree."""
 _NOBODY = Ref("", "", "", "")
 
 
@@ -71,10 +72,10 @@ def fixed(
     for _ in range(ROUNDS):
         found = [(work.files.source(each.finding.object), each) for each in work.patchable()]
         elsewhere.update(source for source, _ in found if source in foreign)
-        wanted = [each for source, each in found if source not in foreign]
-        if not wanted:
+        done = len(work.done)
+        work.retry([each for source, each in found if source not in foreign])
+        if len(work.done) == done:
             break
-        work.take(wanted)
     return Fixing(before, work.files.texts(), work.done, work.left, sorted(elsewhere), work.guesses, work.by_hand)
 
 
@@ -99,8 +100,7 @@ class _Work:
         self._findings = self._judged(files.inputs)
 
     def patchable(self) -> list[Judged]:
-        """The findings with a patch to try, in the order of a report: errors and warnings without an exemption."""
-        tried = {_stable_identity(each) for each, _ in self.left}
+        """The findings with a patch, in the order of a report: errors and warnings without an exemption."""
         return [
             each
             for top in self._findings
@@ -109,7 +109,6 @@ class _Work:
             and each.severity is not Severity.INFO
             and each.exemption is None
             and each.finding.object in self.files.inputs.objects
-            and _stable_identity(each) not in tried
         ]
 
     @property
@@ -123,6 +122,12 @@ class _Work:
     @property
     def _suggested(self) -> list[Judged]:
         return [each for each in self._findings if each.finding.fix and not each.finding.edits]
+
+    def retry(self, wanted: Sequence[Judged]) -> None:
+        """Apply these patches, also those that an earlier round left: another patch may have made them possible."""
+        again = set(map(_stable_identity, wanted))
+        self.left = [each for each in self.left if _stable_identity(each[0]) not in again]
+        self.take(wanted)
 
     def take(self, wanted: Sequence[Judged]) -> None:
         """Apply these patches, all at once if that works.

@@ -35,13 +35,13 @@ from webhook.logs import log_as_json
 
 log = logging.getLogger(__name__)
 _LEASE_WATCH = Pacing(first=0.2, longest=3.0, watch=20)
-"""The pacing of the watch of Kueue's Lease: a hanging watch is noticed in half a minute, a broken one soon retried."""
+"""How the Lease of a rival is watched: a hanging watch is noticed in half a minute, a broken one is soon retried."""
 _RIVALS = {
     Dialect.KUEUE: (KUEUE_LEASE, "Kueue's manager"),
     Dialect.VOLCANO: (MANAGER_LEASE, "Volcano's controller"),
 }
-"""The Leases of other controllers that keep the reconciler from writing, by dialect. The first dialect that is on
-counts.
+"""The rivals of the reconciler, by dialect: the Lease of another controller, and its name. While the rival renews the
+Lease, the reconciler does not write. The first dialect that is on counts.
 
 If both are on, Volcano's Lease only keeps the reconciler from writing Volcano's queues. YuniKorn's scheduler may run at
 the same time: the Pods that it binds have passed the gate.
@@ -115,7 +115,7 @@ def run(configured: ReconcilerConfiguration, process: ProcessSettings, past: Pro
 def _lease_client(process: ProcessSettings, times: LeaseTimes) -> ClusterClient:
     """A client for the Lease. Its timeouts leave time for another attempt before the Lease is lost.
 
-    The API server has half of the renew deadline for a response. A request is sent once in each attempt.
+    The API server has half of the renew deadline for a response. An attempt sends one request.
     """
     timeouts = Timeouts(connect=times.renew_deadline / 3, read=times.renew_deadline / 2, watch_grace=5.0)
     return process.connect(timeouts, attempts=1)
@@ -138,7 +138,7 @@ def write_timeouts(times: LeaseTimes, left: float) -> Timeouts:
     """The timeouts of a write that begins now. `left`: the seconds until another replica may write.
 
     The timeouts use all of that time except a tenth of the margin. A shorter timeout would add load to a busy API
-    server, since a write that times out is sent again.
+    server, since a write that times out is sent again. If the Lease has been lost meanwhile, they are short.
     """
     margin = times.duration - times.renew_deadline
     connect = margin * 0.3

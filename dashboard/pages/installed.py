@@ -182,13 +182,16 @@ def _version(found: Manifest) -> str:
 
 
 def _authority(subject: str, found: Manifest, now: datetime) -> Iterator[CertificateLine]:
-    """The authority that expires last, since two overlap during a rotation; empty if there is no caBundle."""
+    """The authority of the caBundle that ends first; empty if there is none.
+
+    A caBundle ends with the last of its authorities: during a rotation it has two.
+    """
     bundles = {
         text(mapping(mapping(each).get("clientConfig")).get("caBundle")) for each in listing(found.get("webhooks"))
     }
-    ends = [until for bundle in bundles if bundle for until in _expiries(bundle)]
+    ends = [max(expiries) for bundle in bundles if bundle and (expiries := _expiries(bundle))]
     if ends:
-        until = max(ends)
+        until = min(ends)
         state = _state(until, until - SOON, now)
         yield CertificateLine(f"Authority in {subject}", clock(until), state, "the API server cannot call it")
 

@@ -14,19 +14,12 @@ from dashboard.reading.cache import CachedReader
 from dashboard.reading.self_access import SelfAccess
 from dashboard.trees.contention import ContendedTree
 from dashboard.trees.tree import FlavorPair, NodeKey, PairUsage, nano_of
+from dashboard.what_if.manifests import as_yaml
 
 STATES = ("inactive", "stopped", "pending", "admitted", "idle")
 """The states of a LocalQueue, or of all LocalQueues in a namespace, worst first."""
 _GONE = "ClusterQueueDoesNotExist"
 _SAID = {_GONE: "does not exist", "ClusterQueueIsInactive": "admits nothing"}
-_EXAMPLE = """apiVersion: kueue.x-k8s.io/v1beta2
-kind: LocalQueue
-metadata:
-  name: main
-  namespace: {}
-spec:
-  clusterQueue: NAME
-"""
 
 
 class LocalQueueRow(NamedTuple):
@@ -142,4 +135,5 @@ def _quotas(names: Iterable[str], tree: ContendedTree | None) -> Mapping[FlavorP
 
 def example(namespace: str = "NAMESPACE") -> str:
     """A LocalQueue as YAML, for users without one."""
-    return _EXAMPLE.format(namespace)
+    head = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue"}
+    return as_yaml([{**head, "metadata": {"name": "main", "namespace": namespace}, "spec": {"clusterQueue": "NAME"}}])

@@ -32,6 +32,8 @@ from dashboard.what_if.manifests import KINDS, LAST_APPLIED, as_yaml
 
 PENDING = 100
 """The maximum number of pending workloads that are shown, from the head of the queue."""
+_CHILDREN = 100
+"""The maximum number of children that are shown, most pending work first."""
 HOLDERS = 20
 """The maximum number of workloads that are shown as users of its quota, largest first."""
 _SIBLINGS = 10
@@ -94,7 +96,7 @@ def page(reader: CachedReader, dialect: str, key: NodeKey) -> dict[str, Any] | N
     if node is None:
         return None
     contended = tree.most_used(node)
-    below = sorted(tree.children(node), key=lambda child: -child.waiting)
+    children = sorted(tree.children(node), key=lambda child: -child.waiting)
     holders = part(lambda: _holders(reader, node))
     return {
         "dialect": dialect,
@@ -111,10 +113,10 @@ def page(reader: CachedReader, dialect: str, key: NodeKey) -> dict[str, Any] | N
             *((each.name, node_url(each)) for each in tree.path(node)[:-1]),
         ],
         "quota": [_quota(tree, node, pair) for pair in node.pairs],
-        "children": [_child(tree, each, contended) for each in below[:PENDING]],
+        "children": [_child(tree, each, contended) for each in children[:_CHILDREN]],
         "contended": contended,
         "none_now": key.kind == "Cohort" and not any("nominalQuota" in node.amounts(pair).own for pair in node.pairs),
-        "more_children": max(0, len(below) - PENDING),
+        "more_children": max(0, len(children) - _CHILDREN),
         "usage": part(lambda: charts(reader, node)),
         "bars": {pair: bar_of(node.amounts(pair)) for pair in node.pairs},
         "neighbours": _neighbours(tree, node),
@@ -219,9 +221,9 @@ def _command(node: TreeNode) -> str:
 
 
 def _neighbours(tree: DialectTree, node: TreeNode) -> list[Neighbour]:
-    """The siblings that borrow and those that could lend, largest amounts first, for the pairs of this node's quota.
+    """The siblings that borrow and those that could lend, for the pairs of this node's quota.
 
-    A node that may not borrow has no lenders.
+    Those with the largest part of the parent's quota come first. A node that may not borrow has no lenders.
     """
     parent = tree.parent(node)
     if parent is None or node.dialect not in BORROWING:
@@ -230,7 +232,8 @@ def _neighbours(tree: DialectTree, node: TreeNode) -> list[Neighbour]:
     found = [(each, pair, each.amounts(pair)) for pair in node.pairs for each in siblings]
     alone = {pair for pair in node.pairs if node.amounts(pair).own.get("borrowingLimit") == "0"}
     found = [each for each in found if each[2].borrowed or (each[2].spare and each[1] not in alone)]
-    found.sort(key=lambda each: (-each[2].borrowed, -each[2].spare))  # equal ones stay in their order
+    whole = {pair: parent.amounts(pair).quota or 1 for pair in node.pairs}  # amounts of different resources differ
+    found.sort(key=lambda each: (-each[2].borrowed / whole[each[1]], -each[2].spare / whole[each[1]]))
     borrowers, lenders = ([each for each in found if bool(each[2].borrowed) is kind] for kind in (True, False))
     return [
         Neighbour(each, pair, *(amount(pair, nano) if nano else "" for nano in (amounts.borrowed, amounts.spare)))

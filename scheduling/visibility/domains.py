@@ -95,7 +95,8 @@ def domains_below(state: QuotaState, flavor: str, within: Sequence[str]) -> list
 def _below(tree: TopologyTree, within: tuple[str, ...]) -> Iterable[Domain]:
     if not within:
         return tree.roots
-    above = next((each for each in tree.at_level(len(within) - 1) if each.values == within), None)
+    level = tree.at_level(len(within) - 1) if len(within) < len(tree.levels) else ()
+    above = next((each for each in level if each.values == within), None)
     if above is None or isinstance(above, RoomDomain):
         raise KeyError("/".join(within))
     return above.children

@@ -72,6 +72,18 @@ def test_a_suite_names_no_file_outside_of_its_checkout(checkout: Path, key: str,
     assert "hunter2" not in result.output
 
 
+@pytest.mark.parametrize("named", ["suites", "suites/linked.yaml"])
+def test_a_suite_is_no_link_out_of_its_checkout(checkout: Path, named: str) -> None:
+    (checkout.parent / "other.yaml").write_text("- {hunter2: 1}")
+    (checkout / "suites").mkdir()
+    (checkout / "suites" / "linked.yaml").symlink_to("../../other.yaml")
+
+    result = run("test", named)
+
+    assert "a link leads out of the checkout, to /" in result.stderr
+    assert (result.exit_code, "hunter2" in result.output) == (3, False)
+
+
 @pytest.mark.parametrize("link", ["report.json", "out"])
 @pytest.mark.parametrize("target", ["secret", "checkout/.git/hooks"])
 def test_no_report_is_written_to_where_a_link_leads(checkout: Path, link: str, target: str) -> None:

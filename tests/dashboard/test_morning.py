@@ -594,6 +594,14 @@ def test_a_webhook_without_replicas_an_authority_that_ends_and_mixed_versions_ar
     assert said[2][1] == "error Quotree runs in versions 0.4.0 and 0.5.0. Finish the upgrade. Versions"
 
 
+def test_the_authority_of_each_webhook_counts() -> None:
+    """Such as a webhook whose caBundle nobody renews any more."""
+    webhooks = [*hook(300)["webhooks"], *hook(12)["webhooks"]]
+    found = cluster(**{DEPLOYMENTS: {"items": []}, HOOKS: {"items": [{**hook(300), "webhooks": webhooks}]}})
+
+    assert any("was not renewed; then the API server cannot call it" in text for _, text, _ in notices(found))
+
+
 def test_who_may_not_list_what_is_installed_sees_the_rest() -> None:
     denied = Forbidden(403, "Forbidden", "ann may not list deployments.apps")
     page = signed_in(cluster(**{DEPLOYMENTS: denied, HOOKS: {"items": [hook(300)]}}), ADMIN).get("/").text

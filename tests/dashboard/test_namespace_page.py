@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import yaml
+
 from cluster.errors import Forbidden
 from cluster.jobs_without_workload import CLASSES
 from cluster.resource import JOBS, NAMESPACES
+from dashboard.pages.local_queues import example
 from dashboard.pages.namespace import LOCAL_QUEUES
 from dashboard.pages.workload import WORKLOADS
 from tests.builders import batch_job, queued
@@ -50,6 +53,11 @@ def test_work_of_a_queue_that_does_not_exist_is_listed_with_what_was_meant() -> 
     assert WRONG in page
     assert page.index("LocalQueue mian") < page.index("None in main.")
     assert 'href="/workloads/team/slip"' in page
+
+
+def test_the_example_for_a_namespace_whose_name_is_a_number_has_it_as_a_text() -> None:
+    """kubectl takes no number there."""
+    assert yaml.safe_load(example("2026"))["metadata"] == {"name": "main", "namespace": "2026"}
 
 
 def test_a_pending_workload_has_its_requests_in_both_lists() -> None:

@@ -205,6 +205,27 @@ def test_a_queue_that_may_not_borrow_is_offered_nothing_by_its_siblings() -> Non
     assert siblings == [["c", "b"], ["c"]]
 
 
+def test_memory_does_not_crowd_out_the_siblings_that_borrow_cpu() -> None:
+    """As numbers, amounts of memory are always the largest."""
+
+    def both(name: str, cpu: dict[str, str], memory: dict[str, str], *, cohort: bool = False) -> dict[str, Any]:
+        rows = (("cpu", cpu), ("memory", memory))
+        key = "children" if cohort else "own"
+        quota = [{"flavor": "spot", "resource": each, "own": {}, "children": {}} | {key: own} for each, own in rows]
+        return {**kueue(name, None if cohort else "org", cohort=cohort), "quota": quota}
+
+    idle, half = {"nominalQuota": "8", "used": "0"}, {"nominalQuota": "8Gi", "used": "9Gi", "borrowed": "1Gi"}
+    found = tree(
+        both("org", {"nominalQuota": "100"}, {"nominalQuota": "100Gi"}, cohort=True),
+        both("a", idle, {"nominalQuota": "8Gi", "used": "0"}),
+        *(both(f"m{each}", idle, half) for each in range(12)),
+        both("c", {"nominalQuota": "8", "used": "28", "borrowed": "20"}, {"nominalQuota": "8Gi", "used": "8Gi"}),
+    )
+
+    rows = page(cluster(**{"/v1/tree": found})).partition("neighbours-title")[2]
+    assert re.findall(r'ClusterQueue/(\w+)">', rows)[0] == "c"
+
+
 def other(dialect: str, name: str, parent: str | None, own: dict[str, str], **counts: int) -> dict[str, Any]:
     named = {"dialect": dialect, "kind": "Queue", "name": name, "parent": parent, "exists": True, "children": []}
     held = {"podGroups" if dialect == "Volcano" else "applications": counts}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import glob
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -97,7 +97,7 @@ def at_base(name: str, selection: InputSelection) -> Iterator[Base]:
     with tempfile.TemporaryDirectory(prefix="quotree-") as made:
         there = Path(made).resolve()
         mirror = _Mirror(git.root, there)
-        mirror.fill(git, [blob for blob in git.listed(revision.commit) if mirror.wants(selection, blob.path)])
+        mirror.fill(git, mirror.wanted(selection, git.listed(revision.commit)))
         yield Base(name, revision, mirror.selection(selection), mirror)
 
 
@@ -125,11 +125,12 @@ class _Mirror:
         apart = (path for path in exclusion.apart if not self._within(path).startswith(".."))
         return PathExclusion(exclusion.patterns, start, frozenset(map(self.moved, apart)), str(self.there))
 
-    def wants(self, selection: InputSelection, path: str) -> bool:
-        """Whether the file is needed. A kustomization or a chart may need any file."""
-        if selection.kustomizations or selection.charts or path.lower().endswith(RENDERED_FROM):
-            return True
-        return any(self._within(each) == path for each in _files(selection))
+    def wanted(self, selection: InputSelection, blobs: Iterable[Blob]) -> list[Blob]:
+        """The files that are needed. A kustomization or a chart may need any file."""
+        if selection.kustomizations or selection.charts:
+            return list(blobs)
+        named = set(map(self._within, _files(selection)))
+        return [blob for blob in blobs if blob.path.lower().endswith(RENDERED_FROM) or blob.path in named]
 
     def fill(self, git: Git, blobs: Sequence[Blob]) -> None:
         """Write the files into the folder. Links are created last, so that no file is written through a link.
@@ -159,9 +160,9 @@ class _Mirror:
                 link.unlink()
 
     def _is_inside(self, target: Path) -> bool:
-        """Whether the target is in the folder, and not in `.git`."""
-        within = Path(os.path.relpath(os.path.normpath(target), self.there))
-        return not within.is_absolute() and within.parts[:1] != ("..",) and within.parts[0].lower() != ".git"
+        """Whether the target is in the folder, and not in `.git`, also after the links on its way are followed."""
+        within = Path(os.path.relpath(Path(os.path.realpath(target.parent)) / target.name, self.there))
+        return not within.is_absolute() and within.parts[:1] not in ((), ("..",)) and within.parts[0].lower() != ".git"
 
     def _in_place(self, paths: Sequence[str]) -> Iterator[str]:
         """The paths in the folder. Charts of a repository are left out, since they are not part of the checkout."""

@@ -158,8 +158,10 @@ def test_lists_are_cut_and_counted() -> None:
     many = [workload(f"w-{each}", "to-a", "1m") for each in range(250)]
     found = answered(state(), *many)
 
-    assert (len(found.gains), found.more) == (200, {"gains": 50})
+    assert (len(found.gains), found.more) == (200, {"gains": 50, "work": 50})
     assert len(found.work) == 200
+    others = answered(state(), *({"kind": "Secret", "metadata": {"name": f"s-{each}"}} for each in range(201)))
+    assert (len(others.not_judged), others.more) == (200, {"not_judged": 1})
 
 
 def outlined(side: Sequence[OutlinedNode]) -> list[str]:

@@ -19,6 +19,7 @@ from cli.report.replacing import replace_text
 from generators.rule_cases import RuleCase, cases, proposed
 from policies.judge import evaluate
 from policies.rules import registry
+from tests.builders import queue
 from tests.cli.runs import BAD, GOOD, WORSE, report, run, write
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -180,6 +181,24 @@ def test_a_file_that_has_changed_meanwhile_is_left_alone(tmp_path: Path) -> None
 def test_standard_input_is_shown_and_never_written() -> None:
     assert "+++ b/<stdin>" in run("fix", "-", stdin=CLEAN).stdout
     assert run("fix", "-", "--write", stdin=CLEAN).exit_code == 2
+
+
+def test_a_patch_that_another_one_makes_possible_is_applied(tmp_path: Path) -> None:
+    """`a` fits below research once `z` deserves less; `c` never does."""
+    file = write(
+        tmp_path / "a.yaml",
+        queue("research", deserved="cpu:10"),
+        queue("a", "reserch", deserved="cpu:4"),
+        queue("c", "reserch", deserved="cpu:100"),
+        queue("z", "research", deserved="cpu:8", capability="cpu:6"),
+    )
+    shown = run("fix", file, "--write").stderr
+
+    left = [line for line in shown.splitlines() if line.startswith("not fixed: ")]
+    assert len(left) == 1
+    assert left[0].startswith("not fixed: Queue c: ")
+    assert "(c 100, z 6, a 4)" in left[0], "the reason is that of the last round"
+    assert file.read_text().count("parent: research\n") == 2
 
 
 def test_a_patch_that_would_bring_another_finding_is_left_out(tmp_path: Path) -> None:

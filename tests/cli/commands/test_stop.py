@@ -163,6 +163,30 @@ def test_a_near_name_is_asked_about_and_help_shows_the_others() -> None:
     assert "clusterqueues, cq" in run("list", "--help").stdout
 
 
+@pytest.mark.parametrize("words", [("stop", "cq", ".."), ("stop", "cq", ""), ("stop", "wl", "."), ("why", "ml/..")])
+def test_a_name_that_no_object_can_have_is_told(call: Any, words: tuple[str, ...]) -> None:
+    shown = call(*words)
+
+    assert (shown.exit_code, "internal error" in shown.stderr) == (4, False)
+    assert f"{words[-1].removeprefix('ml/')!r} is not a valid object name" in shown.output
+
+
+@pytest.mark.parametrize("word", ["ClusterQueue", "CLUSTERQUEUES", "CQ"])
+def test_the_case_of_a_kind_does_not_matter(call: Any, word: str) -> None:
+    """As for kubectl."""
+    assert call("stop", word, "lab").stdout.startswith("ClusterQueue lab stopped")
+
+
+@pytest.mark.parametrize("called", ["ml/train", "ml/third"])
+def test_a_workload_may_be_named_as_pending_prints_it(call: Any, api: Kueue, called: str) -> None:
+    owners = [{"apiVersion": "batch/v1", "kind": "Job", "name": "third", "uid": "j"}]
+    api.put("namespaces/ml/workloads/job-third-1a2b3", spec={}, metadata={"ownerReferences": owners})
+
+    assert "in namespace ml stopped" in call("stop", "workload", called).stdout
+    assert "in namespace ml stopped" in call("stop", "workload", called, "-n", "ml").stdout
+    assert "the namespace web of -n" in call("stop", "workload", called, "-n", "web").stderr
+
+
 def test_a_dry_run_stores_nothing(call: Any, api: Kueue) -> None:
     assert call("stop", "cq", "lab", "--dry-run", "client").stdout.endswith("evicted (client dry run)\n")
     assert api.patches == []

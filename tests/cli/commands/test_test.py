@@ -191,6 +191,50 @@ def test_folders_are_searched(tmp_path: Path) -> None:
     assert run("test", tmp_path).stdout.splitlines()[-1] == "2 of 2 cases hold"
 
 
+def test_a_file_that_is_named_twice_is_read_once(tmp_path: Path) -> None:
+    file = suite(tmp_path, PASSES)
+
+    result = run("test", tmp_path, file, f"{tmp_path}/../{tmp_path.name}/{Path(file).name}")
+
+    assert result.stdout.splitlines()[-1] == "1 of 1 case holds"
+
+
+def test_a_file_of_a_folder_with_two_suites_is_not_skipped(tmp_path: Path) -> None:
+    text = "- {name: a, findings: []}\n---\n- {name: b, findings: []}\n"
+    (tmp_path / "two.yaml").write_text(text)
+    result = run("test", tmp_path)
+
+    assert (result.exit_code, "a suite is one document" in result.stderr) == (3, True)
+
+
+def test_a_suite_that_is_too_large_is_told_also_if_it_ends_within_a_character(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cli.input.suites.MAX_SIZE", 2**20)
+    (tmp_path / "big.yaml").write_text("# " + "\u00e9" * 2**20)
+
+    assert "larger than 1 MiB" in run("test", tmp_path / "big.yaml").stderr
+
+
+@pytest.mark.parametrize("path", ["empty.yaml", "folder"])
+def test_a_path_without_objects_is_told(tmp_path: Path, path: str) -> None:
+    """Otherwise a case that expects no findings would hold for ever after its file was moved."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "empty.yaml").write_text("# moved\n")
+    result = outcome(tmp_path, {**PASSES, "apply": [path]})
+
+    assert (result.exit_code, f"{path} has no object of a kind that carries quota" in result.stderr) == (3, True)
+
+
+def test_a_hyphen_in_a_suite_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    suite(tmp_path, {**REFUSED, "given": ["-"]})
+
+    assert "-:1:1: cannot be read: No such file" in run("test", "suite.yaml").stderr
+    write(tmp_path / "-", BAD)
+    assert run("test", "suite.yaml").exit_code == 0
+
+
 def test_the_report_as_json(tmp_path: Path) -> None:
     wrong = {**REFUSED, "findings": [{"rule": "parent-cycle", "says": "x"}]}
     result = run("test", suite(tmp_path, wrong, PASSES), "-o", "json")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import FLAVOR, queued_job, workload
+from tests.builders import FLAVOR, pod, queued_job, workload
 from tests.cli.organisations import local, org_queue
 from tests.cli.runs import run, write
 
@@ -142,6 +142,12 @@ def test_one_that_no_queue_has_says_why(tmp_path: Path) -> None:
     assert (shown.exit_code, shown.stdout[:47]) == (0, "Job ns/free is in no queue: it names no queue, ")
     found = json.loads(run("why", "ns/free", "--against", f"files:{tmp_path}", "-o", "json").stdout)
     assert (found["state"], found["job"]["name"]) == ("inNoQueue", "free")
+
+
+def test_a_job_in_a_queue_comes_before_another_kind_of_the_same_name_in_none(files: Path) -> None:
+    write(files / "pod.yaml", pod("second"))
+
+    assert run("why", "ns/second", "--against", f"files:{files}").stdout.startswith("Job ns/second: Waiting in")
 
 
 def test_one_behind_the_head_of_a_strict_queue_names_that(tmp_path: Path) -> None:

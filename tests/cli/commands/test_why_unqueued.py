@@ -131,6 +131,15 @@ def test_one_that_is_over_and_one_that_nobody_knows(api: Jobs, why: Callable[...
     assert "there is no Workload a/ghost, and none of a job with this name; namespace a has no job of" in ghost.stderr
 
 
+def test_one_that_is_over_does_not_hide_another_kind_of_the_same_name(api: Jobs, why: Callable[..., Result]) -> None:
+    done = {"conditions": [{"type": "Complete", "status": "True"}]}
+    api.put(manifest("batch/v1", "Job", "train", RUNS, status=done, namespace="a"))
+    api.put(manifest("kubeflow.org/v1", "PyTorchJob", "train", {"runPolicy": {"suspend": True}}, namespace="a"))
+
+    assert why("a/train").stdout.startswith(f"PyTorchJob a/train is in no queue: it has no label {LABEL}; add it:")
+    assert why("job/train", "-n", "a").stdout == "Job a/train is finished\n"
+
+
 def test_a_pod_at_a_gate_says_who_gives_way(api: Jobs, why: Callable[..., Result]) -> None:
     pod = manifest("v1", "Pod", "p", {"schedulingGates": [{"name": "quotree.dev/quota"}]}, namespace="ml")
     pod["metadata"]["annotations"] = {"quotree.dev/quota-waits": "WaitsForReclaim in rich: dev/p4 is being reclaimed"}

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from cli.input.external.revision import _Mirror
 from tests.builders import (
     FLAVOR,
     Manifest,
@@ -337,3 +338,24 @@ def test_other_objects_are_not_a_revision(base: str) -> None:
         f"--base takes a Git revision, such as main; judge on top of other objects with --against {base}"
         in shown.stderr
     )
+
+
+def test_other_files_of_a_large_repository_cost_nothing_for_each_input(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hook names hundreds of files in a repository of many thousands."""
+    for each in range(50):
+        (repository.folder / f"{each}.go").write_text(f"package p{each}")
+    repository.put("a.yaml", GOOD)
+    repository.commit()
+    located: list[str] = []
+    real = _Mirror._within
+
+    def counted(mirror: _Mirror, path: str) -> str:
+        located.append(path)
+        return real(mirror, path)
+
+    monkeypatch.setattr(_Mirror, "_within", counted)
+
+    assert run("validate", "a.yaml", "--base", "main").exit_code == 0
+    assert len(located) < 50

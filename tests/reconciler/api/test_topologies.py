@@ -50,7 +50,12 @@ def test_sums_over_all_nodes_are_made_once_for_all_callers() -> None:
 
 
 def test_what_is_not_there_is_not_found() -> None:
-    for path in (f"{DOMAINS}?within=r9", f"{DOMAINS}?within=r1/a", "/v1/topologies/x/domains"):
+    for path in (
+        f"{DOMAINS}?within=r9",
+        f"{DOMAINS}?within=r1/a",
+        f"{DOMAINS}?within={'x/' * 2000}",
+        "/v1/topologies/x/domains",
+    ):
         assert code(placed(), path) == 404, path
 
 

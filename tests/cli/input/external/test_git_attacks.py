@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
+from click.testing import Result
 
 from tests.builders import queue
 from tests.cli.repository import Repository
@@ -238,6 +240,35 @@ def test_the_base_has_no_files_from_elsewhere(checkout: Repository, tmp_path: Pa
 
     assert "HEAD:trees/x" not in result.output
     assert "HEAD:trees/absolute.yaml" not in result.output
+
+
+def test_a_forged_tree_creates_nothing_through_a_link(checkout: Repository, tmp_path: Path) -> None:
+    """A link and a folder have the same name; git stores such a tree."""
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (tmp_path / "text").write_text(str(victim))
+    link = checkout.git("hash-object", "-w", str(tmp_path / "text"))
+    inner = tree_of(checkout, f"120000 blob {link}\tb.yaml")
+
+    result = against_forged(checkout, f"120000 blob {link}\ta.yaml", f"040000 tree {inner}\ta.yaml")
+
+    assert [*victim.iterdir()] == []
+    assert (result.exit_code, "internal error" in result.output) == (1, False)
+
+
+def against_forged(repository: Repository, *entries: str) -> Result:
+    evil = repository.git("commit-tree", "-m", "evil", tree_of(repository, *entries))
+    repository.git("update-ref", "HEAD", repository.git("commit-tree", "-m", "next", "-p", evil, "HEAD^{tree}"))
+    return run("validate", "trees", "--base", evil)
+
+
+def tree_of(repository: Repository, *entries: str) -> str:
+    """A tree with exactly these entries."""
+    listed = "".join(f"{each}\n" for each in entries)
+    done = subprocess.run(
+        ["git", "mktree"], cwd=repository.folder, input=listed, capture_output=True, text=True, timeout=60, check=True
+    )
+    return done.stdout.strip()
 
 
 @pytest.mark.parametrize("entry", ["", ".", "bin"])

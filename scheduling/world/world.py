@@ -166,7 +166,7 @@ class World:
             self._put_levels(flavor)
             if flavor.topology and flavor.name not in self._with_topology:
                 self._with_topology[flavor.name] = None
-                self._count_places(queues)
+                self._count_places(self._reserved_in)  # a queue that no longer lists the flavor may still use it
             elif not flavor.topology:
                 self._with_topology.pop(flavor.name, None)
             self._judge_all(queues)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from policies.amounts.requests import pod_requests
-from policies.dialects.go_values import FALSE
+from policies.dialects.go_values import TRUE
 from policies.dialects.node_reading import node_reading
 from policies.dialects.pod_reading import SUCCEEDED, PodReading, pod_reading
 from policies.dialects.reading import Manifest, ManifestReader, integer, listing, mapping, metadata, text, texts
@@ -20,6 +20,7 @@ from scheduling.volcano.objects import Devices, Machine, PodGroup, Status, Task,
 from scheduling.volcano.resources import PODS, counted
 
 PREEMPTABLE = "volcano.sh/preemptable"
+"""The annotation or label of a Pod that may be evicted. A Job's own counts for all its Pods."""
 _DEVICES = "deviceclass/"
 
 
@@ -45,7 +46,7 @@ def read_queue(manifest: Manifest) -> VolcanoQueueSettings:
 
 
 def read_pod_group(manifest: Manifest, priorities: Mapping[str, int]) -> PodGroup:
-    """Read a PodGroup. `priorities`: the values of PriorityClasses by name."""
+    """Read a PodGroup. `priorities`: see `read_priorities`."""
     spec = mapping(manifest.get("spec"))
     minimum = spec.get("minResources")
     members = mapping(spec.get("minTaskMember"))
@@ -56,7 +57,7 @@ def read_pod_group(manifest: Manifest, priorities: Mapping[str, int]) -> PodGrou
         members=integer(spec.get("minMember")) or 0,
         members_of={role: count for role, value in members.items() if (count := integer(value)) is not None},
         minimum=counted(_amounts(minimum)) if minimum is not None else None,
-        priority=priorities.get(text(spec.get("priorityClassName")) or "", 0),
+        priority=priority_of(text(spec.get("priorityClassName")) or "", priorities),
         created=_created(manifest),
     )
 
@@ -65,7 +66,6 @@ def read_task(pod: Manifest, group: str, claims: Mapping[str, Devices]) -> Task:
     """Read a Pod. `claims`: the devices of ResourceClaims, by `<namespace>/<name>`."""
     read = pod_reading(pod)
     spec, notes = read.spec, read.annotations
-    labels_and_notes = {**read.labels, **notes}
     request = counted(pod_requests(spec))
     return Task(
         name=_key(pod),
@@ -76,7 +76,7 @@ def read_task(pod: Manifest, group: str, claims: Mapping[str, Devices]) -> Task:
         nominated=text(read.status.get("nominatedNodeName")) or "",
         priority=integer(spec.get("priority")) or 0,
         priority_class=text(spec.get("priorityClassName")) or "",
-        preemptable=labels_and_notes.get(PREEMPTABLE) not in FALSE,
+        preemptable=is_preemptable(read),
         never_preempts=spec.get("preemptionPolicy") == "Never",
         gated=bool(read.gates),
         role=notes.get(TASK_NAME, ""),
@@ -107,8 +107,24 @@ def read_claim(manifest: Manifest) -> tuple[str, Devices]:
     return _key(manifest), devices
 
 
+def is_preemptable(pod: PodReading) -> bool:
+    """Whether the Pod may be evicted. Its annotation precedes its label, and other values than booleans mean no."""
+    return {**pod.labels, **pod.annotations}.get(PREEMPTABLE, "true") in TRUE
+
+
 def read_priorities(classes: Iterable[Manifest]) -> dict[str, int]:
-    return {_name(manifest): integer(manifest.get("value")) or 0 for manifest in classes}
+    """The values of PriorityClasses by name. The empty name stands for the global default."""
+    values: dict[str, int] = {}
+    for manifest in classes:
+        values[_name(manifest)] = value = integer(manifest.get("value")) or 0
+        if manifest.get("globalDefault") is True:
+            values[""] = min(value, values.get("", value))  # of several the lowest counts, as in the API server
+    return values
+
+
+def priority_of(name: str, priorities: Mapping[str, int]) -> int:
+    """The value of the PriorityClass. Without the class it is that of the global default, else 0."""
+    return priorities.get(name, priorities.get("", 0))
 
 
 def _group_limits(written: str | None) -> Mapping[str, Amounts] | None:

@@ -10,6 +10,7 @@ from policies.dialects.core import POD
 from reconciler.controllers.volcano.kinds import POD_GROUP, QUEUE, QUEUES
 from reconciler.objects.watched import PRIORITY_CLASS, WatchedKind
 from scheduling.volcano.gates.gated_pod import (
+    GatedClass,
     GatedGroup,
     GatedQueue,
     VolcanoGatedPod,
@@ -28,7 +29,7 @@ GATED_GROUP: WatchedKind[GatedGroup] = WatchedKind(
 GATED_QUEUE: WatchedKind[GatedQueue] = WatchedKind(
     "GatedQueue", QUEUES, read_gated_queue, relist=True, object_kind=QUEUE.kind
 )
-GATED_CLASS: WatchedKind[int] = WatchedKind(
+GATED_CLASS: WatchedKind[GatedClass] = WatchedKind(
     "GatedPriorityClass", PRIORITY_CLASSES, read_gated_class, object_kind=PRIORITY_CLASS
 )
 WATCHED = (GATED_CLASS, GATED_QUEUE, GATED_GROUP, GATED_POD)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from policies.amounts.allocated import pod_allocated
-from policies.dialects.go_values import FALSE
 from policies.dialects.pod_reading import PodReading, pod_reading
 from policies.dialects.quota_gates import ADMITTED, QUOTA_KEY, WAITS
 from policies.dialects.reading import Manifest, ManifestReader, integer, listing, mapping, metadata, text
@@ -17,7 +16,7 @@ from scheduling.objects import times
 from scheduling.queue_tree.pod_at_gate import PodAtGate
 from scheduling.volcano.objects import PodGroup, VolcanoQueueSettings
 from scheduling.volcano.plugins import CRITICAL, SYSTEM
-from scheduling.volcano.reading import PREEMPTABLE, read_pod_group, read_queue
+from scheduling.volcano.reading import is_preemptable, read_pod_group, read_queue
 from scheduling.volcano.resources import counted, limited_resources
 
 _DIGITS = 10
@@ -114,7 +113,7 @@ def gated_pod(pod: PodReading) -> VolcanoGatedPod:
         times.parse(pod.created),
         Together.parse(notes.get(TOGETHER, "")) if project == VOLCANO else ALONE,
         pod.spec.get("preemptionPolicy") != "Never",
-        project != VOLCANO or {**pod.labels, **notes}.get(PREEMPTABLE) in FALSE or is_system(pod),
+        project != VOLCANO or not is_preemptable(pod) or is_system(pod),
         key=joined(namespace, pod.name),
         project=project,
         admitted=notes.get(ADMITTED, "") if project == VOLCANO else "",
@@ -153,5 +152,12 @@ def read_gated_queue(manifest: Manifest) -> GatedQueue:
     return GatedQueue(read_queue(manifest), f"{wrong.field}: {wrong.message}" if wrong else "")
 
 
-def read_gated_class(manifest: Manifest) -> int:
-    return integer(manifest.get("value")) or 0
+class GatedClass(NamedTuple):
+    """A PriorityClass. `is_default`: PodGroups that name no existing class have its value."""
+
+    value: int
+    is_default: bool
+
+
+def read_gated_class(manifest: Manifest) -> GatedClass:
+    return GatedClass(integer(manifest.get("value")) or 0, manifest.get("globalDefault") is True)

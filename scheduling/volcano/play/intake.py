@@ -62,7 +62,8 @@ class VolcanoIntake:
         self.display_names: dict[str, str] = {}
         self.problems: list[str] = []
         self.stateless = False
-        self._classes: dict[str, int] = {}  # the values of PriorityClasses
+        self._class_manifests: dict[str, Manifest] = {}  # PriorityClasses by name
+        self._classes: dict[str, int] = {}  # their values, see `read_priorities`
         self._claims: dict[str, Devices] = {}  # the devices of ResourceClaims
         self._namespaces: dict[str, str] = {}  # the queue that each Namespace names
         self._jobs: dict[str, tuple[str, list[str]]] = {}  # PodGroup and pods by Job
@@ -86,7 +87,8 @@ class VolcanoIntake:
     def _put_one(self, kind: GroupKind, manifest: Manifest, now: int) -> None:
         match kind:
             case _ if kind == PRIORITY_CLASS:
-                self._classes |= read_priorities([manifest])
+                self._class_manifests[text(metadata(manifest).get("name")) or ""] = manifest
+                self._classes = read_priorities(self._class_manifests.values())
             case _ if kind == CLAIM:
                 name, devices = read_claim(manifest)
                 self._claims[name] = devices

@@ -19,9 +19,8 @@ from scheduling.objects import times
 from scheduling.objects.amounts import add_to
 from scheduling.queue_tree.amounts import Amounts
 from scheduling.volcano.objects import Devices, PodGroup, Task
-from scheduling.volcano.reading import read_task
+from scheduling.volcano.reading import PREEMPTABLE, priority_of, read_task
 
-_MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
 DEFAULT = "default"
 """The queue of work that names no queue."""
 OVER = frozenset(["Completed", "Failed", "Terminated", "Aborted"])
@@ -44,7 +43,12 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class _Role:
-    """A task of a Job. `needed`: how many of its pods must start. `request`: what each pod requests."""
+    """A task of a Job.
+
+    needed: how many of its pods must start.
+    request: what each pod requests.
+    priority: of the PriorityClass that its own template names; else 0.
+    """
 
     replicas: int
     needed: int
@@ -53,7 +57,7 @@ class _Role:
 
 
 def made_of_job(manifest: Manifest, classes: Mapping[str, int], claims: Mapping[str, Devices]) -> Made:
-    """The PodGroup and the pods of a Job. `classes`: the values of PriorityClasses. Raises TooManyPods."""
+    """The PodGroup and the pods of a Job. `classes`: see `read_priorities`. Raises TooManyPods."""
     meta, spec = metadata(manifest), mapping(manifest.get("spec"))
     namespace, uid = text(meta.get("namespace")) or "default", text(meta.get("uid"))
     job = text(meta.get("name")) or ""
@@ -67,7 +71,8 @@ def made_of_job(manifest: Manifest, classes: Mapping[str, int], claims: Mapping[
         first = _pod(manifest, written, task, name, classes, claims)
         tasks += [replace(first, name=f"{namespace}/{job}-{task.name}-{i}") for i in range(task.replicas)]
         members_of[task.name] = task.needed
-        roles.append(_Role(task.replicas, task.needed, first.request, first.priority))
+        own = text(mapping(mapping(written.get("template")).get("spec")).get("priorityClassName"))
+        roles.append(_Role(task.replicas, task.needed, first.request, classes.get(own, 0) if own else 0))
     members = sum(members_of.values()) if read.min_available is None else read.min_available
     group = PodGroup(
         name=name,
@@ -75,7 +80,7 @@ def made_of_job(manifest: Manifest, classes: Mapping[str, int], claims: Mapping[
         members=members,
         members_of=members_of,
         minimum=_minimum(roles, members),
-        priority=classes.get(text(spec.get("priorityClassName")) or "", 0),
+        priority=priority_of(text(spec.get("priorityClassName")) or "", classes),
         created=times.parse(meta.get("creationTimestamp")),
     )
     return Made(group, tuple(tasks))
@@ -89,23 +94,31 @@ def _pod(
     classes: Mapping[str, int],
     claims: Mapping[str, Devices],
 ) -> Task:
-    """A pod of the task. All pods of a task are equal except for their names."""
+    """A pod of the task. All pods of a task are equal except for their names.
+
+    The Job decides whether its pods are preemptable, and the PriorityClass of a template without one.
+    """
     template, meta = mapping(written.get("template")), metadata(job)
-    theirs = metadata(template)
-    notes = {**texts(theirs.get("annotations")), TASK_NAME: task.name, GROUP_NAME: parted(group)[1]}
+    theirs, spec = metadata(template), {**mapping(template.get("spec"))}
+    spec["priorityClassName"] = spec.get("priorityClassName") or mapping(job.get("spec")).get("priorityClassName")
+    labels, notes = (
+        {**texts(theirs.get(key)), **{k: v for k, v in texts(meta.get(key)).items() if k == PREEMPTABLE}}
+        for key in ("labels", "annotations")
+    )
+    notes |= {TASK_NAME: task.name, GROUP_NAME: parted(group)[1]}
     pod = {
-        "metadata": {**theirs, "namespace": meta.get("namespace"), "annotations": notes},
-        "spec": template.get("spec"),
+        "metadata": {**theirs, "namespace": meta.get("namespace"), "labels": labels, "annotations": notes},
+        "spec": spec,
     }
-    return with_priority(read_task(pod, group, claims), mapping(template.get("spec")), classes)
+    return with_priority(read_task(pod, group, claims), spec, classes)
 
 
 def with_priority(task: Task, spec: Manifest, classes: Mapping[str, int]) -> Task:
-    """The task with the value of its PriorityClass, which the API server writes into a Pod that it stores."""
+    """The task with the value of its PriorityClass or of the default, as the API server stores it in a Pod."""
     return (
         task
         if integer(spec.get("priority")) is not None
-        else replace(task, priority=classes.get(task.priority_class, 0))
+        else replace(task, priority=priority_of(task.priority_class, classes))
     )
 
 
@@ -134,14 +147,11 @@ def _minimum(roles: Sequence[_Role], members: int) -> Amounts:
 def made_of_pod(pod: Manifest, task: Task) -> PodGroup:
     """The PodGroup that the controller makes for the Pod. Pods of one owner share it."""
     notes = texts(metadata(pod).get("annotations"))
-    members = _number(notes.get(_MIN_MEMBER, "")) or 1
-    minimum: dict[str, int] = {}
-    add_to(minimum, task.request, members)
     return PodGroup(
         name=task.group,
         queue=notes.get(VOLCANO_QUEUE) or DEFAULT,
-        members=members,
-        minimum=minimum,
+        members=1,
+        minimum=task.request,
         priority=task.priority,
         created=task.created,
     )
@@ -154,10 +164,6 @@ def own_group(pod: Manifest) -> str:
     owner = next((each for each in owners if each.get("controller") is True), {})
     uid = text(owner.get("uid")) or text(meta.get("uid")) or text(meta.get("name")) or ""
     return f"{text(meta.get('namespace')) or 'default'}/podgroup-{uid}"
-
-
-def _number(value: str) -> int:
-    return int(value) if value.isascii() and value.isdigit() and len(value) < 10 else 0
 
 
 def is_over(job: Manifest) -> bool:

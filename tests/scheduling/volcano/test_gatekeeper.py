@@ -396,6 +396,20 @@ def test_a_minimum_that_is_raised_later_puts_nobody_before_others() -> None:
     assert gate.settle() == ["h"]
 
 
+def test_a_podgroup_without_a_class_has_the_priority_of_the_global_default() -> None:
+    usual = {**priority_class("usual", 9), "globalDefault": True}
+    gate = Gate(*TREE, pod_group("low", "ml", priorityClassName="low"), pod_group("none", "ml"))
+    gate.put(priority_class("low", 5), gated("first", "low", "3", at=1), gated("second", "none", "3", at=2))
+
+    gate.put(usual)
+    assert gate.settle() == ["second"]
+
+    gate.put({**usual, "globalDefault": False})
+    gate.end("second")
+    gate.put(gated("third", "none", "3", at=3))
+    assert gate.settle() == ["first"]
+
+
 def test_a_pod_without_a_podgroup_waits_and_says_so() -> None:
     gate = Gate(*TREE, gated("alone", ""), gated("lost", "nothing"))
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from scheduling.volcano.play.job_pods import MOST_PODS, Made, TooManyPods, made_of_job
-from tests.scheduling.volcano.manifests import job, task
+from scheduling.volcano.play.job_pods import MOST_PODS, Made, TooManyPods, made_of_job, made_of_pod, own_group
+from scheduling.volcano.reading import read_priorities, read_task
+from tests.scheduling.volcano.manifests import job, pod, task
 
-CLASSES = {"high": 9}
+CLASSES = {"high": 9, "low": 0, "highest": 20}
 MILLI = 1000
 
 
@@ -63,3 +64,42 @@ def test_the_pods_of_a_task_have_the_value_of_its_priority_class() -> None:
 def test_a_job_of_too_many_pods_is_refused() -> None:
     with pytest.raises(TooManyPods, match=f"Job ml/j has {MOST_PODS + 1} pods, and at most {MOST_PODS} are simulated"):
         made(task("a", MOST_PODS), task("b", 1))
+
+
+def test_a_job_gives_its_priority_class_to_pods_without_one() -> None:
+    found = made(task("a", 1), task("b", 1, "1", "low"), priorityClassName="high")
+
+    assert [each.priority for each in found.tasks] == [9, 0]
+    assert found.group.priority == 9
+
+
+def test_only_a_tasks_own_class_decides_which_pods_are_reserved_for_first() -> None:
+    tasks = [task("a", 1, "1"), task("b", 1, "10", "high")]
+
+    assert least(*tasks, minAvailable=1, priorityClassName="highest") == 10
+
+
+def test_the_global_default_is_the_priority_of_work_that_names_no_class() -> None:
+    classes = read_priorities([{"metadata": {"name": "usual"}, "value": 5, "globalDefault": True}])
+    found = made_of_job(job("j", "q", task("a", 1)), classes, {})
+
+    assert found.group.priority == found.tasks[0].priority == 5
+
+
+@pytest.mark.parametrize("part", ["labels", "annotations"])
+def test_a_job_decides_whether_its_pods_are_preemptable(part: str) -> None:
+    manifest = job("j", "q", task("a", 1))
+    manifest["spec"]["tasks"][0]["template"]["metadata"] = {part: {"volcano.sh/preemptable": "true"}}
+    manifest["metadata"][part] = {"volcano.sh/preemptable": "false"}
+
+    (pod,) = made_of_job(manifest, {}, {}).tasks
+
+    assert not pod.preemptable
+
+
+def test_the_pod_group_of_a_pod_needs_that_pod_only() -> None:
+    """Volcano reads the annotation of the owner, such as a ReplicaSet, not that of the Pod."""
+    manifest = pod("p", group_min_member="3")
+    group = made_of_pod(manifest, read_task(manifest, own_group(manifest), {}))
+
+    assert (group.members, (group.minimum or {})["cpu"]) == (1, MILLI)

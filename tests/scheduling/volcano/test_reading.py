@@ -124,7 +124,7 @@ def test_every_pod_asks_for_one_pod() -> None:
         ({}, True),
         ({"labels": {"volcano.sh/preemptable": "false"}}, False),
         ({"annotations": {"volcano.sh/preemptable": "0"}, "labels": {"volcano.sh/preemptable": "true"}}, False),
-        ({"labels": {"volcano.sh/preemptable": "no idea"}}, True),
+        ({"labels": {"volcano.sh/preemptable": "no idea"}}, False),
     ],
 )
 def test_a_mark_keeps_a_pod_from_being_taken(metadata: Data, preemptable: bool) -> None:

@@ -101,6 +101,8 @@ def in_use_lines(impact: Impact) -> Iterator[str]:
     for each in impact.prediction.in_use:
         if each.queues:
             yield f"{each.ref} stays while it is used by ClusterQueue {first_of(each.queues, _MOST_NAMES)}"
+        elif each.flavors:
+            yield f"{each.ref} stays while it is used by ResourceFlavor {first_of(each.flavors, _MOST_NAMES)}"
         else:
             users = _names(impact, each.workloads)
             yield f"{each.ref} admits nothing new, and keeps its quota until its work ends: {users}"
@@ -216,6 +218,7 @@ def as_json(impact: Impact) -> dict[str, Any]:
                 **each.ref._asdict(),
                 "jobs": [_job(impact, key) for key in each.workloads],
                 "clusterQueues": [*each.queues],
+                "resourceFlavors": [*each.flavors],
             }
             for each in found.in_use
         ],

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from policies.dialects.kueue import CLUSTER_QUEUE, RESOURCE_FLAVOR
+from policies.dialects.kueue_kinds import ADMISSION_CHECK, TOPOLOGY
 from policies.dialects.kueue_state import NEVER
 from policies.dialects.reading import Manifest
 from policies.impact.quotas import Excess, QuotaPair, Quotas
@@ -39,12 +40,14 @@ class StillInUse:
     """A deleted object that Kueue's finalizer keeps.
 
     workloads: those with quota in the ClusterQueue, which admits no new ones.
-    queues: the ClusterQueues that have quota in the ResourceFlavor.
+    queues: the ClusterQueues that name the ResourceFlavor or the AdmissionCheck.
+    flavors: the ResourceFlavors that name the Topology.
     """
 
     ref: Ref
     workloads: tuple[str, ...] = ()
     queues: tuple[str, ...] = ()
+    flavors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +108,12 @@ def _in_use(world: World, deleted: Iterable[Ref]) -> Iterator[StillInUse]:
     for ref in sorted(deleted):
         if ref.group_kind == CLUSTER_QUEUE and (queue := world.state.queues.get(ref.name)) is not None:
             yield StillInUse(ref, workloads=tuple(sorted(each.key for each in queue.reservations.values())))
-        elif ref.group_kind == RESOURCE_FLAVOR and (queues := world.queues_with_flavor(ref.name)):
-            yield StillInUse(ref, queues=tuple(sorted(queues)))
+        elif ref.group_kind == RESOURCE_FLAVOR and ref.name in world.state.flavors:
+            yield StillInUse(ref, queues=tuple(sorted(world.queues_with_flavor(ref.name))))
+        elif ref.group_kind == ADMISSION_CHECK and ref.name in world.checks:
+            yield StillInUse(ref, queues=tuple(sorted(world.queues_with_check(ref.name))))
+        elif ref.group_kind == TOPOLOGY and ref.name in world.topologies:
+            yield StillInUse(ref, flavors=tuple(sorted(world.flavors_with_topology(ref.name))))
 
 
 def _holding(simulation: KueueSimulation) -> set[str]:

@@ -108,19 +108,23 @@ class KueueIntake:
     def drop(self, refs: Iterable[Ref], now: int) -> None:
         """Remove objects that are not submitted, in any order. Other kinds are ignored.
 
-        Objects in use stay, as with Kueue's finalizer: a flavor of a queue, and a ClusterQueue with workloads, which
-        admits no new ones.
+        Objects in use stay, as with Kueue's finalizer: a flavor or an AdmissionCheck of a queue, the Topology of a
+        flavor, and a ClusterQueue with workloads, which admits no new ones.
         """
         world = self.world
+
+        def unless_used(users: Callable[[str], list[str]], drop: Callable[[str], None]) -> Callable[[Ref], None]:
+            return lambda ref: None if users(ref.name) else drop(ref.name)
+
         droppers: Mapping[GroupKind, Callable[[Ref], None]] = {
             LIMIT_RANGE: lambda ref: self._drop_range(ref, now),
             RUNTIME_CLASS: lambda ref: self._drop_class(ref.name, now),
             kueue.LOCAL_QUEUE: lambda ref: world.drop_local_queue(ref.key),
             kueue.CLUSTER_QUEUE: lambda ref: self._drop_queue(ref.name, now),
             kueue.COHORT: lambda ref: world.drop_cohort(ref.name, now),
-            ADMISSION_CHECK: lambda ref: world.drop_check(ref.name),
-            kueue.RESOURCE_FLAVOR: lambda ref: self._drop_flavor(ref.name),
-            TOPOLOGY: lambda ref: world.drop_topology(ref.name),
+            ADMISSION_CHECK: unless_used(world.queues_with_check, world.drop_check),
+            kueue.RESOURCE_FLAVOR: unless_used(world.queues_with_flavor, world.drop_flavor),
+            TOPOLOGY: unless_used(world.flavors_with_topology, world.drop_topology),
             core.NODE: lambda ref: world.drop_node(ref.name),
             core.POD: lambda ref: self._drop_pod(ref.key),
         }
@@ -165,10 +169,6 @@ class KueueIntake:
     def _drop_pod(self, key: str) -> None:
         self._pods.pop(key, None)
         self.world.drop_pod(key)
-
-    def _drop_flavor(self, name: str) -> None:
-        if not self.world.queues_with_flavor(name):
-            self.world.drop_flavor(name)
 
     def _drop_queue(self, name: str, now: int) -> None:
         queue = self.world.state.queues.get(name)

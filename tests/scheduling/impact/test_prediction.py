@@ -9,7 +9,7 @@ from policies.impact.quotas import QuotaPair
 from policies.model.objects import Ref
 from scheduling.impact.prediction import Prediction, predict
 from scheduling.simulation.simulation import KueueSimulation
-from tests.builders import FLAVOR, Manifest, queued_job
+from tests.builders import FLAVOR, Manifest, kueue, queued_job
 from tests.cli.organisations import local, org_queue
 
 RECLAIM = {"preemption": {"reclaimWithinCohort": "Any"}}
@@ -148,6 +148,22 @@ def test_a_deleted_local_queue_and_an_unused_flavor_are_gone() -> None:
     assert list(simulation.world.queues.local_queues) == ["ns/b"]
     assert "spot" in simulation.world.state.flavors, "ClusterQueue b uses it"
     assert [(str(each.ref), each.queues) for each in found.in_use] == [("ResourceFlavor spot", ("b",))]
+
+
+def test_a_deleted_check_of_a_queue_and_topology_of_a_flavor_stay() -> None:
+    check = kueue("AdmissionCheck", name="slow", spec={"controllerName": "example.com/slow"})
+    topology = kueue("Topology", name="racks", spec={"levels": [{"nodeLabel": "rack"}]})
+    flavor = {**FLAVOR, "spec": {"nodeLabels": {"gpu": "yes"}, "topologyName": "racks"}}
+    strategy = {"admissionChecks": [{"name": "slow"}]}
+    deleted = (Ref("kueue.x-k8s.io", "AdmissionCheck", "", "slow"), Ref("kueue.x-k8s.io", "Topology", "", "racks"))
+
+    simulation, found = changed([check, topology, flavor, b(4, admissionChecksStrategy=strategy)], deleted=deleted)
+
+    assert simulation.world.readiness["b"].active
+    assert [(str(each.ref), each.queues, each.flavors) for each in found.in_use] == [
+        ("AdmissionCheck slow", ("b",), ()),
+        ("Topology racks", (), ("spot",)),
+    ]
 
 
 def _still(found: Prediction) -> list[str]:

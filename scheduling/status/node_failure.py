@@ -64,10 +64,11 @@ class NodeFailure:
 
 @dataclass(slots=True)
 class _Found:
-    """The changed workloads and the stray Pods that were found so far."""
+    """The result so far, see `NodeFailure`."""
 
     changed: list[Workload] = field(default_factory=list)
     strays: list[str] = field(default_factory=list)
+    again: int = 0
 
 
 def judge_node(
@@ -92,10 +93,12 @@ def judge_node(
         _mark(found, present, name, now, gates)
         return _result(found)
     if not node.ready:
-        age = now - times.parse(node.ready_since)
-        if not gates.pod_termination and age < _FIXED_TIME:
-            return NodeFailure(again=_FIXED_TIME - age)
-        if gates.fixed_time and age >= _FIXED_TIME:
+        rest = _FIXED_TIME - (now - times.parse(node.ready_since))
+        if rest > 0 and gates.fixed_time:
+            found.again = rest
+        if rest > 0 and not gates.pod_termination:
+            return NodeFailure(again=rest)
+        if rest <= 0 and gates.fixed_time:
             _mark(found, present, name, now, gates)
             return _result(found)
     pinned = {pod.workload for pod in pods if _is_pinned(pod, name)}
@@ -161,7 +164,7 @@ def _heal(found: _Found, workload: Workload, name: str) -> None:
 
 
 def _result(found: _Found) -> NodeFailure:
-    return NodeFailure(tuple(found.changed), tuple(found.strays))
+    return NodeFailure(tuple(found.changed), tuple(found.strays), found.again)
 
 
 def _pod_sets_on(workload: Workload, name: str) -> list[PodSetAdmission]:

@@ -136,6 +136,16 @@ def test_without_pods_to_ask_a_node_has_half_a_minute() -> None:
     assert (len(late.changed), late.again) == (1, 0)
 
 
+def test_with_both_gates_a_node_whose_pods_run_on_is_looked_at_again_after_half_a_minute() -> None:
+    gates = FailureGates(pod_termination=True, fixed_time=True)
+
+    early = judge_node("n1", node("False"), [running()], [pod()], {}, NOW, gates)
+    late = judge_node("n1", node("False"), [running()], [pod()], {}, NOW + early.again, gates)
+
+    assert (early.changed, early.again) == ((), 20 * times.SECOND)
+    assert (len(late.changed), late.again) == (1, 0)
+
+
 def test_finished_and_evicted_workloads_are_left_alone() -> None:
     evicted = judge_node("n1", None, [running("n1=1 n2=1", lost=("n2",))], [], {}, NOW).changed
 

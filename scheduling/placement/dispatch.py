@@ -119,8 +119,9 @@ def _counted(group: Group, present: Round | None, clusters: tuple[str, ...]) -> 
 
 
 def _incremental(group: Group, local: Workload, usable: Sequence[WorkerCluster]) -> ClusterNomination:
-    """Nominate some more workers in each round. Earlier ones stay nominated."""
-    present, nominated = round_of(local), local.nominated
+    """Nominate some more workers in each round. Earlier ones stay nominated while they may get new work."""
+    allowed = {worker.name for worker in group.workers if worker.configured and worker.eligible}
+    present, nominated = round_of(local), tuple(name for name in local.nominated if name in allowed)
     if present is not None and nominated and group.now <= present.since + ROUND:
         return ClusterNomination(nominated, 0, present.since + ROUND + 1)
     number = present.number + 1 if present is not None and nominated else 1

@@ -438,6 +438,18 @@ def test_a_selector_leaves_workers_out_of_new_work_only() -> None:
     assert steps(RESERVED, WorkerCluster("east", eligible=False), WorkerCluster("west"))[0] == Nominate(("west",), 1)
 
 
+@pytest.mark.parametrize("gone", [{"eligible": False}, {"configured": False}])
+def test_rounds_leave_out_a_nominated_worker_that_may_get_no_new_work(gone: dict[str, bool]) -> None:
+    local = applied(RESERVED, "elsewhere", Nominate(("east",), 1), NOW)
+    group = _rounds(local, WorkerCluster("east", workload=copy(), **gone), WorkerCluster("west"), now=NOW + SECOND)
+
+    found = place(group)
+
+    assert found[0] == Nominate(("west",), 1)
+    assert DeleteClone("east") in found
+    assert CreateClone("west") in found
+
+
 def test_it_queues_later_each_time_that_no_cluster_keeps_it() -> None:
     local, waits = placed(), []
     for retries in (None, 1, 2, 20):

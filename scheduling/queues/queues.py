@@ -8,7 +8,7 @@ Source: Kueue v0.19, pkg/cache/queue/manager.go.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from scheduling.objects.inadmissible_reasons import MISCONFIGURED, SUSPENDED
@@ -85,12 +85,14 @@ class PendingQueues:
         old = self.local_queues.get(settings.key)
         if old == settings:
             return
-        if old is not None:
+        if old is not None and old == replace(settings, weight=old.weight):
+            self.local_queues[settings.key] = settings  # the workloads stay in the queue, as does the next preemptor
+        else:
             self.drop_local_queue(settings.key)
-        self.local_queues[settings.key] = settings
-        self._local_of.setdefault(settings.cluster_queue, {})[settings.key] = None
-        self._local_in.setdefault(settings.namespace, {})[settings.key] = None
-        self._admit_all(settings.key, now)
+            self.local_queues[settings.key] = settings
+            self._local_of.setdefault(settings.cluster_queue, {})[settings.key] = None
+            self._local_in.setdefault(settings.namespace, {})[settings.key] = None
+            self._admit_all(settings.key, now)
         if settings.cluster_queue in self.pending and self._at.get(settings.key):
             self.wake(settings.cluster_queue)  # their conditions still name the stopped or missing LocalQueue
 

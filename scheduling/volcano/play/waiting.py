@@ -71,7 +71,12 @@ def found(simulation: VolcanoSimulation, name: str) -> list[WaitingPodGroup]:
     """The waiting PodGroups of the Job, the PodGroup or the Pod `namespace/name`."""
     task = simulation.engine.world.tasks.get(name)
     group = task.group if task is not None else simulation.intake.job_named(name)
-    return [each for each in waiting(simulation) if group and each.group == group]
+    missing = task is not None and task.group not in simulation.engine.world.jobs
+    return [
+        each
+        for each in waiting(simulation)
+        if group and each.group == group and (not missing or each.display_name == f"Pod {name}")
+    ]
 
 
 def _place(job: GangJob) -> tuple[str, int, int, str]:

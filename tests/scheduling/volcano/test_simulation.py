@@ -62,6 +62,12 @@ def test_by_volcanos_law_the_evicted_wait_again_once_their_room_is_given_away() 
     assert len(made.engine.world.jobs["ml/elastic"].tasks) == 3, "they wait again"
 
 
+def test_a_pod_whose_podgroup_is_missing_is_found_without_the_others() -> None:
+    made = simulation(pod("one", "lost"), pod("two", "lost"))
+
+    assert [each.display_name for each in found(made, "ml/one")] == ["Pod ml/one"]
+
+
 def test_a_job_is_enqueued_and_runs() -> None:
     made = simulation(*ORG, job("train", "a", task("w", 2)))
 

@@ -9,6 +9,7 @@ import pytest
 from policies.amounts.limit_ranges import summarize
 from policies.model.pools import Terms
 from policies.model.quantity import Quantity
+from scheduling.objects.queue_settings import LocalQueueSettings
 from scheduling.objects.template import template
 from scheduling.objects.workload import ALLOWED_FLAVORS, PodSet, RequeueState, Workload
 from scheduling.queues.entry import PendingEntry
@@ -108,3 +109,15 @@ def test_a_namespace_that_is_created_after_a_runtime_class_has_its_overhead() ->
 def _in_kata(job: Workload) -> tuple[PodSet, ...]:
     (only,) = job.pod_sets
     return (replace(only, template=template({**only.template.spec, "runtimeClassName": "kata"})),)
+
+
+def test_a_new_weight_of_a_local_queue_leaves_its_workloads_in_the_queue() -> None:
+    """One of them may be the preemptor for which others were evicted."""
+    cluster = _cluster()
+    cluster.step()
+    before = _entry(cluster.world, _JOB.key)
+
+    cluster.world.put_local_queue(LocalQueueSettings(NAMESPACE, "q", "q", weight=1), cluster.now)
+
+    assert _entry(cluster.world, _JOB.key) is before
+    assert cluster.world.queues.local_queues["ns/q"].weight == 1

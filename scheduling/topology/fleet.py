@@ -85,11 +85,17 @@ class Fleet:
         """Whether places of this flavor take room in the domains of the tree."""
         return self._held.get(self._ledger(places)) is tree.held
 
-    def put_pod(self, key: str, node: str, requests: Mapping[str, int]) -> None:
-        """Add or update a pod outside of topologies that runs on this node."""
-        self.drop_pod(key)
+    def put_pod(self, key: str, node: str, requests: Mapping[str, int]) -> str:
+        """Add or update a pod outside of topologies that runs on this node.
+
+        Returns the node whose room a changed pod took before; else an empty string.
+        """
+        if self._pods.get(key) == (node, requests):
+            return ""
+        before = self.drop_pod(key)
         self._pods[key] = (node, requests)
         self._count_pod(node, requests, 1)
+        return before
 
     def drop_pod(self, key: str) -> str:
         """Remove a pod that was deleted or has ended. Returns its node; empty if the pod was not counted."""

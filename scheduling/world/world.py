@@ -219,13 +219,11 @@ class World:
     def put_pod(self, key: str, node: str, requests: Mapping[str, int]) -> None:
         """Add or update a pod outside of topologies on this node.
 
-        A resize may free room, so that queues are tried again.
+        A resize may free room, so that queues are tried again. Most updates only change the status of the pod.
         """
-        if self.state.fleet is not None:
-            before = self.state.fleet.drop_pod(key)
-            self.state.fleet.put_pod(key, node, requests)
-            if before:
-                self._room_changed(before)
+        before = self.state.fleet.put_pod(key, node, requests) if self.state.fleet is not None else ""
+        if before:
+            self._room_changed(before)
 
     def drop_pod(self, key: str) -> None:
         """Remove a pod that was deleted or has ended. Queues whose flavors have its node are tried again."""

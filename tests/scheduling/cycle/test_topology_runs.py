@@ -45,6 +45,25 @@ def running(cluster: Cluster) -> dict[str, dict[str, int]]:
     return {each.name: dict(hosts(each)) for each in held.values()}
 
 
+def test_only_a_resize_of_a_pod_outside_of_topologies_wakes_those_that_wait_for_room() -> None:
+    """Its status changes often, and each change would try all work of the tree again."""
+    cluster = made(a=8)
+    cluster.put_node(gpu_node("n1", 4))
+    cluster.world.put_pod("ns/agent", "n1", {RESOURCE: 2})
+    cluster.put(asks("ring", "a", 3, required="rack"))
+    cluster.settle()
+    pending = cluster.world.queues.pending["a"]
+
+    cluster.world.put_pod("ns/agent", "n1", {RESOURCE: 2})
+    cluster.world.wake_for_room()
+    cluster.world.queues.flush(cluster.now)
+    assert not pending.is_active("ns/ring")
+
+    cluster.world.put_pod("ns/agent", "n1", {RESOURCE: 1})
+    cluster.settle()
+    assert running(cluster) == {"ring": {"n1": 3}}
+
+
 def test_quota_fits_and_the_topology_does_not() -> None:
     cluster = made(a=8)
     for node in (gpu_node("n1", 2), gpu_node("n2", 2, rack="r2")):

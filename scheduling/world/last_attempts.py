@@ -40,6 +40,8 @@ class LastAttempts:
         None if none was tried.
         """
         own, alike = self._by_key.get(entry.key), self._by_hash.get(queue, {}).get(entry.scheduling_hash)
+        if own is not None and own[1].queue != queue:
+            own = None  # it has moved since
         found = max(filter(None, (own, alike)), key=lambda numbered: numbered[0], default=None)
         return found[1] if found is not None else None
 

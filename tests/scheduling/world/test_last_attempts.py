@@ -43,3 +43,11 @@ def test_shapes_of_which_none_waits_any_more_are_forgotten() -> None:
 
     assert len(left) < 30
     assert findings.of("cq", _entry("other", "large")) is waiting
+
+
+def test_who_has_moved_to_another_queue_does_not_wait_for_the_reason_of_the_old_one() -> None:
+    findings, queue = LastAttempts(), PendingQueue()
+    moved = _entry("moved", "large")
+    _tried(findings, queue, moved)
+
+    assert findings.of("elsewhere", moved) is None

@@ -134,10 +134,11 @@ def total_usage(
 ) -> Usage:
     """The usage of the pod sets by pair.
 
-    If they replace a `predecessor`, it is the requested usage minus that of the predecessor.
+    With a predecessor, it is the usage of all requested pods minus that of the predecessor.
 
     predecessor: the requests of the slice to replace.
-    asked: the requests of all pods. A slice takes over its predecessor completely, even if fewer pods are assigned.
+    asked: the requests of all pods, used only with a predecessor: a slice takes it over completely, even if fewer pods
+        are assigned.
     """
     held = {entry.name: entry.requests for entry in predecessor}
     whole = {entry.name: entry for entry in asked} if predecessor else {}

@@ -22,6 +22,7 @@ from scheduling.objects.pod_sets import ALL_REQUESTS, RequestGates
 from scheduling.objects.priority import POD_PRIORITY_CLASS
 from scheduling.objects.queue_settings import (
     CheckSettings,
+    ClusterQueueSettings,
     read_check_settings,
     read_cohort_settings,
     read_local_queue_settings,
@@ -170,6 +171,10 @@ class KueueIntake:
         self._pods.pop(key, None)
         self.world.drop_pod(key)
 
+    def _put_queue(self, settings: ClusterQueueSettings, now: int) -> None:
+        """Add or update a ClusterQueue. One that was deleted and is in use stays so."""
+        self.world.put_queue(settings, now, terminating=settings.name in self.world.terminating)
+
     def _drop_queue(self, name: str, now: int) -> None:
         queue = self.world.state.queues.get(name)
         if queue is not None and queue.reservations:
@@ -189,7 +194,7 @@ class KueueIntake:
             kueue.COHORT: lambda manifest: world.put_cohort(
                 read_cohort_settings(manifest, orchestrated=orchestrated), now
             ),
-            kueue.CLUSTER_QUEUE: lambda manifest: world.put_queue(
+            kueue.CLUSTER_QUEUE: lambda manifest: self._put_queue(
                 read_queue_settings(manifest, orchestrated=orchestrated), now
             ),
             kueue.LOCAL_QUEUE: lambda manifest: world.put_local_queue(

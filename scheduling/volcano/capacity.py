@@ -122,8 +122,8 @@ class Capacity(QueuePlugin):
     def preemptive(self, queue: str, task: Task) -> QueueRefusal | None:
         """Whether the queue may preempt for the pod.
 
-        With the pod, the queue must stay within its own limit, and within its deserved amount of at least one
-        resource. Limits of ancestors do not count here.
+        With the pod, the queue must stay within its own limit. It, or an ancestor up to `ancestor_reclaim_level`, must
+        stay within its deserved amount of at least one resource. Limits of ancestors do not count here.
         """
         node = self.queues.get(queue)
         if self.halted is not None or node is None or not node.settings.is_open:

@@ -526,5 +526,5 @@ class World:
         return self.readiness.get(queue, NOT_FOUND)
 
     def is_ready(self, queue: str) -> bool:
-        """Whether the heads of the ClusterQueue are tried."""
+        """Whether this process tries the heads of the ClusterQueue."""
         return queue not in self.undecided and self.can_admit(queue).active

@@ -68,7 +68,7 @@ def waiting(simulation: VolcanoSimulation) -> Iterator[WaitingPodGroup]:
 
 
 def found(simulation: VolcanoSimulation, name: str) -> list[WaitingPodGroup]:
-    """The waiting PodGroups of the Job, the PodGroup or the Pod `namespace/name`."""
+    """The waiting PodGroup of the Job, the PodGroup or the Pod `namespace/name`; empty if it does not wait."""
     task = simulation.engine.world.tasks.get(name)
     group = task.group if task is not None else simulation.intake.job_named(name)
     missing = task is not None and task.group not in simulation.engine.world.jobs

@@ -114,6 +114,15 @@ def test_a_deleted_queue_keeps_what_runs_and_admits_nothing_new() -> None:
     assert named(simulation, *kept.workloads) == ["first"]
 
 
+def test_a_deleted_queue_that_is_changed_stays_deleted() -> None:
+    simulation, _ = changed([b(4)], deleted=(CLUSTER_QUEUE.named("b"),))
+
+    found = predict(simulation, [b(9), queued_job("third", "b", 1)], ())
+
+    assert found.admitted == ()
+    assert "b" in simulation.world.terminating
+
+
 def test_a_queue_that_is_deleted_with_its_work_is_gone() -> None:
     _, found = changed(
         [a(4), b(4)],

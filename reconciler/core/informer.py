@@ -124,8 +124,9 @@ class Informer:
 
     def accept(self, observed: Observed[object], now: int) -> None:
         """Process an object, unless a newer version is stored."""
+        before = self.records.at(observed.key)
         if self.store(observed, now):
-            self._update(observed, whole_second(now), now)
+            self._update(before, observed, whole_second(now), now)
 
     def store(self, observed: Observed[object], now: int) -> bool:
         """Store the object in the records, but not in the world yet. Returns False if nothing has changed."""
@@ -146,14 +147,15 @@ class Informer:
         if old is not None and new is not None and self.records_events and not self.partition.away(*after.key):
             self._recorder.workload_changed(old, new, moment)
 
-    def _update(self, observed: Observed[object], moment: int, now: int) -> None:
+    def _update(self, before: Observed[object] | None, observed: Observed[object], moment: int, now: int) -> None:
         kind, name = observed.key
         if kind == WORKLOAD:
             self.enter(name, now)
         elif kind in ClusterDefaults.KINDS:
             self._inputs_outdated |= self._defaults.put(self.world, observed, moment)
         else:
-            self._change_world(self.watched[kind], observed, moment)
+            same = before is not None and before.value == observed.value  # only its status has changed
+            self._change_world(self.watched[kind], observed, moment, same=same)
         for controller in self._shown[kind]:
             controller.observe(observed)
         self._observer.changed(moment)
@@ -171,7 +173,9 @@ class Informer:
         for controller in self._shown.get(observed.key[0], ()):
             controller.found(observed)
 
-    def _change_world(self, watched: WatchedKind[object], observed: Observed[object], moment: int) -> None:
+    def _change_world(
+        self, watched: WatchedKind[object], observed: Observed[object], moment: int, *, same: bool
+    ) -> None:
         kind, name = observed.key
         flavor, before = self.world.state.flavors.get(name), self.partition.behind(name)
         topology = self._topology_of(name)
@@ -181,8 +185,8 @@ class Informer:
             self.partition.observe(observed)
         elif kind == "ResourceFlavor" and topology != self._topology_of(name):
             self.partition.topologies_changed()
-        for workload in concerned(self.world, kind, name):
-            self.stale[workload.key] = None
+        if not same or self.world.readiness_changed:
+            self.stale.update({workload.key: None for workload in concerned(self.world, kind, name)})
         self._free_items_of_new_part(observed, before)
 
     def _topology_of(self, flavor: str) -> str | None:

@@ -94,7 +94,7 @@ class Lease:
         self._times = times or LeaseTimes()
         self._clock = clock
         self._until = 0.0
-        self._last = ("", "")
+        self._last = ("", "", 0.0)
         self._since = 0.0
         self._version = ""
         self._transitions = 0
@@ -196,8 +196,8 @@ class Lease:
 
     def _create(self) -> bool:
         """Create the Lease. A deleted one must have expired first, since its holder may not know of the deletion."""
-        holder, renewed = self._last
-        if holder and not self.held() and not self._expired(holder, renewed, self._times.duration):
+        holder = self._last[0]
+        if holder and not self.held() and not self._expired(*self._last):
             return False
         made = self._written(lambda: self._cluster.create(self._collection, self._body(0)))
         self._transitions = 0 if made else self._transitions
@@ -207,8 +207,8 @@ class Lease:
 
     def _expired(self, holder: str, renewed: str, lasting: float) -> bool:
         """Whether the holder has not renewed the Lease for `lasting` seconds."""
-        if self._last != (holder, renewed):
-            self._last, self._since = (holder, renewed), self._clock()
+        if self._last != (holder, renewed, lasting):
+            self._last, self._since = (holder, renewed, lasting), self._clock()
         return self._clock() - self._since >= lasting
 
     def _written(self, write: Callable[[], Manifest]) -> bool:

@@ -376,3 +376,20 @@ def test_what_is_left_is_the_time_until_another_process_may_take_it(server: Serv
     clock.now += 1
     second.renew()
     assert (first.left(), second.held()) == (0, True)
+
+
+def test_one_that_was_deleted_is_waited_for_as_long_as_its_holder_asked(server: Server, clock: Clock) -> None:
+    first = lease(server, clock, "first", LeaseTimes(duration=60, renew_deadline=40, retry=5))
+    second = lease(server, clock, "second")
+    first.renew()
+    second.renew()
+    server.lease = None
+    second.renew()
+
+    clock.now += 39
+    second.renew()
+    assert (first.held(), second.held()) == (True, False)
+
+    clock.now += 21
+    second.renew()
+    assert second.held()

@@ -21,6 +21,13 @@ _TOKEN_LASTS = 60.0
 _OF_HEADERS = "!#$&'*+-.^_`|~"
 """The punctuation that names of headers may have."""
 _IMPERSONATION = {"as", "as-uid", "as-groups", "as-user-extra"}
+_TLS = {
+    "certificate-authority",
+    "certificate-authority-data",
+    "client-certificate",
+    "client-certificate-data",
+}
+"""The fields of a kubeconfig that configure TLS."""
 _PLAIN = {"token", "tokenFile", "client-certificate", "client-certificate-data", "client-key", "client-key-data"}
 Headers: TypeAlias = tuple[tuple[str, str], ...]
 
@@ -95,10 +102,11 @@ def of_kubeconfig(config: Mapping[str, Any], context: str | None, base: Path, sc
     chosen = _named(config, "contexts", context or config.get("current-context"), "context")
     cluster = _named(config, "clusters", chosen.get("cluster"), "cluster")
     user = _named(config, "users", chosen["user"], "user") if chosen.get("user") and config.get("users") else {}
+    cluster, user = as_kubectl(cluster, user)
     host, insecure = _text(cluster, "server"), cluster.get("insecure-skip-tls-verify", False)
     if not host or not isinstance(insecure, bool) or not user.keys() <= _PLAIN | _IMPERSONATION:
         raise NotPlain
-    secure = host.startswith("https")
+    secure = host.startswith("https:")
 
     def file(entry: Mapping[str, Any], key: str) -> str | None:
         return _file(entry, key, base, scratch) if secure else None
@@ -115,6 +123,20 @@ def of_kubeconfig(config: Mapping[str, Any], context: str | None, base: Path, sc
         lambda: f"Bearer {token}" if token else None,
         impersonation(user),
     )
+
+
+def as_kubectl(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A cluster and a user of a kubeconfig as kubectl reads them.
+
+    An empty field is unset. A server without a scheme has `https://` if TLS is configured, else `http://`.
+    """
+    cluster, user = ({key: each[key] for key in each if each[key] not in (None, "")} for each in (cluster, user))
+    server = cluster.get("server")
+    if isinstance(server, str):
+        scheme, given, rest = server.partition("://")
+        tls = cluster.get("insecure-skip-tls-verify") or not _TLS.isdisjoint({*cluster, *user})
+        cluster["server"] = f"{scheme.lower()}://{rest}" if given else f"http{'s' if tls else ''}://{server}"
+    return cluster, user
 
 
 def impersonation(user: Mapping[str, Any]) -> Headers:
@@ -159,13 +181,13 @@ def _text(entry: Mapping[str, Any], key: str) -> str | None:
 
 
 def _token(user: Mapping[str, Any], base: Path) -> str | None:
-    """The token in the kubeconfig, otherwise the content of its token file."""
-    if "token" in user:
-        return _text(user, "token")
-    name = _text(user, "tokenFile")
+    """The content of the token file. If there is none or it cannot be read, the token in the kubeconfig."""
+    token, name = _text(user, "token"), _text(user, "tokenFile")
     try:
-        return (base / name).read_text() if name else None
+        return (name and (base / name).read_text()) or token
     except OSError:
+        if token:
+            return token
         raise NotPlain from None
 
 
@@ -178,7 +200,7 @@ def _file(entry: Mapping[str, Any], key: str, base: Path, scratch: Path) -> str 
         except ValueError:
             raise NotPlain from None
         return str(path)
-    name = _text(entry, key) if f"{key}-data" not in entry else None
+    name = _text(entry, key)
     if name and not (base / name).is_file():
         raise NotPlain
     return os.path.normpath(base / name) if name else None

@@ -491,3 +491,39 @@ def test_keys_and_tokens_do_not_show_in_a_log() -> None:
     assert "PRIVATE" not in repr(KeyPair(b"cert", b"PRIVATE"))
     assert "secret" not in repr(endpoint.Endpoint("http://a", authorization=lambda: "secret"))
     assert json.dumps(repr(AUTHORITY)).count("PRIVATE") == 0
+
+
+@pytest.mark.parametrize("files", [1, 2])
+@pytest.mark.parametrize("scheme", ["", "HTTPS://"])
+def test_a_server_without_a_scheme_gets_https_where_an_authority_is_named(
+    secure: FakeApi, tmp_path: Path, scheme: str, files: int
+) -> None:
+    """As kubectl does it. A token must not go out in the clear. Of several files, the package reads the login."""
+    server = secure.url.replace("https://", scheme)
+    trust = {"server": server, "certificate-authority-data": encoded(AUTHORITY.certificate)}
+    paths = os.pathsep.join([kubeconfig(tmp_path, trust, {"token": "abc"})] * files)
+
+    assert ask(paths, secure) == "Bearer abc"
+    assert from_kubeconfig(kubeconfig=kubeconfig(tmp_path, {"server": "api.test:80"})).url == "http://api.test:80"
+
+
+@pytest.mark.parametrize("files", [1, 2])
+@pytest.mark.parametrize("empty", ["", None])
+def test_an_empty_field_of_a_kubeconfig_is_unset(
+    secure: FakeApi, tmp_path: Path, empty: str | None, files: int
+) -> None:
+    """As templates leave them."""
+    (tmp_path / "ca.crt").write_bytes(AUTHORITY.certificate)
+    (tmp_path / "token").write_text("abc\n")
+    trust = {"server": secure.url, "certificate-authority": "ca.crt", "certificate-authority-data": empty}
+    user = {"token": empty, "tokenFile": "token", "client-certificate-data": empty, "client-key-data": empty}
+    paths = os.pathsep.join([kubeconfig(tmp_path, trust, user)] * files)
+
+    assert ask(paths, secure) == "Bearer abc"
+
+
+def test_a_token_file_that_can_be_read_comes_before_a_token(api: FakeApi, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("from-a-file\n")
+
+    for file, expected in (("token", "Bearer from-a-file"), ("missing", "Bearer abc")):
+        assert ask(kubeconfig(tmp_path, {"server": api.url}, {"token": "abc", "tokenFile": file}), api) == expected

@@ -7,6 +7,7 @@ reads the other logins, and also invalid ones, so that its error message is show
 from __future__ import annotations
 
 import base64
+import logging
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
+log = logging.getLogger(__name__)
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _TOKEN_LASTS = 60.0
 """Seconds after which the token of a service account is read again; the kubelet renews it long before it expires."""
@@ -77,7 +79,10 @@ def of_service_account() -> PlainLogin:
 
 
 class _RenewedToken:
-    """The token of a service account, read again from its file. Raises ValueError or OSError if there is none."""
+    """The token of a service account, read again from its file. If that fails, the last one is used, as in client-go.
+
+    Raises ValueError or OSError if there is none.
+    """
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -86,10 +91,16 @@ class _RenewedToken:
 
     def __call__(self) -> str:
         if time.monotonic() >= self._read_at + _TOKEN_LASTS:
-            content = self._file.read_text()
-            if not content:
-                raise ValueError(f"{self._file} is empty")
-            self._header, self._read_at = f"bearer {content}", time.monotonic()
+            try:
+                content = self._file.read_text()
+                if not content:
+                    raise ValueError(f"{self._file} is empty")
+                self._header = f"bearer {content}"
+            except (ValueError, OSError) as error:
+                if not self._header:
+                    raise
+                log.warning("the token cannot be read again: %s", error)
+            self._read_at = time.monotonic()
         return self._header
 
 

@@ -25,7 +25,7 @@ from cluster.endpoint import from_content, from_kubeconfig, from_service_account
 from cluster.errors import NotConfigured, NotFound, Unreachable
 from cluster.unreachable import unreachable
 from tests import builders
-from tests.cluster.fake import FakeApi
+from tests.cluster.fake import FakeApi, Handler
 
 NOW = datetime.now(UTC)
 DAY = timedelta(days=1)
@@ -527,3 +527,34 @@ def test_a_token_file_that_can_be_read_comes_before_a_token(api: FakeApi, tmp_pa
 
     for file, expected in (("token", "Bearer from-a-file"), ("missing", "Bearer abc")):
         assert ask(kubeconfig(tmp_path, {"server": api.url}, {"token": "abc", "tokenFile": file}), api) == expected
+
+
+def test_a_token_that_cannot_be_read_again_is_used_on(
+    pod: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(plain_login, "_TOKEN_LASTS", 0.0)
+    login = from_service_account()
+    pod.write_text("")
+    assert login.authorization() == "bearer first"
+    pod.unlink()
+    assert login.authorization() == "bearer first"
+    assert "token" in caplog.text
+    pod.write_text("second")
+    assert login.authorization() == "bearer second"
+
+
+def test_a_write_after_which_tls_broke_is_not_repeated(secure: FakeApi, tmp_path: Path) -> None:
+    """The server may have stored it."""
+
+    def garbage(handler: Handler) -> None:
+        handler.close_connection = True
+        os.write(handler.request.fileno(), b"no TLS record" * 10)
+
+    secure.others += [garbage] * 3
+    trust = {"server": secure.url, "certificate-authority-data": encoded(AUTHORITY.certificate)}
+    cluster = ClusterClient.connect(kubeconfig=kubeconfig(tmp_path, trust))
+    with cluster, pytest.raises(Unreachable) as broken:
+        cluster.create("/api/v1/events", {})
+
+    assert broken.value.sent
+    assert len(secure.seen) == 1

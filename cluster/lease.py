@@ -100,6 +100,7 @@ class Lease:
         self._transitions = 0
         self._inherited = False
         self._term = 0
+        self._logged = False
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"lease {name}", daemon=True)
 
@@ -148,14 +149,15 @@ class Lease:
 
     def renew(self) -> None:
         """Try once to acquire or renew the Lease, and log a change."""
-        began, had = self._clock(), self.held()
+        began = self._clock()
         try:
             if self.attempt():
                 self._until = began + self._times.renew_deadline
         except ClusterError as error:
             log.warning("the Lease %s could not be renewed: %s", self._name, error)
-        if had != self.held():
-            log.info("the Lease %s is %s", self._name, "lost" if had else "held")
+        if self._logged != self.held():
+            self._logged = not self._logged
+            log.info("the Lease %s is %s", self._name, "held" if self._logged else "lost")
 
     def attempt(self) -> bool:
         """Try once to acquire or renew the Lease; returns whether this process holds it now. Raises ClusterError.

@@ -393,3 +393,18 @@ def test_one_that_was_deleted_is_waited_for_as_long_as_its_holder_asked(server: 
     clock.now += 21
     second.renew()
     assert second.held()
+
+
+def test_a_loss_between_two_attempts_is_logged(server: Server, clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    holder = lease(server, clock, "first")
+    holder.renew()
+    server.away = True
+    for _ in range(6):
+        clock.now += 2.1
+        holder.renew()
+    server.away = False
+    holder.renew()
+
+    changes = [record.getMessage() for record in caplog.records if record.levelname == "INFO"]
+    assert changes == ["the Lease writer is held", "the Lease writer is lost", "the Lease writer is held"]

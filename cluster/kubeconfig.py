@@ -55,5 +55,5 @@ class _Merger(KubeConfigMerger):  # type: ignore[misc]  # the package has no typ
             self.config_merged: Any = ConfigNode(path, {**config, **{item: [] for item in _LISTS}}, path)
         for item in _LISTS:
             self._merge(item, config.get(item) or [], path)
-        if "current-context" in config:
+        if config.get("current-context") and not self.config_merged.value.get("current-context"):
             self.config_merged.value["current-context"] = config["current-context"]

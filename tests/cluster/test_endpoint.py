@@ -558,3 +558,12 @@ def test_a_write_after_which_tls_broke_is_not_repeated(secure: FakeApi, tmp_path
 
     assert broken.value.sent
     assert len(secure.seen) == 1
+
+
+@pytest.mark.parametrize(("first", "expected"), [("one", "one"), ("", "two"), (None, "two")])
+def test_the_first_file_that_names_a_current_context_counts(tmp_path: Path, first: str | None, expected: str) -> None:
+    one, two = (kubeconfig(tmp_path, {"server": f"http://{name}.test"}, name=name) for name in ("one", "two"))
+    written = yaml.safe_load(Path(one).read_text())
+    Path(one).write_text(yaml.safe_dump({**written, "current-context": first}))
+
+    assert from_kubeconfig(kubeconfig=f"{one}{os.pathsep}{two}").url == f"http://{expected}.test"

@@ -236,9 +236,9 @@ class _Connections:
         With a proxy there is no such pool, since urllib3's manager decides what to send.
         """
         self._ask: Callable[..., urllib3.BaseHTTPResponse]
-        self._host: urllib3.HTTPConnectionPool | None = None
+        self._host: urllib3.HTTPConnectionPool | None
         if self.endpoint.proxy:
-            self._ask, self._where = self._pool.urlopen, self.endpoint.url
+            self._host, self._ask, self._where = None, self._pool.urlopen, self.endpoint.url
         else:
             self._host = self._pool.connection_from_url(self.endpoint.url)
             self._ask, self._where = self._host.urlopen, urlsplit(self.endpoint.url).path

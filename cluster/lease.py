@@ -151,7 +151,7 @@ class Lease:
         """Try once to acquire or renew the Lease, and log a change."""
         began = self._clock()
         try:
-            if self.attempt():
+            if self.attempt() and not self._stop.is_set():
                 self._until = began + self._times.renew_deadline
         except ClusterError as error:
             log.warning("the Lease %s could not be renewed: %s", self._name, error)
@@ -165,7 +165,7 @@ class Lease:
         A holder sends only one request, a write with the version of its last renewal. If that succeeds, nobody else has
         written the Lease.
         """
-        return (self.held() and self._renewed()) or self._acquired()
+        return (self.held() and self._renewed()) or (not self._stop.is_set() and self._acquired())
 
     def _renewed(self) -> bool:
         body = self._body(self._transitions)

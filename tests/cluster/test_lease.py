@@ -283,7 +283,8 @@ def test_a_term_begins_where_another_may_have_held_it_and_goes_on_where_none_did
     clock.now += 11
     first.renew()
     assert first.term() == 1  # held again, and by nobody in between
-    first.stop()
+    second.renew()
+    clock.now += 15
     second.renew()
     second.stop()
     first.renew()
@@ -408,3 +409,25 @@ def test_a_loss_between_two_attempts_is_logged(server: Server, clock: Clock, cap
 
     changes = [record.getMessage() for record in caplog.records if record.levelname == "INFO"]
     assert changes == ["the Lease writer is held", "the Lease writer is lost", "the Lease writer is held"]
+
+
+@pytest.mark.parametrize("released_first", [True, False])
+def test_a_renewal_that_ends_after_the_stop_does_not_take_it_again(
+    server: Server, clock: Clock, released_first: bool
+) -> None:
+    holder = lease(server, clock, "first")
+    holder.renew()
+    stored = server.replace
+
+    def slow(path: str, body: dict[str, Any]) -> dict[str, Any]:
+        if released_first:
+            holder.stop()
+        answer = stored(path, body)
+        holder.stop()
+        return answer
+
+    server.replace = slow  # type: ignore[method-assign]
+    holder.renew()
+
+    assert not holder.held()
+    assert server.holder() == ("" if released_first else "first")

@@ -168,10 +168,8 @@ class Lease:
         return (self.held() and self._renewed()) or (not self._stop.is_set() and self._acquired())
 
     def _renewed(self) -> bool:
-        body = self._body(self._transitions)
-        body["metadata"]["resourceVersion"] = self._version
         try:
-            return self._written(lambda: self._cluster.replace(self._path, body))
+            return self._changed(self._transitions, self._version)
         except NotFound:
             return False
 
@@ -187,9 +185,7 @@ class Lease:
             self._until = 0.0  # somebody else holds it
             return False
         transitions += holder != self.identity
-        body = self._body(transitions)
-        body["metadata"]["resourceVersion"] = lease["metadata"]["resourceVersion"]
-        taken = self._written(lambda: self._cluster.replace(self._path, body))
+        taken = self._changed(transitions, lease["metadata"]["resourceVersion"])
         self._transitions = transitions if taken else self._transitions
         if taken and holder != self.identity:
             self._inherited = bool(holder)
@@ -201,7 +197,9 @@ class Lease:
         holder = self._last[0]
         if holder and not self.held() and not self._expired(*self._last):
             return False
-        made = self._written(lambda: self._cluster.create(self._collection, self._body(0)))
+        kind = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+        body = {**kind, "metadata": {"name": self._name}, "spec": self._spec(0)}
+        made = self._written(lambda: self._cluster.create(self._collection, body))
         self._transitions = 0 if made else self._transitions
         self._inherited = self._inherited or (made and bool(holder))
         self._term += made
@@ -213,6 +211,11 @@ class Lease:
             self._last, self._since = (holder, renewed, lasting), self._clock()
         return self._clock() - self._since >= lasting
 
+    def _changed(self, transitions: int, version: str) -> bool:
+        """Write our renewal, if the Lease still has this version. Its labels and annotations stay."""
+        body = {"metadata": {"resourceVersion": version}, "spec": self._spec(transitions)}
+        return self._written(lambda: self._cluster.patch(self._path, body, MERGE_PATCH))
+
     def _written(self, write: Callable[[], Manifest]) -> bool:
         try:
             self._version = str(write()["metadata"]["resourceVersion"])
@@ -220,16 +223,10 @@ class Lease:
             return False  # another process was faster
         return True
 
-    def _body(self, transitions: int) -> Manifest:
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    def _spec(self, transitions: int) -> Manifest:
         return {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": {"name": self._name},
-            "spec": {
-                "holderIdentity": self.identity,
-                "leaseDurationSeconds": math.ceil(self._times.duration),  # others must not take it before it is over
-                "renewTime": now,
-                "leaseTransitions": transitions,
-            },
+            "holderIdentity": self.identity,
+            "leaseDurationSeconds": math.ceil(self._times.duration),  # others must not take it before it is over
+            "renewTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            "leaseTransitions": transitions,
         }

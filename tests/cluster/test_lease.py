@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from cluster.client import ClusterClient
+from cluster.client import MERGE_PATCH, ClusterClient
 from cluster.errors import ClusterError, Conflict, NotFound, Unreachable
 from cluster.lease import Lease, LeaseTimes
 
@@ -42,15 +42,11 @@ class Server:
             raise Conflict(409, "AlreadyExists", "there is one")
         return self._store(body)
 
-    def replace(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        self._answer()
-        self._compare(body)
-        return self._store(body)
-
     def patch(self, path: str, body: dict[str, Any], content_type: str) -> dict[str, Any]:
         self._answer()
+        if self.lease is None:
+            raise NotFound(404, "NotFound", "no such Lease")
         self._compare(body)
-        assert self.lease is not None
         return self._store({**self.lease, "spec": {**self.lease["spec"], **body["spec"]}})
 
     def holder(self) -> str:
@@ -62,7 +58,7 @@ class Server:
             raise Unreachable("server", "gone", "wait")
 
     def _compare(self, body: dict[str, Any]) -> None:
-        if self.lease is None or body["metadata"]["resourceVersion"] != str(self.version):
+        if body["metadata"]["resourceVersion"] != str(self.version):
             raise Conflict(409, "Conflict", "another version")
 
     def _store(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -204,7 +200,7 @@ def test_what_another_one_took_is_lost_at_once(server: Server, clock: Clock) -> 
     holder = lease(server, clock, "first")
     holder.renew()
     assert server.lease is not None
-    server.replace("", {**server.lease, "spec": {**server.lease["spec"], "holderIdentity": "somebody"}})
+    server.patch("", {**server.lease, "spec": {"holderIdentity": "somebody"}}, MERGE_PATCH)
 
     holder.renew()
 
@@ -229,6 +225,7 @@ def test_stopping_late_does_not_give_up_what_another_one_holds(server: Server, c
     patch = server.patch
 
     def delayed(path: str, body: dict[str, Any], content_type: str) -> dict[str, Any]:
+        server.patch = patch  # type: ignore[method-assign]
         clock.now += 15
         second.renew()
         return patch(path, body, content_type)
@@ -335,16 +332,16 @@ def test_a_renewal_whose_answer_was_lost_is_no_loss(server: Server, clock: Clock
     """The Lease has another version then, but still names us."""
     holder = lease(server, clock, "first")
     holder.renew()
-    stored = server.replace
+    stored = server.patch
 
-    def lost(path: str, body: dict[str, Any]) -> dict[str, Any]:
-        stored(path, body)
+    def lost(path: str, body: dict[str, Any], content_type: str) -> dict[str, Any]:
+        stored(path, body, content_type)
         raise Unreachable("server", "no answer in time", "wait", slow=True)
 
-    server.replace = lost  # type: ignore[method-assign]
+    server.patch = lost  # type: ignore[method-assign]
     clock.now += 2
     holder.renew()
-    server.replace = stored  # type: ignore[method-assign]
+    server.patch = stored  # type: ignore[method-assign]
     clock.now += 2
     holder.renew()
     clock.now += 9
@@ -417,17 +414,31 @@ def test_a_renewal_that_ends_after_the_stop_does_not_take_it_again(
 ) -> None:
     holder = lease(server, clock, "first")
     holder.renew()
-    stored = server.replace
+    stored = server.patch
 
-    def slow(path: str, body: dict[str, Any]) -> dict[str, Any]:
+    def slow(path: str, body: dict[str, Any], content_type: str) -> dict[str, Any]:
+        server.patch = stored  # type: ignore[method-assign]
         if released_first:
             holder.stop()
-        answer = stored(path, body)
+        answer = stored(path, body, content_type)
         holder.stop()
         return answer
 
-    server.replace = slow  # type: ignore[method-assign]
+    server.patch = slow  # type: ignore[method-assign]
     holder.renew()
 
     assert not holder.held()
     assert server.holder() == ("" if released_first else "first")
+
+
+def test_labels_and_annotations_of_others_stay(server: Server, clock: Clock) -> None:
+    holder = lease(server, clock, "first")
+    holder.renew()
+    assert server.lease is not None
+    server.lease["metadata"]["labels"] = {"team": "batch"}
+    for seconds in (2, 11):
+        clock.now += seconds
+        holder.renew()
+
+    assert holder.held()
+    assert server.lease["metadata"].get("labels") == {"team": "batch"}

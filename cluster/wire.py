@@ -111,15 +111,15 @@ class Wire:
         """The response with its body unread; reading fails after `silence` seconds without a byte."""
         return self._send(request, partial(self._unread_response, silence=silence))
 
-    def _send(self, request: HttpRequest, exchange: Callable[[HttpRequest], T]) -> T:
+    def _send(self, request: HttpRequest, answer_of: Callable[[HttpRequest], T]) -> T:
         """Send the request once; once more with new credentials if the old ones are rejected."""
         connections = self._live
         try:
-            return exchange(request)
+            return answer_of(request)
         except Unauthorized:
             if not self._log_in_again(connections):
                 raise
-        return exchange(request)
+        return answer_of(request)
 
     def _body(self, request: HttpRequest) -> bytes:
         connections, timeouts = self._live, self.timeouts

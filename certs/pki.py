@@ -4,17 +4,20 @@ import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import cast
+from typing import TypeVar, cast
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey, EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.ed448 import Ed448PrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+_Extension = TypeVar("_Extension", bound=x509.ExtensionType)
 # Certificates begin this much earlier: an API server with a slow clock would reject one that is not valid yet.
 BACKDATE = timedelta(hours=1)
 _OVERDUE = 0.75
@@ -75,7 +78,9 @@ def new_server(authority: KeyPair, names: Sequence[str], now: datetime, lifetime
         raise ValueError(f"the authority expired at {issuer.not_valid_after_utc:%Y-%m-%d %H:%M} UTC; create a new one")
     key = ec.generate_private_key(ec.SECP256R1())
     subject = _name(names[0] if names and len(names[0]) <= _LONGEST_COMMON_NAME else "")
-    identifier = issuer.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+    identifier = _extension(issuer, x509.SubjectKeyIdentifier) or x509.SubjectKeyIdentifier.from_public_key(
+        issuer_key.public_key()
+    )
     until = min(now + lifetime, issuer.not_valid_after_utc)
     builder = (
         _builder(subject, issuer.subject, key.public_key(), now, until)
@@ -92,17 +97,14 @@ def new_server(authority: KeyPair, names: Sequence[str], now: datetime, lifetime
 def inspect(pem: bytes) -> CertificateFacts:
     """The fields of the first certificate in `pem`. Raises BadCertificate."""
     certificate = _certificate(pem)
-    try:
-        is_ca = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
-    except x509.ExtensionNotFound:
-        is_ca = False
+    constraints = _extension(certificate, x509.BasicConstraints)
     return CertificateFacts(
         not_before=certificate.not_valid_before_utc,
         not_after=certificate.not_valid_after_utc,
         names=_names(certificate),
         subject=certificate.subject.rfc4514_string(),
         issuer=certificate.issuer.rfc4514_string(),
-        is_ca=is_ca,
+        is_ca=constraints is not None and constraints.ca,
     )
 
 
@@ -156,7 +158,8 @@ def _builder(
 def _signed(
     builder: x509.CertificateBuilder, key: EllipticCurvePrivateKey, signer: CertificateIssuerPrivateKeyTypes
 ) -> KeyPair:
-    certificate = builder.sign(signer, hashes.SHA256()).public_bytes(Encoding.PEM)
+    digest = None if isinstance(signer, Ed25519PrivateKey | Ed448PrivateKey) else hashes.SHA256()  # they have their own
+    certificate = builder.sign(signer, digest).public_bytes(Encoding.PEM)
     return KeyPair(certificate, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
 
 
@@ -192,12 +195,19 @@ def _general_name(name: str) -> x509.GeneralName:
 
 
 def _names(certificate: x509.Certificate) -> frozenset[str]:
-    try:
-        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except x509.ExtensionNotFound:
-        return frozenset()
+    names = _extension(certificate, x509.SubjectAlternativeName) or x509.SubjectAlternativeName([])
     addresses = (str(address) for address in names.get_values_for_type(x509.IPAddress))
     return frozenset([*names.get_values_for_type(x509.DNSName), *addresses])
+
+
+def _extension(certificate: x509.Certificate, kind: type[_Extension]) -> _Extension | None:
+    """The extension; None if there is none. Raises BadCertificate if the extensions cannot be read."""
+    try:
+        return certificate.extensions.get_extension_for_class(kind).value
+    except x509.ExtensionNotFound:
+        return None
+    except (ValueError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
+        raise BadCertificate(f"the extensions of the certificate cannot be read: {error}") from error
 
 
 def _certificate(pem: bytes) -> x509.Certificate:

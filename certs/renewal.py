@@ -68,10 +68,11 @@ class Renewal:
         """Call `renew` once; returns the seconds until the next call."""
         try:
             complete = self._renew()
-        except (ClusterError, OSError, ValueError) as error:
+        except Exception as error:  # without this thread, the certificates would expire
             self.problem = str(error)
             wait = self._backoff.next()
-            log.warning("certificates could not be renewed: %s; next attempt in %.0f s", error, wait)
+            internal = not isinstance(error, ClusterError | OSError | ValueError)
+            log.warning("certificates could not be renewed: %s; next attempt in %.0f s", error, wait, exc_info=internal)
             return wait
         self.problem = None
         if complete:

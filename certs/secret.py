@@ -57,7 +57,7 @@ class SecretSettings:
 
 @dataclass(frozen=True)
 class Ensured:
-    """The bundle in use. `missing`: the callers that do not exist yet, and so do not trust it."""
+    """The bundle in use. `missing`: the callers that do not trust it, since they are absent or change all the time."""
 
     bundle: Bundle
     missing: tuple[Caller, ...]
@@ -208,7 +208,7 @@ def _store(cluster: ClusterClient, settings: SecretSettings, bundle: Bundle, ver
 
 class _Trust(Enum):
     NONE = auto()
-    """The caller does not exist."""
+    """The caller does not exist, or changed at every attempt."""
     OLD = auto()
     NEW = auto()
     """The caller was changed to trust the bundle."""

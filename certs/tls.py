@@ -27,7 +27,7 @@ class ReloadingContext:
     authority ends the handshake. A client without a certificate is accepted; `getpeercert` of its socket returns None.
 
     If the files are missing, unreadable or do not match, it reports that (`problem`, `failures`, the log) and keeps
-    serving the last good pair. Checking costs two `stat` calls for each new connection.
+    serving the last good pair. Checking costs one `stat` call per file for each new connection.
     """
 
     def __init__(

@@ -1,4 +1,7 @@
-"""The only module that writes to a cluster. Each purpose has its field manager; no write replaces a newer version."""
+"""Performs the actions of `cluster.actions`; each purpose has its field manager.
+
+Leases, take-overs and migrations of storage write on their own.
+"""
 
 import base64
 from collections.abc import Mapping

@@ -100,6 +100,10 @@ class EvictionBlocked(ApiError):
 _BY_STATUS: dict[int, type[ApiError]] = {401: Unauthorized, 403: Forbidden, 404: NotFound, 409: Conflict, 410: Gone}
 
 
+_UNKNOWN_PATH = b"404 page not found"
+"""What an API server answers for a kind that it does not serve."""
+
+
 def from_status(status: Mapping[str, Any], *, request: str = "", retry_after: float | None = None) -> ApiError:
     """The error that a `Status` object describes. Fields may be missing or have the wrong type."""
     code = status.get("code")
@@ -120,8 +124,13 @@ def from_status(status: Mapping[str, Any], *, request: str = "", retry_after: fl
 
 
 def from_response(code: int, body: bytes, *, request: str, retry_after: str | None) -> ApiError:
-    """The error of an HTTP response, from the API server (a Status) or from a proxy (any text)."""
+    """The error of an HTTP response, from the API server (a Status) or from a proxy (any text).
+
+    A 404 of a proxy is not a NotFound, since the object and its kind may exist.
+    """
     status = _status_object(body)
+    if code == 404 and "kind" not in status and body.strip() != _UNKNOWN_PATH:
+        return ApiError(code, "", f"{status['message']}; a proxy answers in place of the API server", request=request)
     # The HTTP status wins: the body may be truncated, or not be a Status.
     return from_status({**status, "code": code}, request=request, retry_after=_seconds(retry_after))
 

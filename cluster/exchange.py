@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import socket
+from contextlib import suppress
 from typing import NamedTuple
 
 from urllib3.exceptions import ProtocolError
@@ -35,7 +36,8 @@ class HttpAnswer(NamedTuple):
 def exchange(connection: socket.socket, request: bytes, silence: float) -> HttpAnswer:
     """Send the request once. Raises ProtocolError or OSError; TimeoutError after `silence` seconds without a byte."""
     connection.settimeout(silence)
-    connection.sendall(request)
+    with suppress(ConnectionError):  # a server may answer and close before it has read a large request
+        connection.sendall(request)
     incoming = _Incoming(connection)
     while True:
         minor, status, headers = _head(incoming.until(b"\r\n\r\n", _LONGEST_HEAD))

@@ -9,7 +9,7 @@ from kubernetes.config.kube_config import ConfigNode, KubeConfigLoader, KubeConf
 
 from cluster.errors import NotConfigured
 from cluster.kubeconfig_file import read_file
-from cluster.plain_login import Headers, impersonation
+from cluster.plain_login import Headers, as_kubectl, impersonation
 
 _LISTS = ("clusters", "contexts", "users")
 
@@ -38,9 +38,12 @@ def load_files(files: str, context: str | None, settings: Any) -> Headers:
 
 
 def _load(loader: KubeConfigLoader, settings: Any) -> Headers:
+    cluster, user = loader._cluster, loader._user
+    cluster.value, login = as_kubectl(cluster.value, user.value if user is not None else {})
+    if user is not None:
+        user.value = login
     loader.load_and_set(settings)
-    user = loader._user  # the package does not read `as`
-    return impersonation(user.value) if user is not None else ()
+    return impersonation(login)  # the package does not read `as`
 
 
 class _Merger(KubeConfigMerger):  # type: ignore[misc]  # the package has no types
@@ -52,5 +55,5 @@ class _Merger(KubeConfigMerger):  # type: ignore[misc]  # the package has no typ
             self.config_merged: Any = ConfigNode(path, {**config, **{item: [] for item in _LISTS}}, path)
         for item in _LISTS:
             self._merge(item, config.get(item) or [], path)
-        if "current-context" in config:
+        if config.get("current-context") and not self.config_merged.value.get("current-context"):
             self.config_merged.value["current-context"] = config["current-context"]

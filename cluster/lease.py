@@ -94,12 +94,13 @@ class Lease:
         self._times = times or LeaseTimes()
         self._clock = clock
         self._until = 0.0
-        self._last = ("", "")
+        self._last = ("", "", 0.0)
         self._since = 0.0
         self._version = ""
         self._transitions = 0
         self._inherited = False
         self._term = 0
+        self._logged = False
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"lease {name}", daemon=True)
 
@@ -148,14 +149,15 @@ class Lease:
 
     def renew(self) -> None:
         """Try once to acquire or renew the Lease, and log a change."""
-        began, had = self._clock(), self.held()
+        began = self._clock()
         try:
-            if self.attempt():
+            if self.attempt() and not self._stop.is_set():
                 self._until = began + self._times.renew_deadline
         except ClusterError as error:
             log.warning("the Lease %s could not be renewed: %s", self._name, error)
-        if had != self.held():
-            log.info("the Lease %s is %s", self._name, "lost" if had else "held")
+        if self._logged != self.held():
+            self._logged = not self._logged
+            log.info("the Lease %s is %s", self._name, "held" if self._logged else "lost")
 
     def attempt(self) -> bool:
         """Try once to acquire or renew the Lease; returns whether this process holds it now. Raises ClusterError.
@@ -163,13 +165,11 @@ class Lease:
         A holder sends only one request, a write with the version of its last renewal. If that succeeds, nobody else has
         written the Lease.
         """
-        return (self.held() and self._renewed()) or self._acquired()
+        return (self.held() and self._renewed()) or (not self._stop.is_set() and self._acquired())
 
     def _renewed(self) -> bool:
-        body = self._body(self._transitions)
-        body["metadata"]["resourceVersion"] = self._version
         try:
-            return self._written(lambda: self._cluster.replace(self._path, body))
+            return self._changed(self._transitions, self._version)
         except NotFound:
             return False
 
@@ -185,9 +185,7 @@ class Lease:
             self._until = 0.0  # somebody else holds it
             return False
         transitions += holder != self.identity
-        body = self._body(transitions)
-        body["metadata"]["resourceVersion"] = lease["metadata"]["resourceVersion"]
-        taken = self._written(lambda: self._cluster.replace(self._path, body))
+        taken = self._changed(transitions, lease["metadata"]["resourceVersion"])
         self._transitions = transitions if taken else self._transitions
         if taken and holder != self.identity:
             self._inherited = bool(holder)
@@ -196,10 +194,12 @@ class Lease:
 
     def _create(self) -> bool:
         """Create the Lease. A deleted one must have expired first, since its holder may not know of the deletion."""
-        holder, renewed = self._last
-        if holder and not self.held() and not self._expired(holder, renewed, self._times.duration):
+        holder = self._last[0]
+        if holder and not self.held() and not self._expired(*self._last):
             return False
-        made = self._written(lambda: self._cluster.create(self._collection, self._body(0)))
+        kind = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+        body = {**kind, "metadata": {"name": self._name}, "spec": self._spec(0)}
+        made = self._written(lambda: self._cluster.create(self._collection, body))
         self._transitions = 0 if made else self._transitions
         self._inherited = self._inherited or (made and bool(holder))
         self._term += made
@@ -207,9 +207,14 @@ class Lease:
 
     def _expired(self, holder: str, renewed: str, lasting: float) -> bool:
         """Whether the holder has not renewed the Lease for `lasting` seconds."""
-        if self._last != (holder, renewed):
-            self._last, self._since = (holder, renewed), self._clock()
+        if self._last != (holder, renewed, lasting):
+            self._last, self._since = (holder, renewed, lasting), self._clock()
         return self._clock() - self._since >= lasting
+
+    def _changed(self, transitions: int, version: str) -> bool:
+        """Write our renewal, if the Lease still has this version. Its labels and annotations stay."""
+        body = {"metadata": {"resourceVersion": version}, "spec": self._spec(transitions)}
+        return self._written(lambda: self._cluster.patch(self._path, body, MERGE_PATCH))
 
     def _written(self, write: Callable[[], Manifest]) -> bool:
         try:
@@ -218,16 +223,10 @@ class Lease:
             return False  # another process was faster
         return True
 
-    def _body(self, transitions: int) -> Manifest:
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    def _spec(self, transitions: int) -> Manifest:
         return {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": {"name": self._name},
-            "spec": {
-                "holderIdentity": self.identity,
-                "leaseDurationSeconds": math.ceil(self._times.duration),  # others must not take it before it is over
-                "renewTime": now,
-                "leaseTransitions": transitions,
-            },
+            "holderIdentity": self.identity,
+            "leaseDurationSeconds": math.ceil(self._times.duration),  # others must not take it before it is over
+            "renewTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            "leaseTransitions": transitions,
         }

@@ -7,6 +7,7 @@ reads the other logins, and also invalid ones, so that its error message is show
 from __future__ import annotations
 
 import base64
+import logging
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -15,12 +16,20 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
+log = logging.getLogger(__name__)
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _TOKEN_LASTS = 60.0
 """Seconds after which the token of a service account is read again; the kubelet renews it long before it expires."""
 _OF_HEADERS = "!#$&'*+-.^_`|~"
 """The punctuation that names of headers may have."""
 _IMPERSONATION = {"as", "as-uid", "as-groups", "as-user-extra"}
+_TLS = {
+    "certificate-authority",
+    "certificate-authority-data",
+    "client-certificate",
+    "client-certificate-data",
+}
+"""The fields of a kubeconfig that configure TLS."""
 _PLAIN = {"token", "tokenFile", "client-certificate", "client-certificate-data", "client-key", "client-key-data"}
 Headers: TypeAlias = tuple[tuple[str, str], ...]
 
@@ -70,7 +79,10 @@ def of_service_account() -> PlainLogin:
 
 
 class _RenewedToken:
-    """The token of a service account, read again from its file. Raises ValueError or OSError if there is none."""
+    """The token of a service account, read again from its file. If that fails, the last one is used, as in client-go.
+
+    Raises ValueError or OSError if there is none.
+    """
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -79,10 +91,16 @@ class _RenewedToken:
 
     def __call__(self) -> str:
         if time.monotonic() >= self._read_at + _TOKEN_LASTS:
-            content = self._file.read_text()
-            if not content:
-                raise ValueError(f"{self._file} is empty")
-            self._header, self._read_at = f"bearer {content}", time.monotonic()
+            try:
+                content = self._file.read_text()
+                if not content:
+                    raise ValueError(f"{self._file} is empty")
+                self._header = f"bearer {content}"
+            except (ValueError, OSError) as error:
+                if not self._header:
+                    raise
+                log.warning("the token cannot be read again: %s", error)
+            self._read_at = time.monotonic()
         return self._header
 
 
@@ -95,10 +113,11 @@ def of_kubeconfig(config: Mapping[str, Any], context: str | None, base: Path, sc
     chosen = _named(config, "contexts", context or config.get("current-context"), "context")
     cluster = _named(config, "clusters", chosen.get("cluster"), "cluster")
     user = _named(config, "users", chosen["user"], "user") if chosen.get("user") and config.get("users") else {}
+    cluster, user = as_kubectl(cluster, user)
     host, insecure = _text(cluster, "server"), cluster.get("insecure-skip-tls-verify", False)
     if not host or not isinstance(insecure, bool) or not user.keys() <= _PLAIN | _IMPERSONATION:
         raise NotPlain
-    secure = host.startswith("https")
+    secure = host.startswith("https:")
 
     def file(entry: Mapping[str, Any], key: str) -> str | None:
         return _file(entry, key, base, scratch) if secure else None
@@ -115,6 +134,20 @@ def of_kubeconfig(config: Mapping[str, Any], context: str | None, base: Path, sc
         lambda: f"Bearer {token}" if token else None,
         impersonation(user),
     )
+
+
+def as_kubectl(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A cluster and a user of a kubeconfig as kubectl reads them.
+
+    An empty field is unset. A server without a scheme has `https://` if TLS is configured, else `http://`.
+    """
+    cluster, user = ({key: each[key] for key in each if each[key] not in (None, "")} for each in (cluster, user))
+    server = cluster.get("server")
+    if isinstance(server, str):
+        scheme, given, rest = server.partition("://")
+        tls = cluster.get("insecure-skip-tls-verify") or not _TLS.isdisjoint({*cluster, *user})
+        cluster["server"] = f"{scheme.lower()}://{rest}" if given else f"http{'s' if tls else ''}://{server}"
+    return cluster, user
 
 
 def impersonation(user: Mapping[str, Any]) -> Headers:
@@ -159,13 +192,13 @@ def _text(entry: Mapping[str, Any], key: str) -> str | None:
 
 
 def _token(user: Mapping[str, Any], base: Path) -> str | None:
-    """The token in the kubeconfig, otherwise the content of its token file."""
-    if "token" in user:
-        return _text(user, "token")
-    name = _text(user, "tokenFile")
+    """The content of the token file. If there is none or it cannot be read, the token in the kubeconfig."""
+    token, name = _text(user, "token"), _text(user, "tokenFile")
     try:
-        return (base / name).read_text() if name else None
+        return (name and (base / name).read_text()) or token
     except OSError:
+        if token:
+            return token
         raise NotPlain from None
 
 
@@ -178,7 +211,7 @@ def _file(entry: Mapping[str, Any], key: str, base: Path, scratch: Path) -> str 
         except ValueError:
             raise NotPlain from None
         return str(path)
-    name = _text(entry, key) if f"{key}-data" not in entry else None
+    name = _text(entry, key)
     if name and not (base / name).is_file():
         raise NotPlain
     return os.path.normpath(base / name) if name else None

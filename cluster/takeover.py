@@ -6,6 +6,7 @@ After each step the cluster is read again and a new plan is made, so that an int
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -131,9 +132,7 @@ class PlanReader:
             self._converted = [str(each["metadata"]["name"]) for each in found]
             yield from found
         else:
-            for name in self._converted:
-                path = CUSTOM_RESOURCE_DEFINITIONS.item(name)
-                yield {**self._cluster.get(path), "kind": "CustomResourceDefinition"}
+            yield from self.by_name(ObjectRef("CustomResourceDefinition", name) for name in self._converted)
 
     def _pods(self, deployment: Manifest) -> int:
         labels = deployment["spec"]["selector"].get("matchLabels") or {}
@@ -175,15 +174,17 @@ def carry_out(
     """Carry out the steps of the plan until none is left or the plan has refusals. Returns the last plan.
 
     `read`: reads the cluster. `planned`: makes a plan from that state. `begun`: called when a step begins.
-    Raises StepTimedOut if a step waits for more than `longest` seconds, and other ClusterErrors. Finished writes
-    remain, and another call continues.
+    Raises StepTimedOut if a step takes more than `longest` seconds in total, and other ClusterErrors. A step begins
+    again if others undo its writes. Finished writes remain, and another call continues.
     """
-    title, since = "", clock()
+    title, since, spent = "", clock(), defaultdict[str, float](float)
     while (step := (plan := planned(read())).next) is not None and not plan.refusals:
-        if step.title != title:
-            title, since = step.title, clock()
+        now, again = clock(), step.title == title
+        spent[title] += now - since
+        title, since = step.title, now
+        if not again:
             begun(step)
-        if clock() - since > longest:
+        if spent[title] > longest:
             raise StepTimedOut(
                 f"{step.title}: waited {longest:g} s for {step.waits or 'a write that others do not undo'}"
             )
@@ -195,7 +196,7 @@ def carry_out(
             continue
         if step.settles and step.writes:
             rest(_SETTLE)
-        elif not step.writes:
+        elif again or not step.writes:
             rest(_POLL_SECONDS)
     return plan
 

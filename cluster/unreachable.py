@@ -33,7 +33,7 @@ def _explain(error: Exception) -> tuple[str, str, bool]:
             return (
                 f"no TLS connection ({error})",
                 "check that the port serves HTTPS and accepts our client certificate",
-                False,
+                True,  # TLS may break after the handshake
             )
         case exceptions.ReadTimeoutError():
             return (

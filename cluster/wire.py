@@ -111,15 +111,15 @@ class Wire:
         """The response with its body unread; reading fails after `silence` seconds without a byte."""
         return self._send(request, partial(self._unread_response, silence=silence))
 
-    def _send(self, request: HttpRequest, exchange: Callable[[HttpRequest], T]) -> T:
+    def _send(self, request: HttpRequest, answer_of: Callable[[HttpRequest], T]) -> T:
         """Send the request once; once more with new credentials if the old ones are rejected."""
         connections = self._live
         try:
-            return exchange(request)
+            return answer_of(request)
         except Unauthorized:
             if not self._log_in_again(connections):
                 raise
-        return exchange(request)
+        return answer_of(request)
 
     def _body(self, request: HttpRequest) -> bytes:
         connections, timeouts = self._live, self.timeouts
@@ -236,9 +236,9 @@ class _Connections:
         With a proxy there is no such pool, since urllib3's manager decides what to send.
         """
         self._ask: Callable[..., urllib3.BaseHTTPResponse]
-        self._host: urllib3.HTTPConnectionPool | None = None
+        self._host: urllib3.HTTPConnectionPool | None
         if self.endpoint.proxy:
-            self._ask, self._where = self._pool.urlopen, self.endpoint.url
+            self._host, self._ask, self._where = None, self._pool.urlopen, self.endpoint.url
         else:
             self._host = self._pool.connection_from_url(self.endpoint.url)
             self._ask, self._where = self._host.urlopen, urlsplit(self.endpoint.url).path

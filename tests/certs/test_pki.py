@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
@@ -31,6 +31,7 @@ from certs.pki import (
     signed_by,
     split,
 )
+from tests.certs.by_hand import of_another_tool, with_a_broken_address
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 YEAR, MONTH = timedelta(days=365), timedelta(days=30)
@@ -221,3 +222,19 @@ def serve_one(listener: socket.socket, context: ssl.SSLContext) -> None:
             context.wrap_socket(plain, server_side=True).close()
         except OSError:
             return  # the client did not like us
+
+
+@pytest.mark.parametrize("key", [ec.generate_private_key(ec.SECP384R1()), ed25519.Ed25519PrivateKey.generate()])
+def test_an_authority_of_another_tool_signs_as_well(
+    key: ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey,
+) -> None:
+    authority = of_another_tool(key, x509.BasicConstraints(ca=True, path_length=0))
+
+    server = new_server(authority, NAMES, NOW, MONTH)
+
+    assert signed_by(server.certificate, authority.certificate)
+
+
+def test_a_certificate_whose_extensions_cannot_be_read_is_named() -> None:
+    with pytest.raises(BadCertificate, match="extensions of the certificate cannot be read"):
+        inspect(with_a_broken_address().certificate)

@@ -47,7 +47,14 @@ def test_it_looks_again_and_again() -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [Unreachable("host", "gone", "wait"), ClusterError("bad"), OSError("disk full"), BadCertificate("odd")]
+    "error",
+    [
+        Unreachable("host", "gone", "wait"),
+        ClusterError("bad"),
+        OSError("disk full"),
+        BadCertificate("odd"),
+        LookupError("an internal error"),
+    ],
 )
 def test_a_failure_is_told_and_tried_again_sooner(error: Exception) -> None:
     script = Script(error, error, True)

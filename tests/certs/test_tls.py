@@ -23,6 +23,7 @@ from certs import files
 from certs.pki import BadCertificate, KeyPair, inspect, new_authority, new_server
 from certs.rotate import plan
 from certs.tls import ReloadingContext
+from tests.certs.by_hand import with_a_broken_address
 
 NOW = datetime.now(UTC)
 DAY = timedelta(days=1)
@@ -173,6 +174,10 @@ def break_by_emptiness(on_disk: Files) -> None:
     on_disk.key.write_text("")
 
 
+def break_an_extension(on_disk: Files) -> None:
+    on_disk.put(with_a_broken_address())
+
+
 @pytest.mark.parametrize(
     ("damage", "problem"),
     [
@@ -180,6 +185,7 @@ def break_by_emptiness(on_disk: Files) -> None:
         (break_by_removal, "No such file"),
         (break_by_nonsense, "PEM"),
         (break_by_emptiness, "PEM"),
+        (break_an_extension, "extensions"),
     ],
 )
 def test_a_pair_that_cannot_be_used_is_reported_and_the_old_one_served(

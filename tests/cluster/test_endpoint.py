@@ -25,7 +25,7 @@ from cluster.endpoint import from_content, from_kubeconfig, from_service_account
 from cluster.errors import NotConfigured, NotFound, Unreachable
 from cluster.unreachable import unreachable
 from tests import builders
-from tests.cluster.fake import FakeApi
+from tests.cluster.fake import FakeApi, Handler
 
 NOW = datetime.now(UTC)
 DAY = timedelta(days=1)
@@ -491,3 +491,79 @@ def test_keys_and_tokens_do_not_show_in_a_log() -> None:
     assert "PRIVATE" not in repr(KeyPair(b"cert", b"PRIVATE"))
     assert "secret" not in repr(endpoint.Endpoint("http://a", authorization=lambda: "secret"))
     assert json.dumps(repr(AUTHORITY)).count("PRIVATE") == 0
+
+
+@pytest.mark.parametrize("files", [1, 2])
+@pytest.mark.parametrize("scheme", ["", "HTTPS://"])
+def test_a_server_without_a_scheme_gets_https_where_an_authority_is_named(
+    secure: FakeApi, tmp_path: Path, scheme: str, files: int
+) -> None:
+    """As kubectl does it. A token must not go out in the clear. Of several files, the package reads the login."""
+    server = secure.url.replace("https://", scheme)
+    trust = {"server": server, "certificate-authority-data": encoded(AUTHORITY.certificate)}
+    paths = os.pathsep.join([kubeconfig(tmp_path, trust, {"token": "abc"})] * files)
+
+    assert ask(paths, secure) == "Bearer abc"
+    assert from_kubeconfig(kubeconfig=kubeconfig(tmp_path, {"server": "api.test:80"})).url == "http://api.test:80"
+
+
+@pytest.mark.parametrize("files", [1, 2])
+@pytest.mark.parametrize("empty", ["", None])
+def test_an_empty_field_of_a_kubeconfig_is_unset(
+    secure: FakeApi, tmp_path: Path, empty: str | None, files: int
+) -> None:
+    """As templates leave them."""
+    (tmp_path / "ca.crt").write_bytes(AUTHORITY.certificate)
+    (tmp_path / "token").write_text("abc\n")
+    trust = {"server": secure.url, "certificate-authority": "ca.crt", "certificate-authority-data": empty}
+    user = {"token": empty, "tokenFile": "token", "client-certificate-data": empty, "client-key-data": empty}
+    paths = os.pathsep.join([kubeconfig(tmp_path, trust, user)] * files)
+
+    assert ask(paths, secure) == "Bearer abc"
+
+
+def test_a_token_file_that_can_be_read_comes_before_a_token(api: FakeApi, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("from-a-file\n")
+
+    for file, expected in (("token", "Bearer from-a-file"), ("missing", "Bearer abc")):
+        assert ask(kubeconfig(tmp_path, {"server": api.url}, {"token": "abc", "tokenFile": file}), api) == expected
+
+
+def test_a_token_that_cannot_be_read_again_is_used_on(
+    pod: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(plain_login, "_TOKEN_LASTS", 0.0)
+    login = from_service_account()
+    pod.write_text("")
+    assert login.authorization() == "bearer first"
+    pod.unlink()
+    assert login.authorization() == "bearer first"
+    assert "token" in caplog.text
+    pod.write_text("second")
+    assert login.authorization() == "bearer second"
+
+
+def test_a_write_after_which_tls_broke_is_not_repeated(secure: FakeApi, tmp_path: Path) -> None:
+    """The server may have stored it."""
+
+    def garbage(handler: Handler) -> None:
+        handler.close_connection = True
+        os.write(handler.request.fileno(), b"no TLS record" * 10)
+
+    secure.others += [garbage] * 3
+    trust = {"server": secure.url, "certificate-authority-data": encoded(AUTHORITY.certificate)}
+    cluster = ClusterClient.connect(kubeconfig=kubeconfig(tmp_path, trust))
+    with cluster, pytest.raises(Unreachable) as broken:
+        cluster.create("/api/v1/events", {})
+
+    assert broken.value.sent
+    assert len(secure.seen) == 1
+
+
+@pytest.mark.parametrize(("first", "expected"), [("one", "one"), ("", "two"), (None, "two")])
+def test_the_first_file_that_names_a_current_context_counts(tmp_path: Path, first: str | None, expected: str) -> None:
+    one, two = (kubeconfig(tmp_path, {"server": f"http://{name}.test"}, name=name) for name in ("one", "two"))
+    written = yaml.safe_load(Path(one).read_text())
+    Path(one).write_text(yaml.safe_dump({**written, "current-context": first}))
+
+    assert from_kubeconfig(kubeconfig=f"{one}{os.pathsep}{two}").url == f"http://{expected}.test"

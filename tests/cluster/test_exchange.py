@@ -146,3 +146,13 @@ def test_a_header_that_may_not_be_sent_is_refused(api: FakeApi) -> None:
         with pytest.raises(ValueError, match="Invalid header value"):
             write(cluster)
     assert len(api.seen) == 1
+
+
+def test_an_answer_that_comes_before_the_whole_request_was_read_is_read() -> None:
+    """As when a body is too large for the API server, which answers 413 and closes the connection."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(b"HTTP/1.1 413 Request Entity Too Large\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}")
+        theirs.shutdown(socket.SHUT_RD)
+
+        assert exchange(ours, b"x" * 2**20, 5.0) == HttpAnswer(413, None, b"{}", reusable=False)

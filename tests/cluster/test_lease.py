@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from cluster.client import ClusterClient
+from cluster.client import MERGE_PATCH, ClusterClient
 from cluster.errors import ClusterError, Conflict, NotFound, Unreachable
 from cluster.lease import Lease, LeaseTimes
 
@@ -42,15 +42,11 @@ class Server:
             raise Conflict(409, "AlreadyExists", "there is one")
         return self._store(body)
 
-    def replace(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        self._answer()
-        self._compare(body)
-        return self._store(body)
-
     def patch(self, path: str, body: dict[str, Any], content_type: str) -> dict[str, Any]:
         self._answer()
+        if self.lease is None:
+            raise NotFound(404, "NotFound", "no such Lease")
         self._compare(body)
-        assert self.lease is not None
         return self._store({**self.lease, "spec": {**self.lease["spec"], **body["spec"]}})
 
     def holder(self) -> str:
@@ -62,7 +58,7 @@ class Server:
             raise Unreachable("server", "gone", "wait")
 
     def _compare(self, body: dict[str, Any]) -> None:
-        if self.lease is None or body["metadata"]["resourceVersion"] != str(self.version):
+        if body["metadata"]["resourceVersion"] != str(self.version):
             raise Conflict(409, "Conflict", "another version")
 
     def _store(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -204,7 +200,7 @@ def test_what_another_one_took_is_lost_at_once(server: Server, clock: Clock) -> 
     holder = lease(server, clock, "first")
     holder.renew()
     assert server.lease is not None
-    server.replace("", {**server.lease, "spec": {**server.lease["spec"], "holderIdentity": "somebody"}})
+    server.patch("", {**server.lease, "spec": {"holderIdentity": "somebody"}}, MERGE_PATCH)
 
     holder.renew()
 
@@ -229,6 +225,7 @@ def test_stopping_late_does_not_give_up_what_another_one_holds(server: Server, c
     patch = server.patch
 
     def delayed(path: str, body: dict[str, Any], content_type: str) -> dict[str, Any]:
+        server.patch = patch  # type: ignore[method-assign]
         clock.now += 15
         second.renew()
         return patch(path, body, content_type)
@@ -283,7 +280,8 @@ def test_a_term_begins_where_another_may_have_held_it_and_goes_on_where_none_did
     clock.now += 11
     first.renew()
     assert first.term() == 1  # held again, and by nobody in between
-    first.stop()
+    second.renew()
+    clock.now += 15
     second.renew()
     second.stop()
     first.renew()
@@ -334,16 +332,16 @@ def test_a_renewal_whose_answer_was_lost_is_no_loss(server: Server, clock: Clock
     """The Lease has another version then, but still names us."""
     holder = lease(server, clock, "first")
     holder.renew()
-    stored = server.replace
+    stored = server.patch
 
-    def lost(path: str, body: dict[str, Any]) -> dict[str, Any]:
-        stored(path, body)
+    def lost(path: str, body: dict[str, Any], content_type: str) -> dict[str, Any]:
+        stored(path, body, content_type)
         raise Unreachable("server", "no answer in time", "wait", slow=True)
 
-    server.replace = lost  # type: ignore[method-assign]
+    server.patch = lost  # type: ignore[method-assign]
     clock.now += 2
     holder.renew()
-    server.replace = stored  # type: ignore[method-assign]
+    server.patch = stored  # type: ignore[method-assign]
     clock.now += 2
     holder.renew()
     clock.now += 9
@@ -376,3 +374,71 @@ def test_what_is_left_is_the_time_until_another_process_may_take_it(server: Serv
     clock.now += 1
     second.renew()
     assert (first.left(), second.held()) == (0, True)
+
+
+def test_one_that_was_deleted_is_waited_for_as_long_as_its_holder_asked(server: Server, clock: Clock) -> None:
+    first = lease(server, clock, "first", LeaseTimes(duration=60, renew_deadline=40, retry=5))
+    second = lease(server, clock, "second")
+    first.renew()
+    second.renew()
+    server.lease = None
+    second.renew()
+
+    clock.now += 39
+    second.renew()
+    assert (first.held(), second.held()) == (True, False)
+
+    clock.now += 21
+    second.renew()
+    assert second.held()
+
+
+def test_a_loss_between_two_attempts_is_logged(server: Server, clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    holder = lease(server, clock, "first")
+    holder.renew()
+    server.away = True
+    for _ in range(6):
+        clock.now += 2.1
+        holder.renew()
+    server.away = False
+    holder.renew()
+
+    changes = [record.getMessage() for record in caplog.records if record.levelname == "INFO"]
+    assert changes == ["the Lease writer is held", "the Lease writer is lost", "the Lease writer is held"]
+
+
+@pytest.mark.parametrize("released_first", [True, False])
+def test_a_renewal_that_ends_after_the_stop_does_not_take_it_again(
+    server: Server, clock: Clock, released_first: bool
+) -> None:
+    holder = lease(server, clock, "first")
+    holder.renew()
+    stored = server.patch
+
+    def slow(path: str, body: dict[str, Any], content_type: str) -> dict[str, Any]:
+        server.patch = stored  # type: ignore[method-assign]
+        if released_first:
+            holder.stop()
+        answer = stored(path, body, content_type)
+        holder.stop()
+        return answer
+
+    server.patch = slow  # type: ignore[method-assign]
+    holder.renew()
+
+    assert not holder.held()
+    assert server.holder() == ("" if released_first else "first")
+
+
+def test_labels_and_annotations_of_others_stay(server: Server, clock: Clock) -> None:
+    holder = lease(server, clock, "first")
+    holder.renew()
+    assert server.lease is not None
+    server.lease["metadata"]["labels"] = {"team": "batch"}
+    for seconds in (2, 11):
+        clock.now += seconds
+        holder.renew()
+
+    assert holder.held()
+    assert server.lease["metadata"].get("labels") == {"team": "batch"}

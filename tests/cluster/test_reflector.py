@@ -6,7 +6,19 @@ from typing import Any
 from cluster.client import ClusterClient
 from cluster.errors import NotFound
 from cluster.reflector import Reflector
-from tests.cluster.fake import PATIENCE, WIDGETS, FakeApi, Handler, bookmark, events, line, page, status, widget
+from tests.cluster.fake import (
+    PATIENCE,
+    WIDGETS,
+    FakeApi,
+    Handler,
+    bookmark,
+    events,
+    expired,
+    line,
+    page,
+    status,
+    widget,
+)
 from tests.cluster.listener import Listen, Listener, watched_from
 from tests.waiting import eventually
 
@@ -83,6 +95,23 @@ def test_a_crd_that_is_removed_takes_its_objects_along(api: FakeApi, listen: Lis
     assert listener.next() == ("REPLACE", ("a",), "6")
     assert listener.next() == ("REPLACE", (), "")
     assert listener.next() == ("REPLACE", (), "20")
+
+
+def test_a_page_of_a_gateway_is_no_sign_that_the_crd_is_absent(api: FakeApi, listen: Listen) -> None:
+    """As while a gateway in front of the API server has lost its backend: the objects are still there."""
+    api.lists += [page(widget("a", 5), version=6), page(widget("b", 8), version=9)]
+    api.watches += [lambda handler: handler.send_json(404, b"<html>no backend</html>"), events(expired())]
+
+    listener = listen()
+
+    assert listener.next() == ("REPLACE", ("a",), "6")
+    assert listener.next() == ("REPLACE", ("b",), "9")
+
+
+def test_a_path_that_the_api_server_does_not_know_is_that_of_an_absent_crd(api: FakeApi, listen: Listen) -> None:
+    api.lists += [lambda handler: handler.send_json(404, b"404 page not found\n")]
+
+    assert listen().next() == ("REPLACE", (), "")
 
 
 def test_a_crd_that_comes_and_goes_twice_is_told_each_time(api: FakeApi, listen: Listen) -> None:

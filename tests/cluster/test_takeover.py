@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any, cast
 
 import pytest
 
 from cluster.client import ClusterClient
 from cluster.errors import ApiError, Conflict, NotFound
-from cluster.takeover import carry_out
-from policies.takeover.objects import FoundCluster, ObjectRef, PlannedWrite, PlanStep, TakeoverPlan, ref_of, updates
+from cluster.takeover import PlanReader, StepTimedOut, carry_out
+from policies.takeover.objects import (
+    FoundCluster,
+    ObjectRef,
+    PlannedWrite,
+    PlanStep,
+    ReleaseNames,
+    TakeoverPlan,
+    ref_of,
+    updates,
+)
+from tests.cluster.fake import FakeApi, Reply, Seen, page, status
 
 
 class Pods:
@@ -68,3 +79,94 @@ def test_a_status_is_written_as_a_part_of_its_own() -> None:
     )
 
     assert paths == ["/api/v1/namespaces/team", "/api/v1/namespaces/team/status"]
+
+
+def test_two_steps_of_which_another_tool_undoes_the_first_end_with_an_error() -> None:
+    """As when a GitOps tool starts Kueue's manager again each time that it was stopped."""
+    clock = Clock()
+    stop = PlanStep("stop the manager", (PlannedWrite(ObjectRef("Namespace", "team"), {}, "1"),))
+    wait = PlanStep("wait for its Pods", waits="its Pods to end")
+
+    def planned(_: FoundCluster) -> TakeoverPlan:
+        clock.now += 1.0
+        return TakeoverPlan((stop if clock.now % 2 else wait,))
+
+    with pytest.raises(StepTimedOut, match="waited 60 s for"):
+        carry_out(
+            cast("ClusterClient", Accepting()),
+            lambda: FoundCluster({}),
+            planned,
+            lambda _: clock.check(),
+            longest=60,
+            rest=lambda _: None,
+            clock=clock,
+        )
+
+
+def test_a_write_that_another_tool_undoes_is_not_repeated_without_a_pause() -> None:
+    clock = Clock()
+    write = PlanStep("stop the manager", (PlannedWrite(ObjectRef("Namespace", "team"), {}, "1"),))
+
+    with pytest.raises(StepTimedOut):
+        carry_out(
+            cast("ClusterClient", Accepting()),
+            lambda: FoundCluster({}),
+            lambda _: TakeoverPlan((write,)),
+            lambda _: None,
+            longest=60,
+            rest=clock.rest,
+            clock=clock,
+        )
+
+
+class Clock:
+    """Time passes only while somebody rests."""
+
+    now = 0.0
+    asked = 0
+
+    def __call__(self) -> float:
+        self.check()
+        return self.now
+
+    def rest(self, seconds: float) -> None:
+        self.now += seconds
+
+    def check(self) -> None:
+        self.asked += 1
+        assert self.asked < 1000, "it goes on without an end"
+
+
+class Accepting:
+    def patch(self, *_: object, **__: object) -> None:
+        """Accept the write, which another tool undoes."""
+
+
+def test_a_definition_that_is_deleted_meanwhile_is_left_out() -> None:
+    definition = {
+        "metadata": {"name": "cohorts.kueue.x-k8s.io", "resourceVersion": "1"},
+        "spec": {"group": "kueue.x-k8s.io", "conversion": {"strategy": "Webhook"}},
+    }
+
+    class Deleting(FakeApi):
+        there = True
+
+        def reply_to(self, seen: Seen) -> Reply:
+            if seen.path.endswith("/customresourcedefinitions"):
+                metadata = {"resourceVersion": "1"}
+                listed = {"kind": "CustomResourceDefinitionList", "metadata": metadata, "items": [definition]}
+                return lambda handler: handler.send_json(200, listed)
+            if seen.path.endswith("/customresourcedefinitions/cohorts.kueue.x-k8s.io") and self.there:
+                return lambda handler: handler.send_json(200, definition)
+            if seen.path.endswith(("/deployments", "/apiservices")):
+                return page()
+            if seen.path == "/apis":
+                return lambda handler: handler.send_json(200, {"groups": []})
+            return status(404, "NotFound")
+
+    with closing(Deleting()) as api, api.cluster() as cluster:
+        reader = PlanReader(cluster, ReleaseNames())
+        assert len(reader.read().definitions) == 1
+        assert len(reader.read().definitions) == 1
+        api.there = False
+        assert reader.read().definitions == []

@@ -123,7 +123,7 @@ def read_contents(manifest: Manifest) -> LedgerContents:
     data = dict(manifest.get("data") or {})
     try:
         watermarks = {str(place): str(value) for place, value in json.loads(data.pop(WATERMARKS, "{}")).items()}
-    except (ValueError, AttributeError) as error:
+    except (ValueError, AttributeError, RecursionError) as error:
         raise UnreadableEntry(f"key {WATERMARKS} cannot be read: {error}") from error
     entries = {request: entry(request, text) for request, text in data.items()}
     return LedgerContents(manifest["metadata"]["resourceVersion"], entries, watermarks)

@@ -105,7 +105,7 @@ def test_a_ledger_that_would_not_fit_is_full(store: ConfigMapStore) -> None:
         store.write(LedgerContents("1", {"old": entry()}), [huge], (), {})
 
 
-@pytest.mark.parametrize("data", [{"r": "{"}, {"seen": "{"}, {"seen": "[]"}])
+@pytest.mark.parametrize("data", [{"r": "{"}, {"seen": "{"}, {"seen": "[]"}, {"seen": "[" * 99_999}])
 def test_a_ledger_that_cannot_be_read_is_no_empty_one(data: dict[str, str]) -> None:
     with pytest.raises(UnreadableEntry):
         read_contents(config_map(1, **data))

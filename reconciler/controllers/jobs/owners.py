@@ -7,11 +7,12 @@ children of any size.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from policies.amounts.ancestry import DEEPEST
 from policies.amounts.requests import total
-from reconciler.controllers.jobs.record import JobRecord, VisibleJob
+from reconciler.controllers.jobs.record import JobId, JobRecord, VisibleJob
 from reconciler.controllers.jobs.store import JobStore
 from reconciler.jobs.step import JobStep
 from scheduling.objects.times import SECOND
@@ -36,6 +37,8 @@ class Owners:
 
     def __init__(self, store: JobStore) -> None:
         self._store = store
+        self._known: dict[JobId, _Shares] = {}
+        self._revision = 0
 
     def above(self, record: JobRecord) -> JobRecord | None:
         """The job's controller, whether a watch shows it or not."""
@@ -129,38 +132,70 @@ class Owners:
         Running siblings come before waiting ones, then older ones before younger ones. Children that wait at the gate
         of slices use what the slices request, whatever their number. The other children share the rest.
         """
-        topmost, own_branch, job = _visible(path[-1]), path[-2], _visible(record)
-        gated = self.gated_children(path[-1])
-        if record in gated:
+        topmost, own_branch = _visible(path[-1]), path[-2]
+        shares = self._shares(path[-1])
+        if record in shares.gated:
             return True
-        siblings = (self._store.jobs[each] for each in path[-1].children)
-        counted = [
-            each
-            for each in siblings
-            if each not in gated
-            and (each is own_branch or not job.running or _visible(each).created < _visible(own_branch).created)
-        ]
-        requested = total(self._subtree_requests(each, record, {path[-1].id}) for each in counted)
-        kept_back = total((topmost.own_requests, topmost.slice_requests if gated else {}))
+        if _visible(record).running:
+            requested = total((shares.older[own_branch], shares.running[own_branch]))
+        else:
+            branch = {} if own_branch in shares.gated else self._subtree_requests(own_branch, record)
+            requested = total((shares.sum, branch))
+            for name, amount in shares.running[own_branch].items():
+                requested[name] -= amount
+        kept_back = total((topmost.own_requests, topmost.slice_requests if shares.gated else {}))
         return all(
             amount <= (topmost.requests.get(name, 0) - kept_back.get(name, 0)) * topmost.generations
             for name, amount in requested.items()
         )
 
-    def _subtree_requests(self, record: JobRecord, candidate: JobRecord, seen: set[object]) -> dict[str, int]:
+    def _shares(self, topmost: JobRecord) -> _Shares:
+        """Computed once for all children, because there may be thousands of them."""
+        if self._revision != self._store.revision:
+            self._known.clear()
+            self._revision = self._store.revision
+        found = self._known.get(topmost.id)
+        if found is None:
+            found = self._known[topmost.id] = _Shares(frozenset(self.gated_children(topmost)))
+            children = sorted((self._store.jobs[each] for each in topmost.children), key=_age)
+            for child in children:
+                found.older[child] = found.sum
+                found.running[child] = {} if child in found.gated else self._subtree_requests(child)
+                found.sum = total((found.sum, found.running[child]))
+        return found
+
+    def _subtree_requests(
+        self, record: JobRecord, candidate: JobRecord | None = None, depth: int = DEEPEST
+    ) -> dict[str, int]:
         """The requests of a job with its descendants: the job's own, or the sum of its children if that is larger.
 
         Only running jobs count, and `candidate`, the job that may fit.
         """
-        seen.add(record.id)
         visible = _visible(record)
         own = visible.requests if visible.running or record is candidate else {}
-        below = total(
-            self._subtree_requests(self._store.jobs[each], candidate, seen)
-            for each in record.children
-            if each not in seen
-        )
+        children = record.children if depth > 1 else ()
+        below = total(self._subtree_requests(self._store.jobs[each], candidate, depth - 1) for each in children)
         return {name: max(own.get(name, 0), below.get(name, 0)) for name in {**own, **below}}
+
+
+@dataclass(slots=True)
+class _Shares:
+    """What the children of a job use of its quota. Only running jobs count.
+
+    `gated`: see `Owners.gated_children`. They have no share.
+    `running`: the share of each child with its descendants.
+    `older`: the sum of the shares of older children.
+    `sum`: the sum of all shares.
+    """
+
+    gated: frozenset[JobRecord]
+    running: dict[JobRecord, Mapping[str, int]] = field(default_factory=dict)
+    older: dict[JobRecord, Mapping[str, int]] = field(default_factory=dict)
+    sum: Mapping[str, int] = field(default_factory=dict)
+
+
+def _age(record: JobRecord) -> tuple[tuple[str, str], JobId]:
+    return _visible(record).created, record.id
 
 
 def _visible(record: JobRecord) -> VisibleJob:

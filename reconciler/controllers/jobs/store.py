@@ -24,6 +24,7 @@ class JobStore:
 
     `visible`: the jobs that a watch shows, by kind and name.
     `by_uid`: the same jobs by uid.
+    `revision`: a number that changes with each of these jobs.
     `stale`, `stale_workloads`: the jobs and Workloads to look at in this turn.
     `renewed`: the jobs to look at in this turn or a later one.
     `unresolved`: the jobs in the state UNRESOLVED.
@@ -34,6 +35,7 @@ class JobStore:
         self.jobs: dict[JobId, JobRecord] = {}
         self.visible: dict[Key, JobRecord] = {}
         self.by_uid: dict[str, JobRecord] = {}
+        self.revision = 0
         self.workloads: dict[str, WorkloadRecord] = {}
         self.stale: dict[Key, None] = {}
         self.renewed: dict[Key, None] = {}
@@ -54,6 +56,7 @@ class JobStore:
         return found
 
     def show(self, record: JobRecord, visible: VisibleJob) -> None:
+        self.revision += 1
         before, record.visible = record.visible, visible
         self.visible[record.id.key] = self.by_uid[record.id.uid] = record
         self.workload(visible.workload).jobs[record.id.key] = None
@@ -63,6 +66,7 @@ class JobStore:
             self._unlink(record, before)
 
     def hide(self, record: JobRecord) -> None:
+        self.revision += 1
         before, record.visible, record.due = record.visible, None, None
         if before is not None:
             self._unlink(record, before)

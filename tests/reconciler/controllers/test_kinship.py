@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
+from policies.amounts.requests import total
 from policies.dialects.core import POD
 from policies.model.objects import GroupKind
+from reconciler.controllers.jobs import owners
 from reconciler.controllers.jobs.controller import JobsController
 from reconciler.controllers.jobs.owners import PATIENCE
 from reconciler.jobs.batch_job import BATCH
@@ -336,3 +339,18 @@ def test_an_upgrade_of_a_ray_service_has_two_clusters_for_a_while() -> None:
         stage.show(RAY_CLUSTER, each)
 
     assert stage.due() == []
+
+
+def test_the_effort_for_many_children_grows_with_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = Mock(wraps=total)
+    monkeypatch.setattr(owners, "total", counted)
+    stage, efforts = Stage(), {}
+    stage.admitted(JOB_SET, job_set())
+    for number in range(100):
+        stage.show(BATCH, child(f"child-{number:03}"))
+        counted.reset_mock()
+        stage.admit(True)
+        stage.due()
+        efforts[number + 1] = counted.call_count
+
+    assert efforts[100] < 3 * efforts[50]

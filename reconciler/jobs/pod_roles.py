@@ -74,12 +74,12 @@ def by_merit(members: Sequence[GroupPod]) -> list[GroupPod]:
 
 
 def done(members: Sequence[GroupPod], read: Workload, roles: Mapping[str, str]) -> dict[str, int]:
-    """The number of succeeded Pods by role. A success that was recorded counts even if the Pod is gone."""
+    """The number of succeeded Pods by role, limited to its size. A recorded success counts even if the Pod is gone."""
     found = dict(read.reclaimable)
     succeeded = Counter(roles[member.uid] for member in members if member.succeeded and member.uid in roles)
-    for name in (pod_set.name for pod_set in read.pod_sets):
+    for name, count in ((pod_set.name, pod_set.count) for pod_set in read.pod_sets):
         if succeeded[name] or name in found:
-            found[name] = max(found.get(name, 0), succeeded[name])
+            found[name] = min(count, max(found.get(name, 0), succeeded[name]))
     return found
 
 
@@ -139,7 +139,8 @@ def _select_for_role(members: Sequence[GroupPod], pod_set: PodSet, read: Workloa
     there = by_merit([member for member in members if member.counts])
     over = [member for member in members if not member.counts]
     kept, excess = there[:needed], there[needed:]
-    holding = sum(member.occupies or member.succeeded for member in members)
+    occupied = sum(member.occupies for member in members)
+    free = max(0, needed - succeeded) - occupied
     waiting = [member for member in kept if member.gated and not member.ended]
     wait_for = max(0, needed - len(there))
     return GroupSelection(
@@ -148,8 +149,8 @@ def _select_for_role(members: Sequence[GroupPod], pod_set: PodSet, read: Workloa
         replaced=tuple(_last_active_first(over)[wait_for:]),
         absent=wait_for,
         vacant=int(needed > 0 and not there),
-        startable=tuple(waiting[: max(0, needed - holding)]),
-        crowded=holding > needed,
+        startable=tuple(waiting[: max(0, free)]),
+        crowded=free < 0,
     )
 
 

@@ -510,3 +510,19 @@ def test_a_group_is_named_by_an_annotation_before_a_label(label: str | None) -> 
 
     assert world.stored["metadata"]["name"] == f"g-{'x' * 80}"
     assert world.gated() == []
+
+
+def test_one_success_too_many_does_not_count_for_another_role() -> None:
+    world = running(pod("a", "g", 2), pod("b", "g", 2, cpu="2"))
+    loose = pod("x", "g", 2)
+    loose["spec"]["schedulingGates"] = []
+    world.create({**loose, "status": {"phase": "Succeeded"}})
+    world.end("a")
+    world.end("b", "Failed")
+
+    world.settle()
+
+    assert not world.read.finished
+    world.create(pod("c", "g", 2, cpu="2"))
+    world.settle()
+    assert world.running() == ["c"]

@@ -81,7 +81,7 @@ class SlicePodsController(Controller):
     def _remove_gates(self, first: str, pods: Mapping[str, Observed[StartedPod]], busy: Busy) -> Iterator[Wanted]:
         room = self._most(first, _admitted)
         waiting = []
-        for name, observed in sorted(pods.items()):
+        for name, observed in _by_age(pods):
             if observed.value.gates and not busy(_KIND, name):
                 waiting.append(observed)
             else:
@@ -121,14 +121,14 @@ class SlicePodsController(Controller):
             yield WaitFor((_CHAIN, first), each.key)
 
     def _excess(self, first: str, pods: Mapping[str, Observed[StartedPod]]) -> Iterator[Observed[StartedPod]]:
-        """The Pods beyond the quota of their pod set; none while no slice has quota."""
+        """The youngest Pods beyond the quota of their pod set; none while no slice has quota."""
         held = self._most(first, _reserved)
-        for name in sorted(pods) if held else ():
-            pod = pods[name].value
+        for _, observed in _by_age(pods) if held else ():
+            pod = observed.value
             if pod.pod_set in held and not pod.gates and not pod.deleting:
                 held[pod.pod_set] -= 1
                 if held[pod.pod_set] < 0:
-                    yield pods[name]
+                    yield observed
 
     def _most(self, first: str, counts: Callable[[Workload], dict[str, int]]) -> dict[str, int]:
         """The number of Pods that the slices allow, by pod set: that of the largest slice."""
@@ -138,6 +138,11 @@ class SlicePodsController(Controller):
             for pod_set, count in counts(found.value).items() if found is not None else ():
                 most[pod_set] = max(count, most.get(pod_set, 0))
         return most
+
+
+def _by_age(pods: Mapping[str, Observed[StartedPod]]) -> list[tuple[str, Observed[StartedPod]]]:
+    """The Pods in the order in which they get quota: older ones first."""
+    return sorted(pods.items(), key=lambda each: (each[1].value.created, each[0]))
 
 
 def _admitted(slice_: Workload) -> dict[str, int]:

@@ -407,6 +407,27 @@ def test_pods_that_somebody_let_go_are_taken_back() -> None:
     assert ("Warning", "ExcessPodDeleted", "Pod") in {each[:3] for each in world.events}
 
 
+def test_a_pod_that_was_let_go_does_not_cost_an_older_one_its_place() -> None:
+    world = Play()
+    world.submit("other", 3, elastic=False)
+    world.submit("grows", 3)
+    world.settle()
+    run = [pod for pod in world.pods("ns/grows") if not world.waits(pod)]
+    world.scale("grows", 4)
+    world.settle()
+    (waiting,) = [pod for pod in world.pods("ns/grows") if world.waits(pod)]
+    stolen = world.objects[waiting]
+    world.remove(waiting)
+    meta = {**stolen["metadata"], "name": "grows-0", "uid": "u", "creationTimestamp": "2026-01-01T00:01:00Z"}
+    world.put(
+        ("StartedPod", "ns/grows-0"), {**stolen, "metadata": meta, "spec": {**stolen["spec"], "schedulingGates": []}}
+    )
+
+    world.rounds(6, apart=6 * 10**9)
+
+    assert world.pods("ns/grows") == run
+
+
 def test_pods_about_which_something_else_is_under_way_are_taken_back_after_that() -> None:
     world = Play()
     world.submit("other", 3, elastic=False)

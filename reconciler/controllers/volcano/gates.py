@@ -39,15 +39,14 @@ class GroupNews:
         self._news: list[WantedWrite] = []
 
     def waits(self, group: str, reason: str, text: str, *, warning: bool) -> None:
-        if self._waits.get(group) != places(text):
+        if self._waits.get(group) != places(text) and self._record(group, reason, text, warning=warning):
             self._waits[group] = places(text)
-            self._record(group, reason, text, warning=warning)
 
     def passes(self, group: str, queue: str, pods: int) -> None:
         """This number of the group's Pods pass together."""
-        if group not in self._passed:
+        message = f"{pods} Pod{'s' * (pods != 1)} admitted in {queue}"
+        if group not in self._passed and self._record(group, "QuotaAdmitted", message):
             self._passed.add(group)
-            self._record(group, "QuotaAdmitted", f"{pods} Pod{'s' * (pods != 1)} admitted in {queue}")
 
     def gone(self, group: str) -> None:
         self._passed.discard(group)
@@ -58,12 +57,14 @@ class GroupNews:
         found, self._news = self._news, []
         return found
 
-    def _record(self, group: str, reason: str, text: str, *, warning: bool = False) -> None:
+    def _record(self, group: str, reason: str, text: str, *, warning: bool = False) -> bool:
+        """Returns False if the PodGroup is gone, so that nothing is remembered about it."""
         observed = self._records.get(GATED_GROUP, group)
         if observed is None:
-            return
+            return False
         about = refer(_GROUP_VERSION, "PodGroup", group, observed.value.uid, version=observed.version)
         self._news.append(WantedWrite(observed.key, None, about, reason, text, warning=warning))
+        return True
 
 
 class VolcanoGatesController(GatesController[VolcanoGatekeeper]):

@@ -9,6 +9,7 @@ import pytest
 
 from cluster.actions import Create
 from reconciler.controllers.gates.controller import PERIOD
+from reconciler.controllers.volcano.gates import GroupNews
 from tests.builders import Manifest
 from tests.profiles import seeds
 from tests.reconciler.controllers.gates.cluster import gated
@@ -74,6 +75,24 @@ def of_group(cluster: GateCluster, name: str) -> list[tuple[str, str]]:
         if each["involvedObject"]["kind"] == "PodGroup" and each["involvedObject"]["name"] == name
     ]
     return [(each["reason"], each["message"]) for each in found]
+
+
+def test_nothing_is_remembered_about_a_podgroup_that_is_not_there() -> None:
+    cluster = GateCluster(*ORG)
+    cluster.settle()
+    news = GroupNews(cluster.controller.records)
+    for _ in range(2):
+        news.waits("dev/g", "R", "R: for a queue", warning=False)
+        news.passes("dev/g", "ml", 1)
+        assert news.take() == []
+
+    cluster.add(group())
+    cluster.settle()
+    for _ in range(2):
+        news.waits("dev/g", "R", "R: for a queue", warning=False)
+        news.passes("dev/g", "ml", 1)
+
+    assert [each.reason for each in news.take()] == ["R", "QuotaAdmitted"]
 
 
 def test_a_pod_that_names_no_podgroup_is_not_volcanos() -> None:

@@ -86,14 +86,17 @@ def steps(
     """
     if not managed(kind, job, inputs):
         return []
+    uid, owner = text(metadata(job).get("uid")) or "", controller(workload) if workload is not None else ""
+    another = read is not None and is_of_another(read, owner, uid)
     if metadata(job).get("deletionTimestamp"):
-        controls = workload is not None and controller(workload) == metadata(job).get("uid")
-        return owner_not_found(workload, read, inputs, now) if controls else orphaned(workload, read)
+        if another:
+            return []
+        return owner_not_found(workload, read, inputs, now) if owner == uid else orphaned(workload, read)
     if on_worker_cluster(kind, job) and (read is None or read.deleting) and not kind.ending(job):
         job = {**job, "status": {}}  # its pods on the worker go with the Workload, and nobody updates the status here
     if workload is None or read is None:
         return _missing(kind, job, inputs)
-    if is_of_another(read, controller(workload), text(metadata(job).get("uid")) or ""):
+    if another:
         return _taken(kind, job, read)
     return _Life(kind, job, workload, read, inputs, now, asked_of, pods_run).steps()
 

@@ -226,3 +226,21 @@ def test_a_workload_that_is_made_anew_has_the_gates_of_its_job() -> None:
 
     assert world.settle() == ["UpdatedWorkload", "UpdatedWorkload"]
     assert gates(world) is None
+
+
+@pytest.mark.parametrize("owner", ["job-uid", "another"])
+def test_the_end_of_a_job_takes_the_finalizer_from_its_own_workload_only(owner: str) -> None:
+    world = World(job({f"{K}queue-name": "q", f"{K}prebuilt-workload-name": "theirs"}))
+    ready = World(job())
+    ready.settle()
+    ready.admit()
+    assert ready.stored is not None
+    meta = {**ready.stored["metadata"], "name": "theirs"}
+    meta["ownerReferences"] = [{**meta["ownerReferences"][0], "uid": owner}]
+    world.objects["workloads", "ns/theirs"] = {**ready.stored, "metadata": meta}
+    world.edit_job({"metadata": {"deletionTimestamp": "2025-01-01T00:00:00Z", "finalizers": ["example.com/stays"]}})
+
+    world.settle(controller=False)
+
+    assert world.stored is not None
+    assert bool(world.stored["metadata"]["finalizers"]) == (owner == "another")

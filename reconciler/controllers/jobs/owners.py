@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from policies.amounts.ancestry import DEEPEST
 from policies.amounts.requests import total
@@ -37,7 +38,7 @@ class Owners:
 
     def __init__(self, store: JobStore) -> None:
         self._store = store
-        self._known: dict[JobId, _Shares] = {}
+        self._known: dict[tuple[JobId, bool], _Shares] = {}
         self._revision = 0
 
     def above(self, record: JobRecord) -> JobRecord | None:
@@ -129,69 +130,71 @@ class Owners:
     def _fits(self, record: JobRecord, path: list[JobRecord]) -> bool:
         """Whether the job fits into the admission of the topmost ancestor, together with siblings that come before it.
 
-        Running siblings come before waiting ones, then older ones before younger ones. Children that wait at the gate
-        of slices use what the slices request, whatever their number. The other children share the rest.
+        At each level, running siblings come before waiting ones, then older ones before younger ones. Children that
+        wait at the gate of slices use what the slices request, whatever their number. The other children share the
+        rest. The job's own children are looked at one by one.
         """
-        topmost, own_branch = _visible(path[-1]), path[-2]
-        shares = self._shares(path[-1])
-        if record in shares.gated:
+        topmost, gated = _visible(path[-1]), frozenset(self.gated_children(path[-1]))
+        if record in gated:
             return True
-        if _visible(record).running:
-            requested = total((shares.older[own_branch], shares.running[own_branch]))
-        else:
-            branch = {} if own_branch in shares.gated else self._subtree_requests(own_branch, record)
-            requested = total((shares.sum, branch))
-            for name, amount in shares.running[own_branch].items():
-                requested[name] -= amount
-        kept_back = total((topmost.own_requests, topmost.slice_requests if shares.gated else {}))
+        requested = _visible(record).requests
+        for child, parent in pairwise(path):
+            top = parent is path[-1]
+            shares = self._shares(parent, gated if top else frozenset())
+            if _visible(record).running:
+                beside = shares.older[child]
+            else:
+                beside = {name: amount - shares.running[child].get(name, 0) for name, amount in shares.sum.items()}
+            requested = total((beside, {} if top and child in gated else requested))
+            if not top and _visible(parent).running:
+                requested = _larger(_visible(parent).requests, requested)
+        kept_back = total((topmost.own_requests, topmost.slice_requests if gated else {}))
         return all(
             amount <= (topmost.requests.get(name, 0) - kept_back.get(name, 0)) * topmost.generations
             for name, amount in requested.items()
         )
 
-    def _shares(self, topmost: JobRecord) -> _Shares:
-        """Computed once for all children, because there may be thousands of them."""
+    def _shares(self, parent: JobRecord, gated: frozenset[JobRecord] = frozenset()) -> _Shares:
+        """Computed once for all children, because there may be thousands of them. `gated`: those without a share."""
         if self._revision != self._store.revision:
             self._known.clear()
             self._revision = self._store.revision
-        found = self._known.get(topmost.id)
+        found = self._known.get((parent.id, bool(gated)))
         if found is None:
-            found = self._known[topmost.id] = _Shares(frozenset(self.gated_children(topmost)))
-            children = sorted((self._store.jobs[each] for each in topmost.children), key=_age)
-            for child in children:
+            found = self._known[parent.id, bool(gated)] = _Shares()
+            for child in sorted((self._store.jobs[each] for each in parent.children), key=_age):
                 found.older[child] = found.sum
-                found.running[child] = {} if child in found.gated else self._subtree_requests(child)
+                found.running[child] = {} if child in gated else self._subtree_requests(child)
                 found.sum = total((found.sum, found.running[child]))
         return found
 
-    def _subtree_requests(
-        self, record: JobRecord, candidate: JobRecord | None = None, depth: int = DEEPEST
-    ) -> dict[str, int]:
+    def _subtree_requests(self, record: JobRecord, depth: int = DEEPEST) -> Mapping[str, int]:
         """The requests of a job with its descendants: the job's own, or the sum of its children if that is larger.
 
-        Only running jobs count, and `candidate`, the job that may fit.
+        Only running jobs count.
         """
         visible = _visible(record)
-        own = visible.requests if visible.running or record is candidate else {}
         children = record.children if depth > 1 else ()
-        below = total(self._subtree_requests(self._store.jobs[each], candidate, depth - 1) for each in children)
-        return {name: max(own.get(name, 0), below.get(name, 0)) for name in {**own, **below}}
+        below = total(self._subtree_requests(self._store.jobs[each], depth - 1) for each in children)
+        return _larger(visible.requests if visible.running else {}, below)
 
 
 @dataclass(slots=True)
 class _Shares:
     """What the children of a job use of its quota. Only running jobs count.
 
-    `gated`: see `Owners.gated_children`. They have no share.
     `running`: the share of each child with its descendants.
     `older`: the sum of the shares of older children.
     `sum`: the sum of all shares.
     """
 
-    gated: frozenset[JobRecord]
     running: dict[JobRecord, Mapping[str, int]] = field(default_factory=dict)
     older: dict[JobRecord, Mapping[str, int]] = field(default_factory=dict)
     sum: Mapping[str, int] = field(default_factory=dict)
+
+
+def _larger(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    return {name: max(one.get(name, 0), other.get(name, 0)) for name in {**one, **other}}
 
 
 def _age(record: JobRecord) -> tuple[tuple[str, str], JobId]:

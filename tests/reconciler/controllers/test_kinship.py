@@ -341,6 +341,16 @@ def test_an_upgrade_of_a_ray_service_has_two_clusters_for_a_while() -> None:
     assert stage.due() == []
 
 
+def test_of_two_grandchildren_that_do_not_fit_together_the_older_one_runs_on() -> None:
+    stage = Stage()
+    stage.admitted(WRAPPER, wrapper("top"))
+    stage.show(WRAPPER, wrapper("mid", above="top"))
+    for name in ("a", "b"):
+        stage.show(WRAPPER, wrapper(name, above="mid"))
+
+    assert stage.due() == [("b", "Stopped")]
+
+
 def test_the_effort_for_many_children_grows_with_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = Mock(wraps=total)
     monkeypatch.setattr(owners, "total", counted)

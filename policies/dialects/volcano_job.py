@@ -17,7 +17,9 @@ MAX_RETRY = 3
 NEEDS = {"tensorflow": ("svc",), "mpi": ("svc", "ssh"), "pytorch": ("svc",)}
 """The plugins that a plugin needs. Volcano adds them."""
 
-_AMOUNTS = ("requests", "limits")
+_AMOUNTS = ("requests", "limits", "overhead")
+_FLAGS = ("hostNetwork", "hostPID", "hostIPC", "stdin", "stdinOnce", "tty", "readOnly")
+"""The fields of a pod template where false means the same as no value."""
 _BY_NAME = ("plugins", "nodeSelector", "matchLabels", "labels", "annotations")
 """Fields whose keys count even without a value: `svc: []` switches a plugin on, and `gpu: ""` selects nodes."""
 _DEEPEST = 50  # the most levels that are read, so that no document exhausts the stack; a pod template has a dozen
@@ -259,7 +261,7 @@ def _plain(value: object, within: str = "", depth: int = 0) -> object:
         return sorted(kept, key=lambda pair: pair[0]) or None
     if isinstance(value, list):
         return [_plain(item, depth=depth + 1) for item in value] or None
-    return None if value == "" else value
+    return None if value == "" or (value is False and within in _FLAGS) else value
 
 
 def _amount(value: object) -> object:

@@ -17,7 +17,11 @@ MAX_RETRY = 3
 NEEDS = {"tensorflow": ("svc",), "mpi": ("svc", "ssh"), "pytorch": ("svc",)}
 """The plugins that a plugin needs. Volcano adds them."""
 
-_AMOUNTS = ("requests", "limits")
+_AMOUNTS = ("requests", "limits", "overhead")
+_FLAGS = ("hostNetwork", "hostPID", "hostIPC", "stdin", "stdinOnce", "tty", "readOnly")
+"""The fields of a pod template where false means the same as no value."""
+_BY_NAME = ("plugins", "nodeSelector", "matchLabels", "labels", "annotations")
+"""Fields whose keys count even without a value: `svc: []` switches a plugin on, and `gpu: ""` selects nodes."""
 _DEEPEST = 50  # the most levels that are read, so that no document exhausts the stack; a pod template has a dozen
 _MAY_CHANGE = ("minAvailable", "priorityClassName", "tasks")
 _MAY_CHANGE_IN_TASK = ("replicas", "minAvailable")
@@ -228,7 +232,7 @@ def _fixed(spec: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
         "volumes": [_without_made_name(mapping(volume)) for volume in listing(spec.get("volumes"))],
     }
     for key, value in whole_spec.items():
-        if key not in _MAY_CHANGE and (plain := _plain(value)) is not None:
+        if key not in _MAY_CHANGE and (plain := _plain(value, key)) is not None:
             yield f"spec.{key}", hash(repr(plain))
     for i, task in enumerate(listing(spec.get("tasks"))):
         task = mapping(task)
@@ -244,7 +248,8 @@ def _without_made_name(volume: Manifest) -> Manifest:
 
 
 def _plain(value: object, within: str = "", depth: int = 0) -> object:
-    """The value without null, empty texts, lists and mappings, in a fixed order, with amounts as numbers."""
+    """The value without null, empty texts, lists and mappings, in a fixed order, with amounts as numbers. In the fields
+    _BY_NAME each key is kept."""
     if depth > _DEEPEST:
         return None
     if isinstance(value, Mapping):
@@ -252,10 +257,11 @@ def _plain(value: object, within: str = "", depth: int = 0) -> object:
             (str(key), _amount(item) if within in _AMOUNTS else _plain(item, str(key), depth + 1))
             for key, item in value.items()
         ]
-        return sorted((pair for pair in items if pair[1] is not None), key=lambda pair: pair[0]) or None
+        kept = (pair for pair in items if pair[1] is not None or within in _BY_NAME)
+        return sorted(kept, key=lambda pair: pair[0]) or None
     if isinstance(value, list):
         return [_plain(item, depth=depth + 1) for item in value] or None
-    return None if value == "" else value
+    return None if value == "" or (value is False and within in _FLAGS) else value
 
 
 def _amount(value: object) -> object:

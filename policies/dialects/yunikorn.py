@@ -331,15 +331,22 @@ def user_of(pod: Pod) -> tuple[str, list[str] | None]:
 
 
 def read_user_info(text: str) -> tuple[str, list[str] | None] | None:
+    """The user and groups; None if the text is not such an object. A wrong type counts even if its key comes again."""
     if text.strip(" \t\n\r") == "null":
         return "", None
     found = scan(text)
     if found.error:
         return None
-    values = {member.key.casefold(): member.value for member in found.members}  # Go matches names of fields in any case
-    user, groups = values.get("user"), values.get("groups")
-    if not isinstance(user, str | None) or not isinstance(groups, list | None):
-        return None
-    if not all(isinstance(group, str | None) for group in groups or ()):
-        return None
-    return user or "", None if groups is None else [group or "" for group in groups]
+    user: str = ""
+    groups: list[str] | None = None
+    for member in found.members:
+        key, value = member.key.casefold(), member.value  # Go matches names of fields in any case
+        if key == "user":
+            if not isinstance(value, str | None):
+                return None
+            user = user if value is None else value  # to Go, null leaves a text as it is
+        elif key == "groups":
+            if not isinstance(value, list | None) or not all(isinstance(group, str | None) for group in value or ()):
+                return None
+            groups = None if value is None else [group or "" for group in value]
+    return user, groups

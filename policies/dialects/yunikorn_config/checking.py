@@ -20,7 +20,8 @@ _NOTHING: YuniKornAmounts = {}
 
 def throughout(queue: ConfiguredQueue, check: Callable[[ConfiguredQueue], Iterable[Problem]]) -> Iterator[Problem]:
     """The problems that a check finds in the queue and its descendants, parents first. `check` gets one queue at a
-    time, and may look at it and its children."""
+    time, and may look at it and its children. Results are kept by `check`, so it must be the same function each time.
+    """
     if check in queue.known:
         return
     found = False

@@ -26,7 +26,11 @@ def partition_limits(partition: Partition) -> Iterator[Problem]:
         return
     if partition.limits and partition.limits != partition.root.limits:
         yield from limits_by_themselves(partition.limits, f"partition {partition.called}")
-    yield from throughout(partition.root, lambda queue: limits_by_themselves(queue.limits, queue.path))
+    yield from throughout(partition.root, _own_limits)
+
+
+def _own_limits(queue: ConfiguredQueue) -> Iterator[Problem]:
+    return limits_by_themselves(queue.limits, queue.path)
 
 
 def limits_by_themselves(limits: tuple[Limit, ...], whose: str) -> Iterator[Problem]:

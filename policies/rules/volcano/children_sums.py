@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from policies.dialects.resource_names import likely_name
 from policies.dialects.volcano import QUEUE, ROOT, Queue, reshaped
@@ -32,6 +32,8 @@ from policies.rules.volcano._volcano_resources import counted
 
 _NAMED = 10  # the most children that a finding lists, the largest first
 _NEVER_SCALAR = ("cpu", "memory")
+_COMPARED = 50
+"""The most resources of a queue that a misspelt name is compared with. More would take too long for each finding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,14 @@ GUARANTEE = Promise("guarantee", "spec.guarantee.resource", "are guaranteed")
 DESERVED = Promise("deserved", "spec.deserved", "deserve")
 
 
+class _Family(NamedTuple):
+    """A queue, its changed children, and the resources that it names and no child does."""
+
+    queue: Queue
+    changed: Sequence[Queue]
+    strays: Sequence[str]
+
+
 def exceeded(proposal: Proposal, promise: Promise) -> Iterator[Finding]:
     """A finding for each queue and resource for which the sum of the children exceeds the queue's own amount. Only
     changed queues and their parents are compared.
@@ -65,19 +75,23 @@ def exceeded(proposal: Proposal, promise: Promise) -> Iterator[Finding]:
     forest keeps the sums, so siblings are visited only for a message.
     """
     asked = _asked_upstream(proposal)
+    changed: dict[Ref | None, list[Queue]] = {}
+    for _, queue in proposal.changed(Queue):
+        changed.setdefault(queue.parent, []).append(queue)
     for queue in proposal.touched(Queue):
         if queue.ref == ROOT:
             continue
-        own = promise.of(queue)
-        for resource, total in sorted(promise.total(proposal.after.below(queue.ref)).items()):
+        own, below = promise.of(queue), promise.total(proposal.after.below(queue.ref))
+        family = _Family(queue, changed.get(queue.ref, ()), [name for name in own if name not in below])
+        for resource, total in sorted(below.items()):
             held = own.get(resource)
             upstream = queue.ref in asked and counted(resource)
             if total > (held.nano if held else 0):
-                yield _finding(proposal, promise, queue, resource, total, BOTH if upstream else STRICT_ONLY)
+                yield _finding(proposal, promise, family, resource, total, BOTH if upstream else STRICT_ONLY)
             elif held is None and resource not in _NEVER_SCALAR and upstream:
                 # Volcano refuses a zero if the parent does not name the resource. A zero promises nothing, so the
                 # profile strict accepts it.
-                yield _finding(proposal, promise, queue, resource, total, COMPAT_ONLY)
+                yield _finding(proposal, promise, family, resource, total, COMPAT_ONLY)
 
 
 def _asked_upstream(proposal: Proposal) -> set[Ref]:
@@ -92,19 +106,20 @@ def _asked_upstream(proposal: Proposal) -> set[Ref]:
 
 
 def _finding(
-    proposal: Proposal, promise: Promise, queue: Queue, resource: str, total: int, profiles: frozenset[Profile]
+    proposal: Proposal, promise: Promise, family: _Family, resource: str, total: int, profiles: frozenset[Profile]
 ) -> Finding:
+    queue = family.queue
     count, largest = _largest(proposal, promise, queue, resource)
     own, field = promise.of(queue).get(resource), fields.join(promise.field, resource)
     known = likely_name(resource)  # if there is one, the children have the misspelt name
     wrong_below = bool(known) and known != resource and not own
-    slip = None if own or wrong_below else _slip(proposal, promise, queue, resource)
+    slip = None if own or wrong_below else _slip(family, resource)
     held = own or Quantity.ZERO
     wanted = Quantity.of_nano(total, like=(own or largest[0][1]).format)
     named = f"names {slip}, not {resource}" if slip else f"does not name {resource}"
     holds = held.text if own else f"none ({promise.field} {named}, which counts as 0)"
     children = listed([f"{child.name} {amount.text}" for child, amount in largest], count)
-    fix = _fix(proposal, promise, queue, resource, wanted, held)
+    fix = _fix(proposal, promise, family, resource, wanted, held)
     if wrong_below:
         misspelt = ", ".join(child.name for child, _ in largest)
         fix = f"did you mean {known} instead of {resource} in {misspelt}? Otherwise {fix}"
@@ -134,10 +149,9 @@ def on_cycle(forest: Forest, queue: Queue) -> tuple[ObjectField, ...]:
     return ((queue.ref, ""),) if forest.on_cycle(queue.ref) else ()
 
 
-def _slip(proposal: Proposal, promise: Promise, queue: Queue, resource: str) -> str | None:
+def _slip(family: _Family, resource: str) -> str | None:
     """A resource that the queue names and no child does, and whose name is similar to this resource of the children."""
-    below = promise.total(proposal.after.below(queue.ref))
-    return KnownNames(name for name in promise.of(queue) if name not in below).nearest(resource)
+    return KnownNames(family.strays).nearest(resource) if len(family.strays) <= _COMPARED else None
 
 
 def _largest(
@@ -150,14 +164,13 @@ def _largest(
     return len(promised), [(child, promise.of(child)[resource]) for child in children if isinstance(child, Queue)]
 
 
-def _fix(proposal: Proposal, promise: Promise, queue: Queue, resource: str, wanted: Quantity, held: Quantity) -> str:
+def _fix(proposal: Proposal, promise: Promise, family: _Family, resource: str, wanted: Quantity, held: Quantity) -> str:
     """The fix. If only one child was changed, it has the amount that is left for this child."""
+    queue = family.queue
     surplus, raised = wanted - held, f"raise {queue.name} to {wanted.text}"
     if held == Quantity.ZERO:
         return f"{raised}, or remove {resource} from {promise.field} of its children"
-    changed = [
-        child for _, child in proposal.changed(Queue) if child.parent == queue.ref and resource in promise.of(child)
-    ]
+    changed = [child for child in family.changed if resource in promise.of(child)]
     if len(changed) == 1:
         (child,) = changed
         room = promise.of(child)[resource] - surplus

@@ -28,11 +28,10 @@ def user_info_untrusted(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 
     Why it is refused: YuniKorn applies user limits and ACLs by the annotation `yunikorn.apache.org/user.info`. Users
     who can write any value could use the quota of others. Only the users and groups that YuniKorn's ConfigMap lists
-    under
-    `admissionController.accessControl` may write it: externalUsers, externalGroups, and systemUsers while
-    trustControllers is on. All users may name themselves, and with bypassAuth all users may write anything. On a Pod it
-    cannot change. YuniKorn checks workloads only when they are created; this rule also checks later changes of the
-    template. The value is a JSON object with user and groups.
+    under `admissionController.accessControl` may write it: externalUsers, externalGroups, and systemUsers while
+    trustControllers is on. All users may name themselves with all their groups, and with bypassAuth all users may write
+    anything. On a Pod it cannot change. YuniKorn checks workloads only when they are created; this rule also checks
+    later changes of the template. The value is a JSON object with user and groups.
     Example: anna creates a Pod with `user.info: '{"user":"root"}'`.
     Fix: leave the annotation out; YuniKorn writes the user who creates the Pod.
     """
@@ -70,9 +69,10 @@ def _reason(
 
 
 def _names_requester(written: str | None, user: User) -> bool:
-    """Whether the annotation names the requesting user, as a mutating webhook has written it."""
+    """Whether the annotation names the requesting user with all groups, as a mutating webhook has written it. Without
+    one of the groups, the limits of this group would not apply."""
     found = yunikorn.read_user_info(written or "")
-    return bool(user.name) and found is not None and found[0] == user.name and set(found[1] or ()) <= set(user.groups)
+    return bool(user.name) and found is not None and found[0] == user.name and set(found[1] or ()) == set(user.groups)
 
 
 def _is_readable(written: str | None) -> bool:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from time import process_time
 from typing import Any
 
 import pytest
 
 from policies.configuration.settings import Configuration
+from policies.dialects.volcano import Queue
 from policies.judge import evaluate
+from policies.judging.proposal import Proposal
 from policies.model.findings import Severity
 from tests.builders import COMPAT, change, forest, found, queue
 
@@ -88,3 +92,32 @@ def test_many_changes_are_judged_as_one_whatever_their_order() -> None:
     assert evaluate(change(ORG, raised, child)).allowed
     assert evaluate(change(ORG, child, raised)).allowed
     assert not evaluate(change(ORG, child)).allowed
+
+
+def test_the_time_for_many_misspelt_resources_does_not_grow_with_their_square() -> None:
+    parent, child = queue("p"), queue("c", "p")
+    parent["spec"]["deserved"] = {f"vendor.example/abc{i:05d}": "1" for i in range(2000)}
+    child["spec"]["deserved"] = {f"vendor.example/zzzzzz{i:05d}": "1" for i in range(2000)}
+    started = process_time()
+
+    assert len(found(RULES["deserved"], change(forest("eng"), parent, child))) == 2000
+
+    assert process_time() - started < 5  # all pairs took 20 seconds
+
+
+def test_the_time_for_many_parents_does_not_grow_with_their_square(monkeypatch: pytest.MonkeyPatch) -> None:
+    trees = [queue(f"p{i}", deserved="cpu:1") for i in range(50)]
+    trees += [queue(f"c{i}", f"p{i}", deserved="cpu:2") for i in range(50)]
+    proposal, looked_at = change(forest("eng"), *trees), 0
+    changed = Proposal.changed
+
+    def counted(self: Proposal, kind: type[Queue]) -> Iterator[tuple[Queue | None, Queue]]:
+        nonlocal looked_at
+        for pair in changed(self, kind):
+            looked_at += 1
+            yield pair
+
+    monkeypatch.setattr(Proposal, "changed", counted)
+
+    assert len(found(RULES["deserved"], proposal)) == 50
+    assert looked_at <= 5 * len(trees)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from policies.dialects.yunikorn_config import quotas
-from policies.dialects.yunikorn_config.limits import limits_by_themselves, limits_exceeding_ancestor
+from policies.dialects.yunikorn_config.limits import limits_by_themselves, limits_exceeding_ancestor, partition_limits
 from policies.dialects.yunikorn_config.loading import load_failures
 from policies.dialects.yunikorn_config.model import ConfiguredQueue, Problem
 from policies.dialects.yunikorn_config.placement_checks import placement_rules
@@ -228,3 +228,13 @@ def test_what_fails_at_load_only(queue_text: str, says: str) -> None:
 @pytest.mark.parametrize(("text", "fine"), [("15m", True), ("1h30m", True), ("0", True), ("30", False), ("", False)])
 def test_time_spans(text: str, fine: bool) -> None:
     assert is_duration(text) is fine
+
+
+def test_the_limits_of_a_tree_are_checked_once_and_the_result_is_kept_once() -> None:
+    whole = partition("- {name: p, queues: [{name: c, limits: [{limit: a, users: [bob], maxapplications: 1}]}]}")
+    assert whole.root is not None
+
+    for _ in range(3):
+        assert list(partition_limits(whole)) == []
+
+    assert len(whole.root.known) == 1

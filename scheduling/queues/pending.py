@@ -76,6 +76,7 @@ class PendingQueue:
         self._groups: dict[GroupId, EntryGroup] = {}  # groups of equal entries
         self._by_hash: dict[Hashable, dict[GroupId, EntryGroup]] = {}  # groups by scheduling hash
         self._inadmissible_hashes: set[Hashable] = set()  # hashes whose new entries are inadmissible
+        self._unserved_hashes: set[Hashable] = set()  # hashes with groups that a flush left blocked
         self._parked: dict[str, dict[str, PendingEntry]] = {}  # single inadmissible entries by namespace
         self._misfits: dict[str, PendingEntry] = {}  # entries whose pods could not be created
         self._heads: list[tuple[Order, GroupId]] = []  # a heap of the heads of groups, with outdated items
@@ -178,6 +179,7 @@ class PendingQueue:
             self._remove_active(entry)
             if not self.has_hash(entry.scheduling_hash):  # a later equal workload is tried, and gets a reason to wait
                 self._inadmissible_hashes.discard(entry.scheduling_hash)
+                self._unserved_hashes.discard(entry.scheduling_hash)
             return entry
         entry = self._parked_at(key)
         if entry is not None and self._misfits.pop(key, None) is None:
@@ -208,13 +210,13 @@ class PendingQueue:
         self._flushed_since_pop = True
         self.stuck = False
         moved, still = 0, set()
-        for scheduling_hash in self._inadmissible_hashes:
+        for scheduling_hash in self._inadmissible_hashes | self._unserved_hashes:
             for group in self._by_hash.get(scheduling_hash, {}).values():
                 if not group.blocked or serves(group.id.namespace):
                     moved += self._unblock(group)
                 else:
                     still.add(scheduling_hash)
-        self._inadmissible_hashes = still
+        self._inadmissible_hashes, self._unserved_hashes = set(), still
         if self.strategy == STRICT_FIFO:  # the queue was BestEffortFIFO when they became inadmissible
             moved += len(self._misfits)
             for entry in [*self._misfits.values()]:
@@ -238,7 +240,7 @@ class PendingQueue:
 
     def has_inadmissible(self) -> bool:
         """Whether a flush may activate a workload."""
-        return bool(self.stuck or self._parked or self._inadmissible_hashes)
+        return bool(self.stuck or self._parked or self._inadmissible_hashes or self._unserved_hashes)
 
     def hashes(self) -> int:
         return len(self._by_hash)

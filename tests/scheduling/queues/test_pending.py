@@ -116,6 +116,24 @@ def test_a_flush_looks_at_groups_and_not_at_workloads() -> None:
     assert asked == ["ns"]
 
 
+def test_a_namespace_that_is_no_longer_served_does_not_hold_up_equal_workloads_of_others() -> None:
+    unserved = PendingEntry(replace(entry("b").workload, namespace="unserved"), "gpu", 2)
+    queue = filled(entry("a", "gpu", at=1), unserved)
+    head = queue.pop()
+    assert head is not None
+    queue.requeue(head, Requeue.NO_FIT, now=0)
+    assert queue.flush(lambda namespace: namespace == "ns", now=0) == 1
+    assert popped(queue) == ["a"]
+
+    queue.push(entry("c", "gpu", at=3), now=0)
+
+    assert popped(queue) == ["c"]
+    assert queue.has_inadmissible()
+    assert queue.flush(lambda _namespace: True, now=0) == 1
+    assert popped(queue) == ["b"]
+    assert not queue.has_inadmissible()
+
+
 def test_a_mismatched_namespace_sets_aside_that_workload_alone() -> None:
     queue = filled(entry("a", "gpu", at=1), entry("b", "gpu", at=2))
     head = queue.pop()

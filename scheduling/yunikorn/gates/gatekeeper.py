@@ -84,6 +84,8 @@ class YuniKornGatekeeper:
         """Take in the Pod as it is stored now; None: it was deleted."""
         before = self._pods.pop(key, None)
         self.counts.change(before, pod)
+        if pod is None or (before is not None and before.uid != pod.uid):
+            self.granted.pop(key, None)
         if self.evictions is not None and (pod is None or pod.ended or (before and before.uid != pod.uid)):
             self.evictions.gone(key)
         if before is not None:
@@ -213,7 +215,7 @@ class YuniKornGatekeeper:
         for key in dirty:
             pod, before = self._pods.get(key), self._entered.get(key)
             stays = key not in stale and pod is not None and before is not None and self._stays(before, pod)
-            if pod is None or not pod.gated or (before is not None and before.uid != pod.uid):
+            if pod is not None and not pod.gated:
                 self.granted.pop(key, None)
             if stays and pod is not None:
                 self._entered[key] = pod
@@ -234,7 +236,8 @@ class YuniKornGatekeeper:
             if not runs:
                 self._keep_places()  # before waiting Pods enter
             for pod in group:
-                self._enter(pod)
+                if pod.key not in self.scheduler.owners:  # else it entered with an earlier Pod of its application
+                    self._enter(pod)
         self._keep_places()
 
     def _stays(self, before: YuniKornGatedPod, pod: YuniKornGatedPod) -> bool:

@@ -1,0 +1,80 @@
+"""The gate when much is observed at once."""
+
+from __future__ import annotations
+
+import pytest
+
+from policies.dialects.core import read_namespace
+from policies.dialects.quota_gates import QUOTA_KEY
+from policies.dialects.yunikorn_config.configmap import CONFIGS, read_config_map
+from scheduling.yunikorn.gates.gated_pod import read_gated_pod
+from scheduling.yunikorn.gates.gatekeeper import YuniKornGatekeeper
+from scheduling.yunikorn.gates.queues_in_force import QueuesInForce
+from tests.builders import Manifest
+from tests.scheduling.yunikorn.manifests import namespace, pod, queues_yaml
+from tests.scheduling.yunikorn.recount import check
+
+_TEAM = queues_yaml("- {name: team, parent: true}", "[{name: tag, value: namespace, create: true}]")
+
+
+@pytest.fixture
+def keeper() -> YuniKornGatekeeper:
+    made = YuniKornGatekeeper(QueuesInForce("yunikorn"))
+    made.put_namespace("dev", read_namespace(namespace("dev", namespace_quota='{"cpu":"2"}')))
+    return made
+
+
+def waiting(made: Manifest, uid: str = "") -> Manifest:
+    labels = {**made["metadata"].get("labels", {}), QUOTA_KEY: "yunikorn"}
+    gates = [{"name": QUOTA_KEY}]
+    return {
+        **made,
+        "metadata": {**made["metadata"], "uid": uid, "labels": labels},
+        "spec": {**made["spec"], "schedulingGates": gates},
+    }
+
+
+def running(made: Manifest) -> Manifest:
+    return {**made, "spec": {**made["spec"], "nodeName": "n"}, "status": {"phase": "Running"}}
+
+
+def put(keeper: YuniKornGatekeeper, *manifests: Manifest) -> None:
+    for read in map(read_gated_pod, manifests):
+        keeper.put_pod(read.key, read)
+
+
+def test_pods_that_run_by_the_id_of_a_refused_application_count_once(keeper: YuniKornGatekeeper) -> None:
+    put(keeper, waiting(pod("w", "a", "1", "dev", task_groups="nonsense")))
+    assert keeper.decide(1) == []
+
+    put(keeper, *(running(pod(name, "a", "500m", "dev")) for name in ("r1", "r2")))
+    keeper.decide(2)
+
+    check(keeper.scheduler)
+    assert keeper.scheduler.tree.queues["root.dev"].allocated["vcore"] == 2000
+    for name in ("w", "r1", "r2"):
+        keeper.put_pod(f"dev/{name}", None)
+    keeper.decide(3)
+    assert not keeper.scheduler.applications
+
+
+def test_a_decision_is_not_for_a_later_pod_of_the_same_name_when_the_queues_change_too(
+    keeper: YuniKornGatekeeper,
+) -> None:
+    put(keeper, waiting(pod("p", "a", "1", "dev"), "first"))
+    assert keeper.decide(1) == ["dev/p"]
+
+    put(keeper, waiting(pod("p", "a", "100", "dev"), "second"))
+    keeper.queues.put(CONFIGS, read_config_map(_TEAM))
+
+    assert keeper.decide(2) == []
+    assert keeper.is_waiting("dev/p")
+
+
+def test_usage_is_known_before_the_next_decision(keeper: YuniKornGatekeeper) -> None:
+    put(keeper, waiting(pod("p", "a", "1", "dev")))
+    keeper.decide(1)
+
+    keeper.put_pod("dev/p", None)
+
+    assert keeper.usage("dev") == {"vcore": (0, 2000)}

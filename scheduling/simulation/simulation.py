@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from policies.dialects.reading import Manifest, listing, mapping, metadata
 from policies.model.errors import PolicyError
@@ -20,7 +20,7 @@ from scheduling.queue_tree.simulated import PlayedEvent
 from scheduling.quota.node import QuotaNode
 from scheduling.simulation.intake import KueueIntake
 from scheduling.simulation.settings import SimulationSettings
-from scheduling.simulation.submissions import LeftOut, Name
+from scheduling.simulation.submissions import LeftOut, Name, is_submission
 from scheduling.simulation.trace import Admitted, Evicted, Finished, Loan, Preempted, Reserved, TraceEvent
 from scheduling.status.checks import PENDING, READY, set_check
 from scheduling.status.deadlines import pods_ready, release
@@ -103,8 +103,9 @@ class KueueSimulation:
     def change(self, manifests: Iterable[Manifest], deleted: Iterable[Ref]) -> None:
         """Add, change and delete objects at one moment, in any order. Cycles run when the caller calls `settle`."""
         self._tick()
-        self.intake.put(manifests, self.now)
-        self._delete(deleted)
+        added, gone, submitted = [*manifests], [*deleted], list[str]()
+        self.intake.put(added, self.now)
+        self._delete(gone)
         for found in self.intake.submissions.look():
             if isinstance(found, LeftOut):
                 self.left_out[found.name] = found
@@ -112,17 +113,16 @@ class KueueSimulation:
             name, workload = found
             self.left_out.pop(name, None)
             self._submit(name, workload)
-        for key in [*self.world.workloads]:
+            submitted.append(workload.key)
+        only_work = not gone and all(map(is_submission, added))
+        for key in submitted if only_work else [*self.world.workloads]:
             self._advance(key)
 
     def finish(self, called: str) -> None:
         """Finish the job `namespace/name` successfully, then settle. Raises UnknownWorkload."""
         key = self.key_of(called)
         self._tick()
-        workload = self.world.workloads[key]
-        if not workload.finished:
-            self._write(finish(workload, "JobFinished", "Job finished successfully", self.now))
-            self.trace.append(Finished(self.now, key))
+        self._finish(self.world.workloads[key])
         self.settle()
 
     def at(self, moment: int) -> None:
@@ -275,12 +275,16 @@ class KueueSimulation:
 
     # --- one workload
 
-    def _delete(self, refs: Iterable[Ref]) -> None:
+    def _finish(self, workload: Workload) -> None:
+        if not workload.finished:
+            self._write(finish(workload, "JobFinished", "Job finished successfully", self.now))
+            self.trace.append(Finished(self.now, workload.key))
+
+    def _delete(self, every: Sequence[Ref]) -> None:
         """Delete objects.
 
         A job is deleted with its Workload, and before its queue, which stays while it has workloads.
         """
-        every = list(refs)
         gone = {name for ref in every for name in self.intake.submissions.drop(ref)}
         for name in gone:
             self.left_out.pop(name, None)
@@ -303,6 +307,8 @@ class KueueSimulation:
         self._write(
             replace(before, active=workload.active, maximum_seconds=workload.maximum_seconds, **kept)  # type: ignore[arg-type]
         )
+        if workload.finished:
+            self._finish(self.world.workloads[workload.key])
 
     def _advance(self, key: str) -> None:
         """Take all steps of the workload that follow from its spec, its queue, its checks and the time."""

@@ -15,8 +15,9 @@ from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.times import SECOND
 from scheduling.simulation.settings import SimulationSettings, read_settings
 from scheduling.simulation.simulation import START, KueueSimulation, UnknownWorkload, begin
-from scheduling.simulation.trace import Admitted, Evicted, Loan, Preempted, Reserved, TraceEvent
+from scheduling.simulation.trace import Admitted, Evicted, Finished, Loan, Preempted, Reserved, TraceEvent
 from scheduling.status.deadlines import WaitForPodsReady
+from scheduling.status.lifecycle import Lifecycle
 from scheduling.visibility.workloads import running, waiting
 from scheduling.world.nodes import below, nodes
 from scheduling.world.world import World
@@ -107,6 +108,26 @@ def test_what_ends_makes_room() -> None:
     simulation.finish("ns/first")
 
     assert runs(simulation) == ["later"]
+
+
+def test_a_job_that_is_added_again_as_complete_makes_room() -> None:
+    first, second = (queued_job(name, "a", 4) for name in ("first", "second"))
+    simulation = simulated(FLAVOR, org_queue("a", 4), local("a"), first, second)
+    assert runs(simulation) == ["first"]
+
+    simulation.add([{**first, "status": {"conditions": [{"type": "Complete", "status": "True"}]}}])
+
+    assert runs(simulation) == ["second"]
+    assert of(simulation, Finished) == [("Finished", "first")]
+
+
+def test_a_job_more_costs_the_same_however_many_there_are() -> None:
+    def cost(jobs: int) -> int:
+        held = [queued_job(f"j{number}", "a", 1) for number in range(jobs)]
+        simulation = simulated(FLAVOR, org_queue("a", 4), local("a"), *held)
+        return calls(lambda: simulation.add([queued_job("one-more", "a", 1)]), of=Lifecycle.next)
+
+    assert cost(40) == cost(10)
 
 
 def test_usage_is_summed_up_the_tree() -> None:

@@ -17,6 +17,7 @@ from scheduling.topology.domains import Domain, RoomDomain, TopologyTree
 from scheduling.topology.placing import FlavorTopology, PlacedPods, stale_domain, use
 from scheduling.topology.replacing import no_replacement, stale_places
 from scheduling.topology.request import SliceLayer, TopologyRequest
+from scheduling.topology.short_slice import short_last, short_slice
 
 _Used: TypeAlias = dict[DomainId, dict[str, int]]
 
@@ -106,12 +107,13 @@ def _place_lost_pods(
 
     None if the lost pods do not make whole slices, or if a placement leaves pods out.
     """
-    pieces = _pieces(flavor.tree, lost, within)
+    request, found = lost.pods.request, lost.rest
+    short = short_slice(request, found.pods + lost.count) if flavor.gates.short_slices else 0
+    pieces = _pieces(flavor.tree, lost, within, short)
     if pieces is None:
         return None
-    found = lost.rest
     for piece in pieces:
-        pods = replace(lost.pods, count=piece.count, request=_cut(lost.pods.request, piece.layers))
+        pods = replace(lost.pods, count=piece.count, request=_cut(request, piece.layers))
         placed = flavor.place_group([pods], used, within=piece.within)
         if isinstance(placed, str):
             return placed
@@ -119,11 +121,14 @@ def _place_lost_pods(
             return None
         use(used, pods, placed[0])
         found = merged(found, placed[0], flavor.tree.paths(found.domains + placed[0].domains))
-    return found
+    return short_last(flavor.tree, request, found) if short else found
 
 
-def _pieces(tree: TopologyTree, lost: LostPods, within: Domain | None) -> list[_Piece] | None:
-    """The lost pods in pieces by their domain, the smallest slices first. None if they do not make whole slices."""
+def _pieces(tree: TopologyTree, lost: LostPods, within: Domain | None, short: int) -> list[_Piece] | None:
+    """The lost pods in pieces by their domain, the smallest slices first. None if they do not make whole slices.
+
+    short: the size of the short slice. If a domain may have the rest of it, it stays there.
+    """
     layers = lost.pods.request.layers
     if not all(layer.topology in tree.levels and layer.size > 0 for layer in layers):
         return [_Piece(within, layers, lost.count)]
@@ -132,13 +137,14 @@ def _pieces(tree: TopologyTree, lost: LostPods, within: Domain | None) -> list[_
     for at in range(len(layers) - 1, -1, -1):
         size, level = layers[at].size, tree.levels.index(layers[at].topology)
         present = _summed(tree, present, level)
+        of_short = [domain for domain, count in present.items() if 0 < count % size <= short][-1:]
         for domain in sorted(present, key=lambda each: each.values):
-            lacks = -present[domain] % size
+            lacks = ((short if domain in of_short else 0) - present[domain]) % size
             if lacks:
                 pieces.append(_Piece(domain, layers[at + 1 :], lacks))
                 present[domain] += lacks
                 left -= lacks
-    if left < 0 or (layers and left % layers[0].size):
+    if left < 0 or (layers and left % layers[0].size not in (0, short)):
         return None
     return [*pieces, _Piece(within, layers, left)] if left else pieces
 

@@ -12,7 +12,7 @@ import pytest
 from policies.dialects.kueue_flavor import Flavor
 from scheduling.topology.assignment import TopologyAssignment
 from scheduling.topology.fleet import Fleet
-from scheduling.topology.placing import PlacedPods
+from scheduling.topology.placing import PlacedPods, TopologyGates
 from scheduling.topology.replacing_together import LostPods, UncertainPlaces, replaced_together
 from tests.profiles import seeds
 from tests.scheduling.topology.drawn import BLOCK, FLAVOR, LEVELS, RACK, assigned, drawn, fleet, node, pods
@@ -46,6 +46,20 @@ def test_slices_that_lost_pods_in_two_racks_are_each_completed_in_their_own() ->
     asked = pods(4, required=BLOCK, slices=[(RACK, 2)])
 
     assert moved(made, asked, "n1=1 n3=1 n8=1 n9=1", "n8", "n9") == "n1=1 n2=1 n3=1 n4=1"
+
+
+@pytest.mark.parametrize(
+    ("tree", "places", "expected"),
+    [
+        ("b1/r1 n1=2; b1/r2 n3=1; b1/r3 n5=2", "n1=2 n8=1 n9=1 n3=1", "n1=2 n5=2 n3=1"),
+        ("b1/r1 n1=1 n2=1; b1/r2 n3=2; b1/r3 n5=2", "n3=2 n1=1 n8=1 n9=1", "n3=2 n5=2 n1=1"),
+        ("b1/r1 n1=2; b1/r2 n3=2; b1/r3 n5=2", "n1=2 n3=2 n8=1", "n1=2 n3=2 n5=1"),
+    ],
+)
+def test_a_short_slice_stays_the_last_and_the_only_one(tree: str, places: str, expected: str) -> None:
+    made = fleet(tree, gates=TopologyGates(short_slices=True))
+
+    assert moved(made, pods(5, required=BLOCK, slices=[(RACK, 2)]), places, "n8", "n9") == expected
 
 
 def test_whole_slices_go_elsewhere_and_the_broken_one_is_completed() -> None:

@@ -256,6 +256,7 @@ class Scheduler:
             application.state = ApplicationState.RUNNING
             application.leaf.run(1)
             self.limits.run(application, 1)
+            self._closed.discard(application.leaf)  # limits on the number of applications no longer stop it
 
     def _count_running(self, application: Application, ask: Ask) -> None:
         """Count a Pod that runs already, even if it does not fit."""

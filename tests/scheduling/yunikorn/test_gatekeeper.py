@@ -78,3 +78,17 @@ def test_usage_is_known_before_the_next_decision(keeper: YuniKornGatekeeper) -> 
     keeper.put_pod("dev/p", None)
 
     assert keeper.usage("dev") == {"vcore": (0, 2000)}
+
+
+def test_a_pod_passes_once_another_of_its_application_runs_beyond_the_number_of_applications(
+    keeper: YuniKornGatekeeper,
+) -> None:
+    """As in YuniKorn, the number counts only when an application begins to run."""
+    only_one = queues_yaml("- {name: q, maxapplications: 1}", "[{name: fixed, value: root.q}]")
+    keeper.queues.put(CONFIGS, read_config_map(only_one))
+    put(keeper, running(pod("r1", "a")), waiting(pod("w", "b")))
+    assert keeper.decide(1) == []
+
+    put(keeper, running(pod("r2", "b")))
+
+    assert keeper.decide(2) == ["dev/w"]

@@ -244,6 +244,10 @@ class ClusterClient:
         """POST to a collection; Conflict (AlreadyExists) if the name is taken. A dry run stores nothing."""
         return self._wire.call(HttpRequest("POST", path, _writing(field_manager, dry_run), body))
 
+    def replace(self, path: str, body: Manifest, *, field_manager: str | None = None) -> Manifest:
+        """PUT; Conflict if the body has an outdated resource version."""
+        return self._wire.call(HttpRequest("PUT", path, _writing(field_manager), body))
+
     def patch(
         self, path: str, body: Any, content_type: str, *, field_manager: str | None = None, dry_run: bool = False
     ) -> Manifest:

@@ -33,10 +33,11 @@ def test_get_returns_the_plain_object(api: FakeApi, cluster: ClusterClient) -> N
 
 
 def test_each_writing_method_sends_what_it_says(api: FakeApi, cluster: ClusterClient) -> None:
-    api.others += [ok({})] * 6
+    api.others += [ok({})] * 7
     body = {"spec": {"size": 2}}
 
     cluster.create(ITEM, body, field_manager="me")
+    cluster.replace(ITEM, body)
     cluster.patch(ITEM, body, MERGE_PATCH)
     cluster.apply(ITEM, body, "me", force=True)
     cluster.delete(ITEM, resource_version="7")
@@ -45,6 +46,7 @@ def test_each_writing_method_sends_what_it_says(api: FakeApi, cluster: ClusterCl
 
     assert [(seen.method, seen.query, seen.body) for seen in api.seen] == [
         ("POST", {"fieldManager": "me"}, body),
+        ("PUT", {}, body),
         ("PATCH", {}, body),
         ("PATCH", {"fieldManager": "me", "force": "true"}, body),
         ("DELETE", {}, {"preconditions": {"resourceVersion": "7"}}),
@@ -52,6 +54,7 @@ def test_each_writing_method_sends_what_it_says(api: FakeApi, cluster: ClusterCl
         ("DELETE", {}, {"preconditions": {"uid": "u1"}, "propagationPolicy": "Background"}),
     ]
     assert [seen.headers.get("Content-Type") for seen in api.seen] == [
+        "application/json",
         "application/json",
         "application/merge-patch+json",
         "application/apply-patch+yaml",

@@ -30,8 +30,9 @@ log = logging.getLogger(__name__)
 CONVERTING = CONVERSION_PATH
 """The conversion webhook of the CustomResourceDefinitions of Kueue's group."""
 
-_CREATION = re.compile(rb'"request":{"uid":"([-0-9A-Za-z]+)".*?"operation":"CREATE"').search
-"""The beginning of the review of a new object, as the API server writes it: the object follows."""
+_BEGINNING = re.compile(rb'"request":{"uid":"([-0-9A-Za-z]+)".*?"operation":"([A-Z]+)"').search
+"""The beginning of a review, as the API server writes it: uid and operation. The object, which may have a label with
+the name `operation`, comes after them."""
 
 Answer: TypeAlias = tuple[bytes, int, Mapping[str, str]]
 
@@ -125,8 +126,9 @@ class _Views:
         since the webhooks for work fail open. The reconciler undoes other changes."""
         beginning = request.environ["wsgi.input"].read(BEGINNING)
         limit = (request.max_content_length or 1) - 1
-        if request.path in self._judge.paths and (creation := _CREATION(beginning)):
-            denied = Reply(HTTPStatus.OK, JSON, answer.too_long(creation[1].decode(), limit))
+        review = _BEGINNING(beginning) if request.path in self._judge.paths else None
+        if review is not None and review[2] == b"CREATE":
+            denied = Reply(HTTPStatus.OK, JSON, answer.too_long(review[1].decode(), limit))
             body, status, headers = _answer(denied)
         else:
             body, status, headers = _text(f"the body has more than {limit} bytes, which is too long", 413)

@@ -287,6 +287,23 @@ def test_the_creation_of_an_object_that_is_too_long_to_be_judged_is_denied() -> 
     assert update.status_code == 413
 
 
+def test_an_object_does_not_make_its_change_look_like_a_creation() -> None:
+    """Denying the change would keep the reconciler from stopping the work of this object."""
+    padded = queue("a")
+    padded["metadata"] = {
+        "labels": {"operation": "CREATE"},
+        **padded["metadata"],
+        "annotations": {"padding": "<" * 2000},
+    }
+    app = client(world(), WebhookSettings(body_limit=1000))
+
+    body = json.dumps(review(padded, queue("a")), separators=(",", ":"))
+    update = app.post(VOLCANO, data=body, content_type="application/json")
+
+    assert body.index('"operation":"UPDATE"') < body.index('"operation":"CREATE"') < 4096
+    assert update.status_code == 413
+
+
 def test_there_is_no_catch_all() -> None:
     app = client(world())
 

@@ -79,7 +79,7 @@ class _Line:
         """The width of the terminal. Standard output may be a file, so the stream of the line is asked first."""
         try:
             return os.get_terminal_size(self._stream.fileno()).columns or _COLUMNS
-        except (OSError, ValueError):  # the stream is no terminal of the system, as in tests
+        except (OSError, ValueError):  # the stream is not a terminal, as in tests
             return shutil.get_terminal_size().columns
 
     def _replace(self, text: str) -> None:

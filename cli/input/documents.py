@@ -142,7 +142,7 @@ def triaged(source: str, data: bytes) -> Iterator[Found]:
     """The manifests of a file in a folder, or the reason why it is skipped.
 
     A text that cannot contain objects is not parsed. An unreadable file is only an error if it mentions one of the
-    three projects and is not a template. A text that kubectl may read is none.
+    three projects and is not a template. A text that kubectl may read does not count as a template.
     """
     if not source.lower().endswith(EXTENSIONS):
         yield PassedOver(source, PassedOverReason.TEMPLATE, hidden_kinds(data))

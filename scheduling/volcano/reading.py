@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from policies.amounts.requests import pod_requests
 from policies.dialects.go_values import TRUE
@@ -112,13 +113,27 @@ def is_preemptable(pod: PodReading) -> bool:
     return {**pod.labels, **pod.annotations}.get(PREEMPTABLE, "true") in TRUE
 
 
+class ClassPriority(NamedTuple):
+    """The fields of a PriorityClass. `is_default`: work that names no existing class has its value."""
+
+    value: int
+    is_default: bool
+
+
+def read_priority_class(manifest: Manifest) -> ClassPriority:
+    return ClassPriority(integer(manifest.get("value")) or 0, manifest.get("globalDefault") is True)
+
+
 def read_priorities(classes: Iterable[Manifest]) -> dict[str, int]:
+    """See `values_of`."""
+    return values_of({_name(manifest): read_priority_class(manifest) for manifest in classes})
+
+
+def values_of(classes: Mapping[str, ClassPriority]) -> dict[str, int]:
     """The values of PriorityClasses by name. The empty name stands for the global default."""
-    values: dict[str, int] = {}
-    for manifest in classes:
-        values[_name(manifest)] = value = integer(manifest.get("value")) or 0
-        if manifest.get("globalDefault") is True:
-            values[""] = min(value, values.get("", value))  # of several the lowest counts, as in the API server
+    values = {name: each.value for name, each in classes.items()}
+    if defaults := [each.value for each in classes.values() if each.is_default]:
+        values[""] = min(defaults)  # of several the lowest counts, as in the API server
     return values
 
 

@@ -10,15 +10,14 @@ from policies.dialects.core import POD
 from reconciler.controllers.volcano.kinds import POD_GROUP, QUEUE, QUEUES
 from reconciler.objects.watched import PRIORITY_CLASS, WatchedKind
 from scheduling.volcano.gates.gated_pod import (
-    GatedClass,
     GatedGroup,
     GatedQueue,
     VolcanoGatedPod,
-    read_gated_class,
     read_gated_group,
     read_gated_pod,
     read_gated_queue,
 )
+from scheduling.volcano.reading import ClassPriority, read_priority_class
 
 GATED_POD: WatchedKind[VolcanoGatedPod] = WatchedKind(
     "VolcanoGatedPod", PODS, read_gated_pod, relist=True, object_kind=POD.kind
@@ -29,7 +28,7 @@ GATED_GROUP: WatchedKind[GatedGroup] = WatchedKind(
 GATED_QUEUE: WatchedKind[GatedQueue] = WatchedKind(
     "GatedQueue", QUEUES, read_gated_queue, relist=True, object_kind=QUEUE.kind
 )
-GATED_CLASS: WatchedKind[GatedClass] = WatchedKind(
-    "GatedPriorityClass", PRIORITY_CLASSES, read_gated_class, object_kind=PRIORITY_CLASS
+GATED_CLASS: WatchedKind[ClassPriority] = WatchedKind(
+    "GatedPriorityClass", PRIORITY_CLASSES, read_priority_class, object_kind=PRIORITY_CLASS
 )
 WATCHED = (GATED_CLASS, GATED_QUEUE, GATED_GROUP, GATED_POD)

@@ -150,14 +150,3 @@ def read_gated_queue(manifest: Manifest) -> GatedQueue:
     reader.amounts(guarantee, "spec.guarantee.resource")
     wrong = next((each for each in reader.defects() if each.field.startswith(_COUNTED) and not each.warning), None)
     return GatedQueue(read_queue(manifest), f"{wrong.field}: {wrong.message}" if wrong else "")
-
-
-class GatedClass(NamedTuple):
-    """A PriorityClass. `is_default`: PodGroups that name no existing class have its value."""
-
-    value: int
-    is_default: bool
-
-
-def read_gated_class(manifest: Manifest) -> GatedClass:
-    return GatedClass(integer(manifest.get("value")) or 0, manifest.get("globalDefault") is True)

@@ -18,9 +18,10 @@ from scheduling.volcano.gates.gate_places import GatePlaces
 from scheduling.volcano.gates.gate_queues import REASONS as OF_QUEUES
 from scheduling.volcano.gates.gate_queues import RECLAIM, GateQueues, PodWait
 from scheduling.volcano.gates.gate_turn import DecisionRound
-from scheduling.volcano.gates.gated_pod import ALONE, GatedClass, GatedGroup, GatedQueue, Together, VolcanoGatedPod
+from scheduling.volcano.gates.gated_pod import ALONE, GatedGroup, GatedQueue, Together, VolcanoGatedPod
 from scheduling.volcano.gates.lines import GateLines
 from scheduling.volcano.gates.reclaim import GateReclaim
+from scheduling.volcano.reading import ClassPriority, priority_of, values_of
 
 NO_GROUP = "NoPodGroup"
 GANG = "WaitsForGang"
@@ -86,7 +87,8 @@ class VolcanoGatekeeper:
         self._gangs: dict[str, GatedGang] = {}
         # Pods that count in the current queue of their PodGroup, by PodGroup
         self._followers: dict[str, dict[str, None]] = {}
-        self._classes: dict[str, GatedClass] = {}  # PriorityClasses by name
+        self._classes: dict[str, ClassPriority] = {}  # by name
+        self._priorities: dict[str, int] = {}  # their values, see `values_of`
         self._changed: dict[str, None] = {}  # PodGroups whose batches are outdated
         self.reclaim = GateReclaim(self.queues, self._gangs, self.granted) if reclaims else None
 
@@ -113,7 +115,7 @@ class VolcanoGatekeeper:
         gang = self._gang(name)
         queue = gang.group.queue if gang.group is not None else ""
         gang.priority_class = found.priority_class if found is not None else ""
-        gang.put_group(found.group if found is not None else None, self._priority(gang.priority_class))
+        gang.put_group(found.group if found is not None else None, priority_of(gang.priority_class, self._priorities))
         self._changed[name] = None
         after = found.group.queue if found is not None else ""
         if queue != after:
@@ -121,23 +123,18 @@ class VolcanoGatekeeper:
             for key in [*self._followers.get(name, ())]:
                 self._recount(key)
 
-    def put_class(self, name: str, found: GatedClass | None) -> None:
+    def put_class(self, name: str, found: ClassPriority | None) -> None:
         """Add, update or, without a class, remove a PriorityClass."""
         if self._classes.get(name) == found:
             return
         self._classes.pop(name, None)
         if found is not None:
             self._classes[name] = found
+        self._priorities = values_of(self._classes)
         for gang in self._gangs.values():
             if gang.priority_class == name or gang.priority_class not in self._classes:
-                gang.put_group(gang.group, self._priority(gang.priority_class))
+                gang.put_group(gang.group, priority_of(gang.priority_class, self._priorities))
                 self._changed[gang.name] = None
-
-    def _priority(self, name: str) -> int:
-        """The value of the PriorityClass, else of the lowest global default, else 0."""
-        if name in self._classes:
-            return self._classes[name].value
-        return min((each.value for each in self._classes.values() if each.is_default), default=0)
 
     def put_queue(self, name: str, queue: GatedQueue | None) -> None:
         if self.queues.put(name, queue):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from scheduling.volcano.gates.gated_pod import read_gated_class, read_gated_group, read_gated_pod, read_gated_queue
+from scheduling.volcano.gates.gated_pod import read_gated_group, read_gated_pod, read_gated_queue
 from scheduling.volcano.gates.gatekeeper import PodWait, VolcanoGatekeeper
+from scheduling.volcano.reading import read_priority_class
 from tests.copies import copied
 from tests.scheduling.volcano.manifests import Manifest
 from tests.scheduling.volcano.manifests import pod as volcano_pod
@@ -58,7 +59,7 @@ class Gate:
             case "Queue":
                 self.keeper.put_queue(name, read_gated_queue(each) if each else None)
             case "PriorityClass":
-                self.keeper.put_class(name, read_gated_class(each) if each else None)
+                self.keeper.put_class(name, read_priority_class(each) if each else None)
 
     def restart(self) -> None:
         """A new process that knows what is stored, and nothing else."""

@@ -23,10 +23,13 @@ _LONGEST = 1000
 
 
 class _Condition(NamedTuple):
+    """A condition of a Namespace. `added`: whether it is written if the Namespace does not have it yet."""
+
     kind: str
     holds: bool
     reason: str
     message: str
+    added: bool
 
 
 def conditions(observed: Observed[object], flaw: str, usage: Usage | None, now: int) -> WantedWrite | None:
@@ -37,13 +40,13 @@ def conditions(observed: Observed[object], flaw: str, usage: Usage | None, now: 
     """
     stored = observed.stored or Stored()
     before = {each.get("type"): each for each in stored.status.get("conditions") or ()}
-    wanted = [each for each in (_unreadable(flaw), _full(usage)) if _is_news(before.get(each.kind), each)]
+    wanted = [each for each in (_unreadable(flaw), _full(flaw, usage)) if _is_news(before.get(each.kind), each)]
     if not wanted:
         return None
     after = stored.status.get("conditions") or ()
     for each in wanted:
         so_far = Stored(status={"conditions": after}, generation=stored.generation)
-        after = with_condition(so_far, *each, whole_second(now))
+        after = with_condition(so_far, each.kind, each.holds, each.reason, each.message, whole_second(now))
     patch = Patch(
         NAMESPACES, None, observed.key[1], {"status": {"conditions": after}}, observed.version, MANAGER, "status"
     )
@@ -57,23 +60,24 @@ def conditions(observed: Observed[object], flaw: str, usage: Usage | None, now: 
 def _unreadable(flaw: str) -> _Condition:
     said = plain(flaw)[:_LONGEST]
     reason, message = ("QuotaUnreadable", said) if said else ("QuotaReadable", "The quota can be read")
-    return _Condition(UNREADABLE, bool(said), reason, message)
+    return _Condition(UNREADABLE, bool(said), reason, message, added=bool(said))
 
 
-def _full(usage: Usage | None) -> _Condition:
+def _full(flaw: str, usage: Usage | None) -> _Condition:
     used = usage or {}
     full = any(amount >= quota > 0 for amount, quota in used.values())
     amounts = sorted(
         f"{_name(name)} {_text(name, amount)} of {_text(name, quota)}" for name, (amount, quota) in used.items()
     )
-    message = f"{', '.join(amounts)} in use" if used else "The Namespace has no quota"
-    return _Condition(FULL, full, "QuotaFull" if full else "QuotaFree", plain(message)[:_LONGEST])
+    without = "The quota cannot be read" if flaw else "The Namespace has no quota"
+    message = f"{', '.join(amounts)} in use" if used else without
+    return _Condition(FULL, full, "QuotaFull" if full else "QuotaFree", plain(message)[:_LONGEST], added=bool(used))
 
 
 def _is_news(before: Mapping[str, Any] | None, wanted: _Condition) -> bool:
-    """Whether the condition has to be written. A condition that does not exist is added if it is true, or has usage."""
+    """Whether the condition has to be written."""
     if before is None:
-        return wanted.holds or (wanted.kind == FULL and wanted.message.endswith("in use"))
+        return wanted.added
     return _turns(before, wanted) or (before.get("message") != wanted.message and (wanted.holds or wanted.kind == FULL))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from policies.dialects.yunikorn_gangs import POLICY, placeholder_timeout
@@ -75,7 +77,7 @@ def test_a_quota_that_cannot_be_read_admits_nothing_new_and_says_so(bad: str) ->
     assert cluster.passed() == ["before"]
     assert cluster.note("after").startswith("UnreadableQuota: Namespace dev: yunikorn.apache.org/namespace.quota")
     assert condition(cluster, "QuotaUnreadable")[0] == "True"
-    assert condition(cluster, "QuotaFull") == ("False", "The Namespace has no quota")
+    assert condition(cluster, "QuotaFull") == ("False", "The quota cannot be read")
     (about,) = (each["involvedObject"] for each in cluster.created() if each["reason"] == "QuotaUnreadable")
     assert (about["kind"], about["uid"]) == ("Namespace", cluster.objects["Namespace", "dev"]["metadata"]["uid"])
 
@@ -521,6 +523,16 @@ def test_a_namespace_without_quota_says_nothing() -> None:
     cluster.settle()
 
     assert condition(cluster, "QuotaFull", "free") == ("", "")
+
+
+def test_the_usage_of_many_resources_is_shown_as_far_as_there_is_room() -> None:
+    quota = {"cpu": "2", **{f"example.com/device-{number}": "8" for number in range(60)}}
+    cluster = GateCluster(namespace("dev", namespace_quota=json.dumps(quota)))
+    cluster.add(pod("a1"))
+    cluster.settle()
+
+    status, message = condition(cluster, "QuotaFull")
+    assert (status, message.partition(",")[0]) == ("False", "cpu 1 of 2")
 
 
 def test_a_resource_of_which_there_is_none_is_not_full() -> None:

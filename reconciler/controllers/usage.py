@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator
 
 from reconciler.controllers.local_usage import begin, followed, remember, sample
 from reconciler.core.controller import Busy, Controller, WaitFor, Wanted
-from reconciler.objects.moments import whole_second
+from reconciler.objects.moments import DueNames, whole_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.watched import LOCAL_QUEUE_VIEW
 from reconciler.shards.partition import WORK_AT
@@ -24,39 +23,37 @@ class UsageController(Controller):
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._moments: list[tuple[int, str]] = []
-        self._sampled: set[str] = set()
+        self._moments = DueNames()
         self._begun: set[str] = set()
 
     def observe(self, observed: Observed[object]) -> None:
         key = observed.key[1]
         if observed.value is None:
-            self._sampled.discard(key)
+            self._moments.drop(key)
             self._begun.discard(key)
             return
         if observed.stored is not None:
             remember(self._world, key, observed.stored.status)
-        if key not in self._sampled:
-            self._sampled.add(key)
-            heapq.heappush(self._moments, (0, key))
+        if key not in self._moments:
+            self._moments.set(key, 0)
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
         """Take the samples that are due for LocalQueues of this part. This controller writes nothing itself."""
         now = whole_second(now)
-        while self._moments and self._moments[0][0] <= now:
-            _, key = heapq.heappop(self._moments)
-            if key in self._sampled and busy(WORK_AT, key):
+        for key in self._moments.due(now):
+            if busy(WORK_AT, key):
                 self._begun.discard(key)  # another part samples it and stores the usage in the status
                 yield WaitFor((LOCAL_QUEUE_VIEW.kind, key), (WORK_AT, key))
                 continue
-            if key in self._sampled and key not in self._begun and followed(self._world, key):
+            if key not in self._begun and followed(self._world, key):
                 self._begun.add(key)
                 begin(self._world, key, now)
-            left = sample(self._world, key, now) if key in self._sampled else None
+            left = sample(self._world, key, now)
             if left is None:
-                self._sampled.discard(key)
+                self._moments.drop(key)
             else:
-                heapq.heappush(self._moments, (now + left, key))
+                self._moments.set(key, now + left)
 
     def wake(self, item: Key) -> None:
-        heapq.heappush(self._moments, (0, item[1]))
+        if item[1] in self._moments:
+            self._moments.set(item[1], 0)

@@ -12,6 +12,7 @@ from policies.model.pools import Terms
 from reconciler.controllers.local_usage import admission_share
 from reconciler.controllers.usage import UsageController
 from reconciler.jobs.step import JobInputs
+from reconciler.objects.observed import Observed
 from reconciler.objects.watched import by_kind
 from scheduling.objects.reading import read_workload
 from scheduling.objects.times import SECOND, parse
@@ -82,6 +83,16 @@ def test_samples_are_taken_in_time_and_shown() -> None:
     twice = sampled.at(20)
     assert twice is not None
     assert once < twice < 4
+
+
+def test_a_queue_that_is_deleted_and_created_again_and_again_has_one_sample_due() -> None:
+    sampled = Sampled()
+    for _ in range(3):
+        sampled.at(0)
+        sampled.controller.observe(Observed(("LocalQueue", "ns/lq"), "1", None))
+        sampled.observe()
+
+    assert len(sampled.controller._moments) == 1
 
 
 def test_a_new_process_goes_on_from_the_status() -> None:

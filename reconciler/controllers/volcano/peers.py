@@ -72,7 +72,7 @@ class VolcanoProgram:
 
     def observe_pod(self, key: str, *, runs: bool) -> None:
         """Process the Pod `namespace/name`. `runs`: whether the Pod runs the program."""
-        if runs:
+        if runs and not self._replaced:
             self._pods[key] = None
         else:
             self._pods.pop(key, None)
@@ -83,7 +83,7 @@ class VolcanoProgram:
             self._last_writes[queue] = at
             if self._started:
                 self._latest_write, self._wrote_again = (queue, at), True
-        if at and at >= ours:
+        if at and at >= ours and not self._replaced:
             self._its_queues[queue] = None
         else:
             self._its_queues.pop(queue, None)
@@ -99,7 +99,7 @@ class VolcanoProgram:
         if self._wrote_again:
             self._counts_until = now + QUIET if self._replaced else FOREVER
             self._wrote_again = False
-        if self._pods or (self._its_queues and not self._replaced):
+        if self._pods or self._its_queues:
             return FOREVER
         return max(self.leases.held_until(now), self._counts_until)
 

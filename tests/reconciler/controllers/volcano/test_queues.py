@@ -341,6 +341,18 @@ def test_nothing_is_written_while_a_pod_runs_volcanos_queue_controller() -> None
     assert made.states()["p"] == "Closing"
 
 
+def test_a_pod_of_a_tenant_stops_nothing_where_the_configuration_says_that_volcanos_controller_is_stopped() -> None:
+    made = organisation()
+    containers = [{"name": "c", "image": "tenant/vc-controller-manager"}]
+    made.add(pod("looks-like-it", "tenant", {"nodeName": "n", "containers": containers}), "VolcanoProgram")
+    made.start(replaces=["vc-controller-manager"])
+    made.command("CloseQueue", "p")
+    made.settle()
+
+    assert made.states()["p"] == "Closing"
+    assert made.controller.obstacle == ""
+
+
 def test_queues_that_volcanos_controller_wrote_last_are_not_written_until_the_configuration_says_so() -> None:
     made = organisation()
     made.set("a2", {"metadata": {"managedFields": [wrote("queue-controller", 5, {"state": "Open"})]}})

@@ -84,6 +84,8 @@ CLUSTER_ROLES = (
     "quotree-webhook-yunikorn",
     "quotree-yunikorn-viewer",
 )
+LEASE_POLICIES = ("quotree-reconciler-manager-lease", "quotree-reconciler-volcano-leases")
+"""The ValidatingAdmissionPolicies of the Leases of other programs, and their bindings."""
 API_SERVICES = ("v1alpha1.visibility.quotree.dev",)
 CLUSTER_ROLE_BINDINGS = (*(each for each in CLUSTER_ROLES if "-batch-" not in each), "quotree-webhook-reviews")
 KUBECONFIGS = "quotree-kubeconfigs"
@@ -109,7 +111,7 @@ class Wishes:
 def read_by_name(names: ReleaseNames, policies: Iterable[str]) -> Iterator[ObjectRef]:
     """The objects of Quotree with fixed names. `policies`: the names of those of `quotree install render --vap`."""
     yield from (names.validating, names.mutating, ObjectRef("Namespace", names.namespace))
-    for name in policies:
+    for name in (*LEASE_POLICIES, *policies):
         yield ObjectRef("ValidatingAdmissionPolicyBinding", name)
         yield ObjectRef("ValidatingAdmissionPolicy", name)
     yield from (ObjectRef("APIService", name) for name in API_SERVICES)

@@ -12,7 +12,7 @@ from policies.dialects.quota_gates import QUOTA_KEY, WAITS
 from policies.mutation.kueue_pod_defaults import GATE
 from policies.takeover import removal
 from policies.takeover.objects import FoundCluster, ObjectRef, ReleaseNames, TakeoverPlan, ref_of
-from policies.takeover.removal import API_SERVICES, CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, Wishes, remove
+from policies.takeover.removal import API_SERVICES, CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, LEASE_POLICIES, Wishes, remove
 from policies.takeover.taking import silenced
 from reconciler.shards import claims
 from scheduling.volcano_queues import queue_object
@@ -32,7 +32,13 @@ def installed_names(kind: str) -> set[str]:
 
 @pytest.mark.parametrize(
     ("kind", "removed"),
-    [("ClusterRole", CLUSTER_ROLES), ("ClusterRoleBinding", CLUSTER_ROLE_BINDINGS), ("APIService", API_SERVICES)],
+    [
+        ("ClusterRole", CLUSTER_ROLES),
+        ("ClusterRoleBinding", CLUSTER_ROLE_BINDINGS),
+        ("APIService", API_SERVICES),
+        ("ValidatingAdmissionPolicy", LEASE_POLICIES),
+        ("ValidatingAdmissionPolicyBinding", LEASE_POLICIES),
+    ],
 )
 def test_each_object_of_the_manifests_outside_of_a_namespace_is_removed(kind: str, removed: tuple[str, ...]) -> None:
     assert installed_names(kind) <= {*removed}

@@ -102,7 +102,7 @@ class DefaultQueuesController(Controller):
             self._queues.pop(namespace, None)
         else:
             self._queues[namespace] = created
-            self._stale.update(dict.fromkeys(self._jobs.get(namespace, {})))
+        self._stale.update(dict.fromkeys(self._jobs.get(namespace, {})))
 
     def inputs_changed(self, inputs: JobInputs) -> None:
         self._inputs = inputs
@@ -119,6 +119,7 @@ class DefaultQueuesController(Controller):
             namespace = key[1].partition("/")[0]
             job, created = self._jobs.get(namespace, {}).get(key), self._queues.get(namespace)
             if job is None or created is None or job.value.created <= created or not self._inputs.selected(namespace):
+                self._bypasses.end(self._job(key), MISSED, now)
                 continue
             awaited = (key, (WORK_AT, f"{namespace}/{DEFAULT_QUEUE}"))
             blocked = next((each for each in awaited if busy(*each)), None)

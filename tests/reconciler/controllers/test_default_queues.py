@@ -131,3 +131,19 @@ def test_how_long_a_job_went_without_a_queue_is_counted() -> None:
 
     ((key, undone),) = stage.bypasses.undone.items()
     assert (key, undone.count, undone.nanoseconds) == (("Job", "WithoutQueue"), 1, 5)
+
+
+@pytest.mark.parametrize("ends", ["the queue is deleted", "the namespace is not selected any more"])
+def test_a_job_that_needs_no_queue_any_more_is_not_reported_as_missed_for_good(ends: str) -> None:
+    stage = Stage()
+    stage.queue()
+    stage.show(job())
+    assert stage.labelled() == ["missed"]  # and the API server refuses the label
+
+    if ends == "the queue is deleted":
+        stage.queue(deletionTimestamp=AFTER)
+    else:
+        stage.controller.inputs_changed(JobInputs(selected=lambda _: False))
+    assert stage.labelled() == []
+
+    assert len(stage.bypasses) == 0

@@ -330,8 +330,14 @@ class KeptCounts:
         return found
 
     def _note(self, domain: RoomDomain) -> None:
-        for changed in self._changed.values():
+        """Count the domain again later. Counts of which most domains would be counted again are forgotten.
+
+        So a kind that no longer occurs does not keep the domains of all nodes that have gone since.
+        """
+        for kind, changed in [*self._changed.items()]:
             changed.add(domain)
+            if len(changed) > self._tree.size:
+                del self._counts[kind], self._changed[kind]
 
 
 def cheapest(costs: Iterable[tuple[int, Domain]]) -> list[tuple[int, Domain]]:

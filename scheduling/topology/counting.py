@@ -71,7 +71,7 @@ class PodKind:
 
 
 class RoomLimit(NamedTuple):
-    """The room of a domain by its own total. Its nodes have no counts of what workloads use in the domain.
+    """The room of a domain by its own total. The usage of workloads there counts in the domain, not on its nodes.
 
     pods: the room without the leader.
     lead: 1 if the leader fits.
@@ -93,7 +93,7 @@ class DomainCounts:
     short, led_short: the whole slices that fit beside the short one, without and with the leader; NO_ROOM if the short
         slice does not fit. Empty if there is no short slice, and below the level of slices.
     score: the weight of matching preferred terms; empty if they do not count.
-    limits: the limits of domains whose nodes are domains that assignments do not name.
+    limits: the limits of the lowest domains that assignments name, if each of their nodes is a further domain.
     """
 
     kind: PodKind

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from scheduling.flavors.places import placer
 from scheduling.objects.inadmissible_reasons import WAITING_FOR_PODS_READY
 from scheduling.objects.workload import PODS_READY
 from scheduling.queues.pending import PendingEntry, Requeue
@@ -21,7 +22,7 @@ class BlockAdmission:
     """Holds back the first head that would get quota until the pods of all workloads are ready.
 
     No workload is tried meanwhile. Then the decision is carried out without another evaluation, unless the requests of
-    the head have changed or its quota is no longer free.
+    the head have changed, or its quota or its places are no longer free.
     """
 
     def __init__(self, world: World) -> None:
@@ -74,16 +75,19 @@ class BlockAdmission:
         return replace(decision, workload=entry.workload)
 
     def _is_unchanged(self, decision: Reserve, entry: PendingEntry) -> bool:
-        """Whether the workload requests the same, its queue is active, and the quota is still free."""
+        """Whether the workload requests the same, its queue is active, and the quota and places are still free."""
         world, before = self._world, decision.workload
         same = (entry.workload.pod_sets, entry.workload.queue) == (before.pod_sets, before.queue)
         if not same or not world.is_ready(decision.queue):
             return False
         queue = world.state.queues[decision.queue]
         replaced = world.slices.predecessor(entry.workload, queue)
+        slice_before = replaced.workload if replaced is not None else None
+        places = placer(world.state, queue.settings, entry.workload, world.checks, slice_before)
         with world.state.spared(replaced.key if replaced is not None else ""):
             usage = decision.assignment.usage.items()
-            return all(amount <= queue.node.free(pair) for pair, amount in usage)
+            free = all(amount <= queue.node.free(pair) for pair, amount in usage)
+            return free and (places is None or places.fits(decision.assignment))
 
     def _unready(self) -> str:
         """A workload with quota whose pods are not ready; empty if there is none.

@@ -1,10 +1,10 @@
 """Caches the results of the search for flavors, for as long as a search would find the same again.
 
 When a workload finishes, all heads of its tree are tried again, and most of them find the same usage as before. So the
-key of an assignment has all inputs of the search: the scheduling hash of the workload, where the search begins, and the
-usage on the ClusterQueue's path. Changes of quota, edges or flavors clear the cache. A search for victims also depends
-on the running workloads, so its result is only used while there are no candidates for preemption
-(docs/adr/2026-11-23-heads-that-meet-the-same.md).
+key of an assignment has all inputs of the search: the scheduling hash of the workload, the names of its pod sets, where
+the search begins, and the usage on the ClusterQueue's path. Changes of quota, edges or flavors clear the cache. A
+search for victims also depends on the running workloads, so its result is only used while there are no candidates for
+preemption (docs/adr/2026-11-23-heads-that-meet-the-same.md).
 """
 
 from __future__ import annotations
@@ -26,8 +26,11 @@ from scheduling.quota.state import ClusterQueueState, QuotaState
 _MOST = 20_000
 """The most assignments in all, of about 1 KiB each. Then the cache is cleared."""
 
-Shape = tuple[Hashable, Hashable, tuple[int, ...]]
-"""The key: the scheduling hash, where the search begins, and the usage by node and pair."""
+Shape = tuple[Hashable, tuple[str, ...], Hashable, tuple[int, ...]]
+"""The key: the scheduling hash, the names of the pod sets, where the search begins, and the usage by node and pair.
+
+The hash of Kueue v0.20 is equal for workloads that differ only in these names, and an assignment has them.
+"""
 
 
 @dataclass(slots=True, eq=False)
@@ -61,7 +64,8 @@ class KnownAssignments:
             return None
         place = self._place(queue)
         used = tuple([node.usage.get(pair, 0) for node in place.path for pair in place.pairs])
-        return entry.scheduling_hash, _begins(resume), used
+        names = tuple([each.name for each in entry.workload.pod_sets])
+        return entry.scheduling_hash, names, _begins(resume), used
 
     def find(self, queue: ClusterQueueState, entry: PendingEntry, shape: Shape) -> FlavorAssignment | None:
         """The cached assignment that a search would find now, with the current generation; None if there is none."""

@@ -71,7 +71,7 @@ class PodKind:
 
 
 class RoomLimit(NamedTuple):
-    """The room of a domain by its own total. Its nodes have no counts of what workloads use in the domain.
+    """The room of a domain by its own total. The usage of workloads there counts in the domain, not on its nodes.
 
     pods: the room without the leader.
     lead: 1 if the leader fits.
@@ -93,7 +93,7 @@ class DomainCounts:
     short, led_short: the whole slices that fit beside the short one, without and with the leader; NO_ROOM if the short
         slice does not fit. Empty if there is no short slice, and below the level of slices.
     score: the weight of matching preferred terms; empty if they do not count.
-    limits: the limits of domains whose nodes are domains that assignments do not name.
+    limits: the limits of the lowest domains that assignments name, if each of their nodes is a further domain.
     """
 
     kind: PodKind
@@ -330,8 +330,14 @@ class KeptCounts:
         return found
 
     def _note(self, domain: RoomDomain) -> None:
-        for changed in self._changed.values():
+        """Count the domain again later. Counts of which most domains would be counted again are forgotten.
+
+        So a kind that no longer occurs does not keep the domains of all nodes that have gone since.
+        """
+        for kind, changed in [*self._changed.items()]:
             changed.add(domain)
+            if len(changed) > self._tree.size:
+                del self._counts[kind], self._changed[kind]
 
 
 def cheapest(costs: Iterable[tuple[int, Domain]]) -> list[tuple[int, Domain]]:

@@ -242,9 +242,7 @@ class TopologyTree:
                 add_to(total, self._foreign.get(name), -times)
 
     def _settle(self, domain: LowestDomain) -> None:
-        """Update a domain after a change of its nodes: remove it if it is empty, else move it to the path of the
-        first.
-        """
+        """Update a domain after a change of its nodes: remove it, or move it to the path of its first node."""
         if not domain.nodes:
             self._detach(domain)
         elif self.by_node:

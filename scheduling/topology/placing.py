@@ -129,7 +129,7 @@ class FlavorTopology:
         """Place a slice that takes over from another one: existing places stay, and only new pods are placed."""
         workers, _ = _roles(group)
         present = [member.previous for member in group if member.previous is not None]
-        if any(stale_domain(self.tree, each) for each in present):
+        if any(stale_domain(self.tree, each) is not None for each in present):
             return self.place_group(group, used, empty=empty)
         previous = present[group.index(workers)]
         grown = previous.first(workers.count)
@@ -289,12 +289,12 @@ def use(
         add_to(used.setdefault(domain, {}), single, pods * times)
 
 
-def stale_domain(tree: TopologyTree, assignment: TopologyAssignment) -> str:
-    """The first value of the first assigned domain that no longer exists; empty if all exist."""
+def stale_domain(tree: TopologyTree, assignment: TopologyAssignment) -> str | None:
+    """The first value of the first assigned domain that no longer exists; None if all exist. A value may be empty."""
     for values, _ in assignment.domains:
         if tree.find(values[-1:] if tree.by_host else values) is None:
             return values[0]
-    return ""
+    return None
 
 
 def _roles(group: Sequence[PlacedPods]) -> tuple[PlacedPods, PlacedPods | None]:

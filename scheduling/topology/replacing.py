@@ -34,7 +34,7 @@ def replaced(
     rest = present.without(host)
     lost = present.pods - rest.pods
     stale = stale_domain(flavor.tree, rest)
-    if stale:
+    if stale is not None:
         return stale_places(stale)
     within, broken = _required_domain(flavor, pods.request, rest, lost)
     request = _recut(pods.request, lost) if broken else pods.request

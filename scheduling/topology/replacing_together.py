@@ -152,7 +152,7 @@ def _pieces(tree: TopologyTree, lost: LostPods, within: Domain | None, short: in
 def _present(tree: TopologyTree, rest: TopologyAssignment) -> Counter[Domain]:
     """The number of remaining pods by lowest domain. Raises UncertainPlaces."""
     stale = stale_domain(tree, rest)
-    if stale:
+    if stale is not None:
         raise UncertainPlaces(stale_places(stale))
     found = Counter[Domain]()
     for values, count in rest.domains:

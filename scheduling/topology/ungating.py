@@ -5,6 +5,7 @@ Source: Kueue v0.19, pkg/controller/tas, the topology ungater.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
@@ -84,10 +85,10 @@ def misplaced(workload: Workload, pods: Sequence[TopologyPod]) -> list[TopologyP
     """
     found = []
     for _, assignment, own in _placed(workload, pods):
-        left = {domain.values: domain.pods for domain in assignment.domains}
+        left: dict[tuple[str | None, ...], int] = {domain.values: domain.pods for domain in assignment.domains}
         passed = [pod for pod in own if not pod.gated]
         for pod in sorted(passed, key=lambda each: not each.deleting):
-            place = tuple(pod.selector.get(key, "") for key in assignment.levels)
+            place = _place(pod, assignment)
             if left.get(place, 0) > 0:
                 left[place] -= 1
             elif not pod.deleting:
@@ -120,7 +121,7 @@ def _by_rank(
         rank = ranks.of(pod.numbers)
         if rank is None or rank in taken or rank >= len(places):
             return None
-        if not pod.gated and not _is_at(pod, assignment, places[rank]):
+        if not pod.gated and _place(pod, assignment) != places[rank].values:
             return None
         taken[rank] = pod
     return [(pod, places[rank]) for rank, pod in taken.items() if pod.gated]
@@ -129,11 +130,8 @@ def _by_rank(
 def _in_order(assignment: TopologyAssignment, pods: Sequence[TopologyPod]) -> list[tuple[TopologyPod, AssignedDomain]]:
     """The gated Pods with domains, in which they fill the room that running Pods leave."""
     waiting = [pod for pod in pods if pod.gated]
-    placed = [pod for pod in pods if not pod.gated]
-    free = (
-        repeat(domain, max(0, domain.pods - sum(_is_at(pod, assignment, domain) for pod in placed)))
-        for domain in assignment.domains
-    )
+    taken = Counter(_place(pod, assignment) for pod in pods if not pod.gated)
+    free = (repeat(domain, max(0, domain.pods - taken[domain.values])) for domain in assignment.domains)
     return list(zip(waiting, chain.from_iterable(free), strict=False))
 
 
@@ -141,8 +139,9 @@ def _selector(assignment: TopologyAssignment, domain: AssignedDomain) -> dict[st
     return dict(zip(assignment.levels, domain.values, strict=True))
 
 
-def _is_at(pod: TopologyPod, assignment: TopologyAssignment, domain: AssignedDomain) -> bool:
-    return all(pod.selector.get(key) == value for key, value in _selector(assignment, domain).items())
+def _place(pod: TopologyPod, assignment: TopologyAssignment) -> tuple[str | None, ...]:
+    """The values of the domain that the pod's node selector names; None for each level that it does not name."""
+    return tuple(map(pod.selector.get, assignment.levels))
 
 
 def _ranks(workload: Workload, pod_set: PodSet, pods: Sequence[TopologyPod]) -> _Ranks | None:

@@ -70,12 +70,16 @@ def _places(entry: PodSetAdmission, pod_set: PodSet, tree: TopologyTree) -> PodS
 
 
 def _named(tree: TopologyTree, domains: Sequence[tuple[tuple[str, ...], int]]) -> tuple[PodsInDomain, ...]:
-    return tuple(PodsInDomain(_name(tree, values), values, pods) for values, pods in domains)
+    levels = {len(values) - 1 for values, _ in domains}
+    alike = {level: Counter(each.values[-1] for each in tree.at_level(level)) for level in levels}
+    return tuple(PodsInDomain(_name(tree, values, alike[len(values) - 1]), values, pods) for values, pods in domains)
 
 
-def _name(tree: TopologyTree, values: tuple[str, ...]) -> str:
-    """The name of the domain. For a host that no longer exists, the ancestors are not known."""
-    if tree.by_host and len(values) == 1 < len(tree.levels) and values not in {each.values for each in tree.roots}:
+def _name(tree: TopologyTree, values: tuple[str, ...], alike: Counter[str]) -> str:
+    """The name of the domain. For a host that no longer exists, the ancestors are not known.
+
+    alike: the number of domains of its level with each last value.
+    """
+    if tree.by_host and len(values) == 1 < len(tree.levels) and values[0] not in alike:
         return domain_name((HOSTNAME,), values)
-    alike = [each for each in tree.at_level(len(values) - 1) if each.values[-1] == values[-1]]
-    return domain_name(tree.levels, values, whole=len(alike) > 1)
+    return domain_name(tree.levels, values, whole=alike[values[-1]] > 1)

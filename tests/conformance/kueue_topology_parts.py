@@ -68,7 +68,7 @@ def _stale(case: Data) -> str | None:
     tree = fleet_of(given, gates_of(case)).flavors["tas"].tree
     domains = tuple(AssignedDomain(tuple(each["values"]), 1) for each in given["assignment"]["domains"])
     found = stale_domain(tree, TopologyAssignment(tree.levels, domains))
-    return mismatch((case["expect"]["stale"], case["expect"].get("staleDomain", "")), (bool(found), found))
+    return mismatch((case["expect"]["stale"], case["expect"].get("staleDomain", "")), (found is not None, found or ""))
 
 
 def _used_hosts(case: Data) -> str | None:

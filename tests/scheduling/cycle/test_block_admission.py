@@ -14,6 +14,7 @@ from scheduling.status.deadlines import pods_ready, release
 from scheduling.status.eviction import evict
 from scheduling.world.decisions import Reserve
 from tests.scheduling.cluster import Cluster, queue_settings
+from tests.scheduling.cycle.topology_cluster import FLAVOR, TopologyCluster, asks, gpu_node, hosts
 from tests.scheduling.manifests import pod_set, workload
 
 GPUS = {"spot": Terms(10, None, None)}
@@ -163,6 +164,25 @@ def test_it_is_evaluated_anew_where_the_quota_has_gone_or_it_asks_for_something_
     cluster.ready("ns/two")
     cluster.settle()
     assert cluster.running() == ["ns/one", "ns/three", "ns/two"]
+
+
+class HeldInTopology(Held, TopologyCluster):
+    """The same, with a flavor that has a topology."""
+
+
+def test_it_is_evaluated_anew_where_its_node_has_gone() -> None:
+    cluster = HeldInTopology()
+    cluster.put_queue(queue_settings("a", None, {FLAVOR: Terms(10)}))
+    for name in ("n1", "n2", "n3"):
+        cluster.put_node(gpu_node(name, 1))
+    for name in ("one", "two"):
+        cluster.put(asks(name, "a", 1, required="rack"))
+    cluster.settle()
+    assert hosts(cluster.workloads["ns/one"]) == {"n1": 1}
+
+    cluster.fail_node("n2")
+    cluster.ready("ns/one")
+    assert hosts(cluster.workloads["ns/two"]) == {"n3": 1}
 
 
 def test_who_goes_while_it_is_held_back_leaves_the_others_to_be_tried(cluster: Held) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from random import Random
 
@@ -11,6 +12,7 @@ from policies.dialects.kueue_flavor import Flavor
 from policies.dialects.node_reading import node_reading
 from policies.dialects.taints import Taint
 from scheduling.topology.assignment import HOSTNAME, AssignedDomain, TopologyAssignment
+from scheduling.topology.domains import LowestDomain
 from scheduling.topology.fleet import Fleet
 from scheduling.topology.node_filter import TopologyNode, topology_node
 from scheduling.topology.placing import PlacedPods, TopologyGates
@@ -202,3 +204,16 @@ def test_an_assignment_that_is_held_twice_is_released_once_for_each() -> None:
 
     assert room(made, "n1") == 3
     assert drawn(assigned("n1=1")) == "n1=1"
+
+
+def test_a_node_that_comes_and_goes_leaves_no_domains_behind() -> None:
+    made = fleet("b1/r1 n1=1 n2=1")
+    assert place(made, pods(1, required=RACK)) == {"main": "n1=1"}
+
+    for _ in range(50):
+        made.put_node(node("passing", 1))
+        made.drop_node("passing")
+
+    left = [each for each in gc.get_objects() if isinstance(each, LowestDomain) and each.values[-1] == "passing"]
+    assert len(left) < 5
+    assert place(made, pods(1, required=RACK)) == {"main": "n1=1"}

@@ -9,7 +9,7 @@ import pytest
 
 from policies.dialects.kueue_flavor import Flavor
 from policies.dialects.taints import Taint, Toleration
-from scheduling.topology.assignment import HOSTNAME
+from scheduling.topology.assignment import HOSTNAME, AssignedDomain, TopologyAssignment
 from scheduling.topology.fleet import Fleet
 from scheduling.topology.node_filter import NodeFilter
 from scheduling.topology.placing import PlacedPods, TopologyGates
@@ -178,6 +178,14 @@ def test_a_slice_that_takes_over_keeps_its_places_and_gets_more(held: bool) -> N
 
 def test_a_slice_whose_node_is_gone_gets_places_of_its_own() -> None:
     assert _grown(2, "n9=2") == "n1=2"
+
+
+def test_a_slice_whose_rack_is_gone_gets_other_places_also_in_a_block_without_a_name() -> None:
+    made = fleet("b1/r1 n1=3", levels=(BLOCK, RACK))
+    made.put_node(node("n1", 3, block=""))
+    before = TopologyAssignment((BLOCK, RACK), (AssignedDomain(("", "r2"), 2),))
+
+    assert place(made, replace(pods(3, anywhere=True), previous=before)) == {"main": ",r1=3"}
 
 
 def test_a_leader_keeps_its_place_while_its_workers_become_more() -> None:

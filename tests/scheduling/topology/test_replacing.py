@@ -34,7 +34,7 @@ def test_a_second_node_that_is_gone_is_named() -> None:
         "Cannot replace the node, because the existing topologyAssignment is invalid, "
         "as it contains the stale domain n8"
     )
-    assert stale_domain(made.flavors[FLAVOR].tree, assigned("n1=1")) == ""
+    assert stale_domain(made.flavors[FLAVOR].tree, assigned("n1=1")) is None
 
 
 def test_a_pod_by_itself_keeps_its_place() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from scheduling.topology.assignment import HOSTNAME, AssignedDomain, TopologyAss
 from scheduling.topology.encoding import written_topology_assignment
 from scheduling.topology.pods import TopologyPod, foreign_pod, topology_pod
 from scheduling.topology.ungating import BadPodIndexOffset, misplaced, ungated
+from tests.scheduling.calls import calls
 from tests.scheduling.topology.drawn import assigned
 
 INDEX = "batch.kubernetes.io/job-completion-index"
@@ -65,6 +67,22 @@ def test_more_pods_than_places_leave_the_last_gated() -> None:
     pods = [pod(name) for name in "abcd"]
 
     assert hosts(ungated(workload("n1=2 n2=1"), pods)) == {"a": "n1", "b": "n1", "c": "n2"}
+
+
+def last_of(hosts_in_use: int) -> Callable[[], object]:
+    """Find the place of one more Pod, with Pods without a rank on as many hosts."""
+    used = [f"n{number}" for number in range(hosts_in_use)]
+    places = workload(" ".join(f"{host}=1" for host in [*used, "last"]))
+    pods = [*(pod(host, host=host) for host in used), pod("waiting")]
+
+    def places_last() -> None:
+        assert hosts(ungated(places, pods)) == {"waiting": "last"}
+
+    return places_last
+
+
+def test_a_free_place_costs_no_comparison_of_each_pod_with_each_host() -> None:
+    assert calls(last_of(200)) < 3 * calls(last_of(100))
 
 
 def test_pods_of_an_unhealthy_host_stay_gated() -> None:

@@ -62,6 +62,7 @@ from scheduling.world.nodes import NodeState, node_names, nodes
 from scheduling.world.world import World
 
 log = logging.getLogger(__name__)
+N = TypeVar("N")
 T = TypeVar("T")
 
 VISIBILITY = "visibility.kueue.x-k8s.io"
@@ -193,6 +194,14 @@ class ReconcilerApi:
         finally:
             self._turn.release()
 
+    def _in_pieces(self, keys: Sequence[N], read: Callable[[Core, Sequence[N]], Sequence[T]], size: int) -> list[T]:
+        """Read these in steps of at most `size` each."""
+
+        def piece(at: int) -> Sequence[T]:
+            return self._read_loop(lambda core: read(core, keys[at : at + size]))
+
+        return [each for at in range(0, len(keys), size) for each in piece(at)]
+
     # --- views
 
     def self_access(self, caller: Caller, _query: str) -> dict[str, Any]:
@@ -312,31 +321,24 @@ class ReconcilerApi:
         """
         offset, limit = _number(query, "offset", 0, None), _number(query, "limit", DEFAULT_LIMIT, MOST)
         every = self._places.get(where, lambda: sorted(self._read_loop(read, f"there is no {where}")))
-        places = every[offset : offset + limit]
-        found: list[dict[str, Any]] = []
-        for at in range(0, len(places), _FEW):
-            found += self._read_loop(partial(pending_pods, places=places[at : at + _FEW]))
-        return pending_json(found)
+        return pending_json(self._in_pieces(every[offset : offset + limit], pending_pods, _FEW))
 
     def yunikorn_tree(self, caller: Caller, _query: str) -> dict[str, Any]:
         self._callers.demand(caller, *OF_YUNIKORN)
         return self._trees.get("yunikorn", self._yunikorn_document)
 
     def _yunikorn_document(self) -> ApiDocument:
-        counts, found = [*self._read_loop(gates.queue_counts).items()], []
-        for at in range(0, len(counts), _PIECE):
-            found += self._read_loop(partial(gates.queue_nodes, counts=dict(counts[at : at + _PIECE])))
-        return ApiDocument(nodes_json([*found, *self._read_loop(gates.namespace_nodes)]))
+        queues = self._in_pieces(self._read_loop(gates.queue_counts), gates.queue_nodes, _PIECE)
+        spaces = self._in_pieces(self._read_loop(gates.namespace_names), gates.namespace_nodes, _PIECE)
+        return ApiDocument(nodes_json([*queues, *spaces]))
 
     def volcano_tree(self, caller: Caller, _query: str) -> dict[str, Any]:
         self._callers.demand(caller, OF_VOLCANO)
         return self._trees.get("volcano", self._volcano_document)
 
     def _volcano_document(self) -> ApiDocument:
-        names, found = self._read_loop(volcano_tree.queue_names), []
-        for at in range(0, len(names), _PIECE):
-            found += self._read_loop(partial(volcano_tree.queue_nodes, names=names[at : at + _PIECE]))
-        return ApiDocument(nodes_json(found))
+        names = self._read_loop(volcano_tree.queue_names)
+        return ApiDocument(nodes_json(self._in_pieces(names, volcano_tree.queue_nodes, _PIECE)))
 
     def tree(self, caller: Caller, _query: str) -> dict[str, Any]:
         self._callers.demand(caller, *_TREES)
@@ -364,11 +366,7 @@ class ReconcilerApi:
             ) from None
 
     def _all_nodes(self) -> list[NodeState]:
-        names, found = self._read(node_names), []
-        for at in range(0, len(names), _PIECE):
-            piece = names[at : at + _PIECE]
-            found += self._read(lambda world, piece=piece: nodes(world, piece))  # type: ignore[misc]
-        return found
+        return self._in_pieces(self._read(node_names), lambda core, names: nodes(core.state.world, names), _PIECE)
 
 
 def _namespaces(world: World) -> frozenset[str]:

@@ -67,6 +67,7 @@ T = TypeVar("T")
 
 VISIBILITY = "visibility.kueue.x-k8s.io"
 DEFAULT_LIMIT = 1000
+_MOST_OFFSET = 10**9
 MOST_NAMED = 100
 """The most workloads that one request may name."""
 _MOST_FIELDS = 20
@@ -238,7 +239,7 @@ class ReconcilerApi:
     def holders_of_queue(self, caller: Caller, name: str, query: str) -> dict[str, Any]:
         """The reservations are sorted here, in another thread than the loop's, because there may be thousands."""
         self._callers.demand(caller, Access("list", GROUP, "workloads"))
-        offset, limit = _number(query, "offset", 0, None), _number(query, "limit", DEFAULT_LIMIT, MOST)
+        offset, limit = _page(query)
         held = self._read(lambda world: held_quota(world, name), f"there is no ClusterQueue {name}")
         return holders_json(name, held, offset, limit)
 
@@ -269,7 +270,7 @@ class ReconcilerApi:
         count: Callable[[World], int],
         missing: str,
     ) -> dict[str, Any]:
-        offset, limit = _number(query, "offset", 0, None), _number(query, "limit", DEFAULT_LIMIT, MOST)
+        offset, limit = _page(query)
         found: dict[str, PendingRow] = {}
         at, end = offset, offset + limit
         while True:
@@ -319,7 +320,7 @@ class ReconcilerApi:
         """The Pods are sorted and kept in this thread, so that frequent requests do not delay the loop. Only the
         reasons are computed in the loop's thread for each request.
         """
-        offset, limit = _number(query, "offset", 0, None), _number(query, "limit", DEFAULT_LIMIT, MOST)
+        offset, limit = _page(query)
         every = self._places.get(where, lambda: sorted(self._read_loop(read, f"there is no {where}")))
         return pending_json(self._in_pieces(every[offset : offset + limit], pending_pods, _FEW))
 
@@ -409,10 +410,15 @@ def _value(query: str, name: str) -> str | None:
     return values[-1] if values else None
 
 
-def _number(query: str, name: str, default: int, most: int | None) -> int:
+def _page(query: str) -> tuple[int, int]:
+    """The offset and the limit of a list."""
+    return _number(query, "offset", 0, _MOST_OFFSET), _number(query, "limit", DEFAULT_LIMIT, MOST)
+
+
+def _number(query: str, name: str, default: int, most: int) -> int:
     text = _value(query, name)
     if text is None:
         return default
-    if not (text.isascii() and text.isdigit() and len(text) < 12) or (most is not None and int(text) > most):
-        raise HttpRefusal(400, f"{name} is {text!r}; it may be 0{f' to {most}' if most else ' or more'}")
+    if not (text.isascii() and text.isdigit() and len(text) < 12 and int(text) <= most):
+        raise HttpRefusal(400, f"{name} is {text!r}; it may be 0 to {most}")
     return int(text)

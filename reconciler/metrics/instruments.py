@@ -49,8 +49,8 @@ class Instruments:
 
     def forget(self, kind: str, key: str) -> None:
         """An object is gone: remove the series that have its name."""
-        self._series.clear()
         for labels in _OWNED.get(kind, ()):
+            self._series.clear()
             named = dict(zip(labels, key.split("/", len(labels) - 1), strict=True))
             for name, known in self._labels.items():
                 if named.keys() <= set(known):

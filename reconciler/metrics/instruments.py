@@ -19,6 +19,7 @@ _OWNED: dict[str, tuple[tuple[str, ...], ...]] = {
     "ClusterQueue": ((CLUSTER_QUEUE,), ("preempting_cluster_queue",)),
     "Cohort": ((COHORT,),),
     "LocalQueue": (LOCAL_QUEUE[::-1],),
+    "Namespace": (("namespace",),),  # a LocalQueue may be deleted before its last Workload is counted
     QUOTA_NAMESPACE: (("namespace",),),
 }
 """The labels that name an object, by kind, in the order of the parts of its key."""

@@ -196,6 +196,18 @@ def test_why_it_is_not_admitted_while_it_has_quota_is_one_reason() -> None:
     assert unadmitted(checked) == ("UnsatisfiedAdmissionChecks", "")
 
 
+def test_what_was_counted_after_the_local_queue_was_gone_goes_with_its_namespace() -> None:
+    counted = Counted()
+    series = {"name": "q", "namespace": "ns", "priority_class": "high"}
+    counted.see(None, kind="LocalQueue", name="ns/q")
+    counted.see(NEW, HELD, ADMITTED)
+    assert counted.value("local_queue_admitted_workloads_total", **series) == 1
+
+    counted.see(None, kind="Namespace", name="ns")
+    assert counted.value("local_queue_admitted_workloads_total", **series) is None
+    assert counted.value("admitted_workloads_total", cluster_queue="q", priority_class="high") == 1
+
+
 def test_what_was_counted_of_an_implicit_cohort_goes_with_the_last_that_names_it() -> None:
     counted = Counted()
     counted.see(NEW, HELD, ADMITTED)

@@ -48,7 +48,7 @@ from reconciler.observer.observer import NullObserver, Observer, Observers
 from reconciler.observer.spans import SpanObserver
 from reconciler.shards.claims import DEFAULT
 from reconciler.shell.call import call_with_result
-from reconciler.shell.loop import Loop, Message
+from reconciler.shell.loop import ClockSetBack, Loop, Message
 from reconciler.shell.permit import AlwaysPermitted, LeasePermit
 from reconciler.shell.reflectors import follow
 from reconciler.shell.write_spans import WriteSpans
@@ -343,6 +343,8 @@ class Reconciler:
                 self._follow(relisted=True)
             while not self._ended.is_set():
                 self.loop.round()
+        except ClockSetBack as error:
+            log.error("%s; the reconciler exits, so that a new process can start afresh", error)
         except Exception:
             # Messages are lost, and the world may include half a round. If the loop continued, it could give the same
             # quota twice. A new process reads everything again.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from policies.dialects.yunikorn import VCORE
@@ -13,7 +13,6 @@ from reconciler.core.controller import find
 from reconciler.core.core import Core
 from scheduling.yunikorn.as_json import queue_node, row
 from scheduling.yunikorn.gates.gatekeeper import YuniKornGatekeeper
-from scheduling.yunikorn.queue import YuniKornQueue
 from scheduling.yunikorn.usage import Applications, applications_below
 
 
@@ -41,22 +40,27 @@ def keeper(core: Core) -> YuniKornGatekeeper:
     return found
 
 
-def queue_counts(core: Core) -> dict[str, Applications]:
-    """The applications of each queue by its path, parents first."""
+def queue_counts(core: Core) -> list[tuple[str, Applications]]:
+    """The path of each queue with its applications, parents first."""
     scheduler = keeper(core).scheduler
     counts = applications_below(scheduler)
-    return {queue.path: counts[queue] for queue in scheduler.tree.root.walk()}
+    return [(queue.path, counts[queue]) for queue in scheduler.tree.root.walk()]
 
 
-def queue_nodes(core: Core, counts: Mapping[str, Applications]) -> list[dict[str, Any]]:
+def queue_nodes(core: Core, counts: Iterable[tuple[str, Applications]]) -> list[dict[str, Any]]:
     """The JSON of these queues, as far as they still exist."""
     queues = keeper(core).scheduler.tree.queues
-    found: Iterable[YuniKornQueue | None] = (queues.get(path.lower()) for path in counts)
-    return [queue_node(queue, counts[queue.path]) for queue in found if queue is not None]
+    found = ((queues.get(path.lower()), each) for path, each in counts)
+    return [queue_node(queue, each) for queue, each in found if queue is not None]
 
 
-def namespace_nodes(core: Core) -> list[dict[str, Any]]:
-    """The Namespaces with a valid quota, sorted by name, with the usage of their Pods that have passed the gate."""
+def namespace_names(core: Core) -> list[str]:
+    """The Namespaces with a valid quota."""
+    return sorted(name for name, _ in keeper(core).spaces.quotas())
+
+
+def namespace_nodes(core: Core, names: Iterable[str]) -> list[dict[str, Any]]:
+    """The JSON of these Namespaces, as far as they still have a quota. Only Pods that have passed the gate count."""
     found = keeper(core)
     return [
         {
@@ -66,7 +70,8 @@ def namespace_nodes(core: Core) -> list[dict[str, Any]]:
             "parent": found.spaces.parent_of(name) or None,
             "quota": [_row(each, most, found.counts.used(name, each)) for each, most in sorted(quota.items())],
         }
-        for name, quota in sorted(found.spaces.quotas())
+        for name in names
+        if (quota := found.spaces.quota(name))
     ]
 
 

@@ -24,8 +24,7 @@ def job_states(core: Core, name: str) -> dict[str, Any]:
         _state(each.store, record)
         for each in core.controllers
         if isinstance(each, JobsController)
-        for record in each.store.jobs.values()
-        if record.id.name == name
+        for record in each.store.named(name)
     ]
     if not found:
         raise KeyError(name)

@@ -62,10 +62,12 @@ from scheduling.world.nodes import NodeState, node_names, nodes
 from scheduling.world.world import World
 
 log = logging.getLogger(__name__)
+N = TypeVar("N")
 T = TypeVar("T")
 
 VISIBILITY = "visibility.kueue.x-k8s.io"
 DEFAULT_LIMIT = 1000
+_MOST_OFFSET = 10**9
 MOST_NAMED = 100
 """The most workloads that one request may name."""
 _MOST_FIELDS = 20
@@ -193,6 +195,14 @@ class ReconcilerApi:
         finally:
             self._turn.release()
 
+    def _in_pieces(self, keys: Sequence[N], read: Callable[[Core, Sequence[N]], Sequence[T]], size: int) -> list[T]:
+        """Read these in steps of at most `size` each."""
+
+        def piece(at: int) -> Sequence[T]:
+            return self._read_loop(lambda core: read(core, keys[at : at + size]))
+
+        return [each for at in range(0, len(keys), size) for each in piece(at)]
+
     # --- views
 
     def self_access(self, caller: Caller, _query: str) -> dict[str, Any]:
@@ -229,7 +239,7 @@ class ReconcilerApi:
     def holders_of_queue(self, caller: Caller, name: str, query: str) -> dict[str, Any]:
         """The reservations are sorted here, in another thread than the loop's, because there may be thousands."""
         self._callers.demand(caller, Access("list", GROUP, "workloads"))
-        offset, limit = _number(query, "offset", 0, None), _number(query, "limit", DEFAULT_LIMIT, MOST)
+        offset, limit = _page(query)
         held = self._read(lambda world: held_quota(world, name), f"there is no ClusterQueue {name}")
         return holders_json(name, held, offset, limit)
 
@@ -260,7 +270,7 @@ class ReconcilerApi:
         count: Callable[[World], int],
         missing: str,
     ) -> dict[str, Any]:
-        offset, limit = _number(query, "offset", 0, None), _number(query, "limit", DEFAULT_LIMIT, MOST)
+        offset, limit = _page(query)
         found: dict[str, PendingRow] = {}
         at, end = offset, offset + limit
         while True:
@@ -310,33 +320,26 @@ class ReconcilerApi:
         """The Pods are sorted and kept in this thread, so that frequent requests do not delay the loop. Only the
         reasons are computed in the loop's thread for each request.
         """
-        offset, limit = _number(query, "offset", 0, None), _number(query, "limit", DEFAULT_LIMIT, MOST)
+        offset, limit = _page(query)
         every = self._places.get(where, lambda: sorted(self._read_loop(read, f"there is no {where}")))
-        places = every[offset : offset + limit]
-        found: list[dict[str, Any]] = []
-        for at in range(0, len(places), _FEW):
-            found += self._read_loop(partial(pending_pods, places=places[at : at + _FEW]))
-        return pending_json(found)
+        return pending_json(self._in_pieces(every[offset : offset + limit], pending_pods, _FEW))
 
     def yunikorn_tree(self, caller: Caller, _query: str) -> dict[str, Any]:
         self._callers.demand(caller, *OF_YUNIKORN)
         return self._trees.get("yunikorn", self._yunikorn_document)
 
     def _yunikorn_document(self) -> ApiDocument:
-        counts, found = [*self._read_loop(gates.queue_counts).items()], []
-        for at in range(0, len(counts), _PIECE):
-            found += self._read_loop(partial(gates.queue_nodes, counts=dict(counts[at : at + _PIECE])))
-        return ApiDocument(nodes_json([*found, *self._read_loop(gates.namespace_nodes)]))
+        queues = self._in_pieces(self._read_loop(gates.queue_counts), gates.queue_nodes, _PIECE)
+        spaces = self._in_pieces(self._read_loop(gates.namespace_names), gates.namespace_nodes, _PIECE)
+        return ApiDocument(nodes_json([*queues, *spaces]))
 
     def volcano_tree(self, caller: Caller, _query: str) -> dict[str, Any]:
         self._callers.demand(caller, OF_VOLCANO)
         return self._trees.get("volcano", self._volcano_document)
 
     def _volcano_document(self) -> ApiDocument:
-        names, found = self._read_loop(volcano_tree.queue_names), []
-        for at in range(0, len(names), _PIECE):
-            found += self._read_loop(partial(volcano_tree.queue_nodes, names=names[at : at + _PIECE]))
-        return ApiDocument(nodes_json(found))
+        names = self._read_loop(volcano_tree.queue_names)
+        return ApiDocument(nodes_json(self._in_pieces(names, volcano_tree.queue_nodes, _PIECE)))
 
     def tree(self, caller: Caller, _query: str) -> dict[str, Any]:
         self._callers.demand(caller, *_TREES)
@@ -364,11 +367,7 @@ class ReconcilerApi:
             ) from None
 
     def _all_nodes(self) -> list[NodeState]:
-        names, found = self._read(node_names), []
-        for at in range(0, len(names), _PIECE):
-            piece = names[at : at + _PIECE]
-            found += self._read(lambda world, piece=piece: nodes(world, piece))  # type: ignore[misc]
-        return found
+        return self._in_pieces(self._read(node_names), lambda core, names: nodes(core.state.world, names), _PIECE)
 
 
 def _namespaces(world: World) -> frozenset[str]:
@@ -411,10 +410,15 @@ def _value(query: str, name: str) -> str | None:
     return values[-1] if values else None
 
 
-def _number(query: str, name: str, default: int, most: int | None) -> int:
+def _page(query: str) -> tuple[int, int]:
+    """The offset and the limit of a list."""
+    return _number(query, "offset", 0, _MOST_OFFSET), _number(query, "limit", DEFAULT_LIMIT, MOST)
+
+
+def _number(query: str, name: str, default: int, most: int) -> int:
     text = _value(query, name)
     if text is None:
         return default
-    if not (text.isascii() and text.isdigit() and len(text) < 12) or (most is not None and int(text) > most):
-        raise HttpRefusal(400, f"{name} is {text!r}; it may be 0{f' to {most}' if most else ' or more'}")
+    if not (text.isascii() and text.isdigit() and len(text) < 12 and int(text) <= most):
+        raise HttpRefusal(400, f"{name} is {text!r}; it may be 0 to {most}")
     return int(text)

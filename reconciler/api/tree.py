@@ -102,8 +102,7 @@ def namespace_tree(world: World, namespace: str) -> dict[str, Any]:
 
     The time at which work began to wait is omitted, because the work may belong to others.
     """
-    local = world.queues.local_queues.values()
-    wanted = {queue.cluster_queue for queue in local if queue.namespace == namespace}
+    wanted = {queue.cluster_queue for queue in world.queues.local_queues_in(namespace)}
     states = [replace(each, oldest=None) for each in nodes(world, [(True, name) for name in sorted(wanted)])]
     children: dict[QuotaNode, set[str]] = {}
     for state in states:

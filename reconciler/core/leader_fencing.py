@@ -11,7 +11,7 @@ Workload gives no quota, because there was not enough.
 
 from __future__ import annotations
 
-from reconciler.core.records import Records
+from reconciler.core.records import WORKLOAD, Records
 from reconciler.core.writes import PendingWrites, fence
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.wanted import WantedWrite
@@ -60,11 +60,16 @@ class LeaderFencing:
         return any(flight is not None and flight.decided is not None for flight in flights)
 
     def _endangered(self) -> dict[Key, Observed[Workload]]:
-        """The Workloads that a late write of a process of this part could give quota to."""
-        waiting = may_fit(self._world) if self._late_writes else ()
-        ours = (each for each in waiting if self._partition.holds(self._partition.queue_of(each)))
-        found = (self._records.workload(each.key) for each in ours)
-        return {stored.key: stored for stored in found if stored is not None}
+        """The Workloads that a late write of a process of this part could give quota to.
+
+        A Workload that backs off is in no queue, so it counts as one that may fit.
+        """
+        if not self._late_writes:
+            return {}
+        resting = (name for kind, name in self._records.backing_off if kind == WORKLOAD)
+        names = (*(each.key for each in may_fit(self._world)), *resting)
+        found = (stored for name in names if (stored := self._records.workload(name)) is not None)
+        return {each.key: each for each in found if self._partition.holds(self._partition.queue_of(each.value))}
 
     def _fence(self, key: Key, stored: Observed[Workload]) -> None:
         self._writes.start(WantedWrite(key, fence(stored)))

@@ -19,6 +19,7 @@ _OWNED: dict[str, tuple[tuple[str, ...], ...]] = {
     "ClusterQueue": ((CLUSTER_QUEUE,), ("preempting_cluster_queue",)),
     "Cohort": ((COHORT,),),
     "LocalQueue": (LOCAL_QUEUE[::-1],),
+    "Namespace": (("namespace",),),  # a LocalQueue may be deleted before its last Workload is counted
     QUOTA_NAMESPACE: (("namespace",),),
 }
 """The labels that name an object, by kind, in the order of the parts of its key."""
@@ -49,8 +50,8 @@ class Instruments:
 
     def forget(self, kind: str, key: str) -> None:
         """An object is gone: remove the series that have its name."""
-        self._series.clear()
         for labels in _OWNED.get(kind, ()):
+            self._series.clear()
             named = dict(zip(labels, key.split("/", len(labels) - 1), strict=True))
             for name, known in self._labels.items():
                 if named.keys() <= set(known):

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from policies.model.objects import joined
 from scheduling.cycle.cycle import OVERLAPPING
 from scheduling.objects.inadmissible_reasons import PENDING_EVALUATION
 from scheduling.objects.workload import ADMITTED, QUOTA_RESERVED, Workload
@@ -26,7 +27,8 @@ class Unadmitted(NamedTuple):
 class PendingPlace(NamedTuple):
     """Where a workload is counted.
 
-    `queue`: its ClusterQueue.
+    `queue`: the ClusterQueue in which it has or had quota, otherwise the one that its LocalQueue points to; empty for
+        none.
     `local`: the name and the namespace of its LocalQueue.
     `why`: why it is not admitted; None for a finished workload.
     """
@@ -62,7 +64,8 @@ class PendingCounts:
                 del self._counts[before]
         if workload is not None and (workload.finished or not workload.admitted):
             why = None if workload.finished else unadmitted(workload)
-            place = PendingPlace(self._queue_of(workload), (workload.queue, workload.namespace), why)
+            queue = workload.admission.cluster_queue if workload.admission is not None else ""
+            place = PendingPlace(queue, (workload.queue, workload.namespace), why)
             self._places[key] = place
             self._counts[place] = self._counts.get(place, 0) + 1
 
@@ -71,13 +74,10 @@ class PendingCounts:
         overlapping = (each for each in decisions if isinstance(each, Wait) and each.message == OVERLAPPING)
         self._skipped = Counter(each.queue for each in overlapping)
 
-    def counts(self) -> Sequence[tuple[PendingPlace, int]]:
-        return [*self._counts.items()]
-
-    def by_queue(self) -> Mapping[tuple[str, Unadmitted | None], int]:
-        found: Counter[tuple[str, Unadmitted | None]] = Counter()
-        for place, count in self.counts():
-            found[place.queue, place.why] += count
+    def counts(self) -> Mapping[PendingPlace, int]:
+        found: Counter[PendingPlace] = Counter()
+        for place, count in [*self._counts.items()]:
+            found[self._with_queue(place)] += count
         return found
 
     @property
@@ -85,8 +85,10 @@ class PendingCounts:
         """The number of workloads that the last cycle skipped, by ClusterQueue."""
         return self._skipped
 
-    def _queue_of(self, workload: Workload) -> str:
-        if workload.admission is not None:
-            return workload.admission.cluster_queue
-        local = self._world.queues.local_queues.get(workload.local_queue)
-        return local.cluster_queue if local is not None else ""
+    def _with_queue(self, place: PendingPlace) -> PendingPlace:
+        """The place with the ClusterQueue that the LocalQueue points to now: it may be listed after its Workloads."""
+        if place.queue:
+            return place
+        name, namespace = place.local
+        local = self._world.queues.local_queues.get(joined(namespace, name))
+        return place._replace(queue=local.cluster_queue) if local is not None else place

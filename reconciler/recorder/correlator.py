@@ -124,7 +124,8 @@ class EventCorrelator:
         return found
 
     def _refill(self, now: int) -> None:
-        self._budget = min(BURST, self._budget + (now - (self._filled or now)) * RATE / SECOND)
+        passed = max(0, now - (self._filled or now))  # a clock may be set back
+        self._budget = min(BURST, self._budget + passed * RATE / SECOND)
         self._filled = now
 
     def _forget(self) -> None:

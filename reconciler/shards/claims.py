@@ -25,7 +25,7 @@ from reconciler.objects.stored import Stored, condition_to_write
 DEFAULT = "default"
 """The part that decides for every ClusterQueue without a claim."""
 LABEL = "quotree.dev/part"
-"""The annotation on the root of a tree that names the part that should decide for the tree."""
+"""The label on the root of a tree that names the part that should decide for the tree."""
 CONDITION = "part.quotree.dev/"
 MANAGER = "quotree-parts"
 NOBODY = ""

@@ -31,6 +31,12 @@ from reconciler.shell.writer import Writer
 from scheduling.objects.times import SECOND
 
 Message: TypeAlias = Event | Call
+_TOLERATED = 60 * SECOND
+"""Nanoseconds by which the clock may be set back. Pauses and backoffs then last so much longer."""
+
+
+class ClockSetBack(Exception):
+    """Pauses, backoffs and deadlines would last longer by the time by which the clock was set back."""
 
 
 def _nobody(_: WatchedResource) -> None:
@@ -62,13 +68,20 @@ class Loop:
     _pace: RoundPace = field(default_factory=RoundPace)
     _term: int | None = None
     _answered: bool = False
+    _latest: int = 0
 
     def round(self, patience: float = 0.5) -> None:
-        """Wait up to `patience` seconds for a message, pass on all that have arrived, and run a turn of the core."""
+        """Wait up to `patience` seconds for a message, pass on all that have arrived, and run a turn of the core.
+
+        Raises ClockSetBack.
+        """
         self._pace.listen(
             self.inbox, self._take, self.patience(patience), lambda: 0.0 if self._last_due() else patience
         )
         now = self.clock()
+        self._latest = max(now, self._latest)
+        if self._latest - now > _TOLERATED:
+            raise ClockSetBack(f"the clock was set back by {(self._latest - now) // SECOND} s")
         self._report_leadership(now)
         with self._pace:
             self._handle(TimePassed(), now)

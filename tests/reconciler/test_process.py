@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, cast
 
+import pytest
+
 from cluster.client import ClusterClient, ObjectListing
 from cluster.resource import Resource
 from reconciler.process import Reconciler
+from scheduling.objects.times import SECOND
 from tests.waiting import eventually
 
 
@@ -87,3 +91,15 @@ def test_who_leads_later_knows_all_by_then_and_lists_again_what_another_one_may_
 
         assert cluster.lists["workloads"] == cluster.lists["clusterqueues"] == 2  # they say who decides for which tree
         assert cluster.lists["cohorts"] == 1
+
+
+def test_a_process_whose_clock_is_set_back_far_says_so_and_ends(caplog: pytest.LogCaptureFixture) -> None:
+    reconciler = Reconciler(cast("ClusterClient", Quiet()))
+    reconciler.start()
+    assert eventually(lambda: reconciler.ready)
+    reconciler.loop.clock = lambda: time.time_ns() - 3600 * SECOND
+    assert eventually(lambda: not reconciler.alive)
+    reconciler.stop()
+
+    assert "the clock was set back by" in caplog.text
+    assert "internal error" not in caplog.text

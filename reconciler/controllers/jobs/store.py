@@ -33,6 +33,7 @@ class JobStore:
     def __init__(self, kinds: Mapping[GroupKind, JobKind]) -> None:
         self._kinds = kinds
         self.jobs: dict[JobId, JobRecord] = {}
+        self._of_name: dict[str, dict[JobId, JobRecord]] = {}
         self.visible: dict[Key, JobRecord] = {}
         self.by_uid: dict[str, JobRecord] = {}
         self.revision = 0
@@ -52,8 +53,13 @@ class JobStore:
         found = self.jobs.get(job)
         if found is None:
             found = self.jobs[job] = JobRecord(job)
+            self._of_name.setdefault(job.name, {})[job] = found
             self._enters_unresolved(job)
         return found
+
+    def named(self, name: str) -> Iterable[JobRecord]:
+        """The jobs `namespace/name` of all kinds and uids."""
+        return self._of_name.get(name, {}).values()
 
     def show(self, record: JobRecord, visible: VisibleJob) -> None:
         self.revision += 1
@@ -88,7 +94,9 @@ class JobStore:
     def tidy(self, record: JobRecord) -> None:
         """Forget a job that is not visible and to which no object refers."""
         if record.unreferenced and self.jobs.get(record.id) is record:
-            del self.jobs[record.id]
+            del self.jobs[record.id], self._of_name[record.id.name][record.id]
+            if not self._of_name[record.id.name]:
+                del self._of_name[record.id.name]
             for known in (self.unresolved, self._changed, self._waiting):
                 known.pop(record.id, None)
 

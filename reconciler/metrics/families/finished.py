@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from cluster.metrics import Sample
@@ -50,9 +51,11 @@ def replaced(change: WorkloadChange) -> Iterator[Sample]:
 
 @source(PendingCounts, STORED, LOCAL_STORED)
 def stored(pending: PendingCounts) -> Iterator[Sample]:
-    for (queue, why), count in pending.by_queue().items():
-        if why is None:
-            yield STORED.sample(count, queue)
-    for place, count in pending.counts():
+    queues: Counter[str] = Counter()
+    local_queues: Counter[tuple[str, str]] = Counter()
+    for place, count in pending.counts().items():
         if place.why is None:
-            yield LOCAL_STORED.sample(count, *place.local)
+            queues[place.queue] += count
+            local_queues[place.local] += count
+    yield from (STORED.sample(count, queue) for queue, count in queues.items())
+    yield from (LOCAL_STORED.sample(count, *local) for local, count in local_queues.items())

@@ -5,12 +5,13 @@ Source: Kueue v0.19, pkg/cache/queue and pkg/metrics/metrics.go.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from cluster.metrics import Sample
 from policies.configuration.kueue.values import CLUSTER_QUEUE_RESOURCES, UNADMITTED_WORKLOADS
 from reconciler.metrics.kueue import CLUSTER_QUEUE, WHY, gauge, local_gauge
-from reconciler.metrics.pending_counts import PendingCounts
+from reconciler.metrics.pending_counts import PendingCounts, Unadmitted
 from reconciler.metrics.source import source
 from scheduling.objects.amounts import Requests, approximate, plus, total
 from scheduling.objects.requests import total_requests
@@ -67,9 +68,9 @@ LOCAL_UNADMITTED = local_gauge("unadmitted_workloads", _SAYS, CLUSTER_QUEUE, *WH
 
 @source(PendingCounts, UNADMITTED, LOCAL_UNADMITTED)
 def unadmitted(pending: PendingCounts) -> Iterator[Sample]:
-    for (queue, why), count in pending.by_queue().items():
-        if why is not None:
-            yield UNADMITTED.sample(count, queue, *why)
-    for place, count in pending.counts():
+    queues: Counter[tuple[str, Unadmitted]] = Counter()
+    for place, count in pending.counts().items():
         if place.why is not None:
+            queues[place.queue, place.why] += count
             yield LOCAL_UNADMITTED.sample(count, *place.local, place.queue, *place.why)
+    yield from (UNADMITTED.sample(count, queue, *why) for (queue, why), count in queues.items())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import pytest
 
 from cluster.api.refusal import HttpRefusal
 from reconciler.api.routes import ReconcilerApi
+from reconciler.controllers.jobs.controller import JobsController
 from reconciler.core.core import Core
 from tests.reconciler.api.organisation import Rights
 from tests.reconciler.checked import jobs
@@ -81,3 +82,19 @@ def test_asking_changes_nothing(api: Prompt) -> None:
     asked(api, "/v1/jobs/ns/j")
 
     assert (controller.store.jobs, controller.store.workloads) == before
+
+
+class Unread(dict[Any, Any]):
+    """Entries may be looked up, but not all of them read."""
+
+    def __iter__(self) -> Iterator[Any]:
+        raise AssertionError("all entries are read")
+
+    values = items = keys = __iter__  # type: ignore[assignment]
+
+
+def test_a_question_about_one_job_does_not_read_all_jobs(api: Prompt) -> None:
+    (controller,) = (each for each in api.loop.core.controllers if isinstance(each, JobsController))
+    controller.store.jobs = Unread(controller.store.jobs)
+
+    assert len(asked(api, "/v1/jobs/ns/j")["items"]) == 1

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from cluster.api.refusal import HttpRefusal
+from reconciler.api import routes
 from reconciler.api.routes import ReconcilerApi
 from reconciler.core.core import Core
 from tests.reconciler.api.asking import USERS, T, code, get, pods
@@ -226,3 +227,20 @@ def test_volcanos_queues_on_a_cycle_are_listed_too() -> None:
     cluster.settle()
 
     assert [each["parent"] for each in get(cluster.core, VOLCANO)["nodes"]] == ["b", "a"]
+
+
+def test_no_step_reads_more_namespaces_than_fit_in_a_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routes, "_PIECE", 2)
+    spaces = [namespace(f"n{number}", parentqueue="root.team", namespace_quota='{"cpu":"2"}') for number in range(5)]
+    cluster, steps = GateCluster(TEAMS, *spaces), list[list[object]]()
+    cluster.settle()
+
+    def ask(question: Callable[[Core], T], timeout: float = 5.0) -> T:
+        found = question(cluster.core)
+        steps.append([each for each in found if isinstance(each, dict)])  # type: ignore[attr-defined]
+        return found
+
+    answer = ReconcilerApi(ask, Rights(**USERS)).answer(TREE, "Bearer admin")  # type: ignore[arg-type]
+
+    assert [each["name"] for each in answer["nodes"] if each["kind"] == "Namespace"] == ["n0", "n1", "n2", "n3", "n4"]
+    assert max(map(len, steps)) == 2

@@ -245,7 +245,7 @@ def test_what_waits_to_be_looked_at_is_forgotten_with_the_objects() -> None:
         stage.drop(f"ns/w{number}")
 
     store = stage.controller.store
-    assert not any((store.jobs, store.workloads, store.stale, store.stale_workloads, store.unresolved))
+    assert not any((store.jobs, store._of_name, store.workloads, store.stale, store.stale_workloads, store.unresolved))
 
 
 def test_what_is_not_shown_is_overdue_in_order_and_only_after_a_while() -> None:

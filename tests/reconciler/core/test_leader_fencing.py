@@ -145,6 +145,37 @@ def test_a_write_that_came_through_before_is_gone_by() -> None:
     assert holds(world.api.objects["Workload", "ns/w1"], "Evicted")
 
 
+def test_a_late_write_to_a_workload_that_backs_off_is_shut_out_too() -> None:
+    """The API server refused the last write of w1, so w1 is in no queue when this process leads again."""
+    world, leading = TakeOver(), [True]
+    mine = world.start()
+    mine.permit = Leads(lambda: leading[0], late_writes=True, terms=lambda: world.now)
+    world.submit(0, 3)
+    world.settle(mine)
+    world.api.refused.add("ns/w1")
+    world.submit(1, 3)
+    world.settle(mine)
+    assert mine.core.state.records.backs_off(("Workload", "ns/w1"), world.now)
+
+    leading[0] = False
+    mine.round(0)
+    world.api.refused.clear()
+    world._finish("w0")
+    between = world.start(inherits=False)
+    for _ in range(3):
+        between.round(0)
+    late, world.api.arriving = world.api.arriving[:1], []  # w1 gets the quota, and the write hangs
+    world.submit(2, 3, priority=100)
+
+    world.reported, world.now, leading[0] = mine, world.now + 1, True
+    for kind in mine.core.informer.resource_of:
+        world.api.relist(kind)
+    world.settle(mine)
+    assert world.admitted() == {"w2"}
+    late[0]()  # the recount of the API raises at an overdraft
+    assert world.admitted() == {"w2"}
+
+
 def test_only_what_there_may_be_room_for_is_written() -> None:
     world = TakeOver()
     world.submit(1, 3)

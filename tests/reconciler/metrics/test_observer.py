@@ -13,6 +13,7 @@ from reconciler.metrics.observer import KueueObserver
 from reconciler.metrics.pending_counts import unadmitted
 from reconciler.objects.observed import Observed
 from scheduling.cycle.cycle import DEFERRED, OVERLAPPING
+from scheduling.objects.queue_settings import LocalQueueSettings
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import PODS_READY, Admission, CheckState, Workload
 from scheduling.queues.pending import Requeue
@@ -172,9 +173,39 @@ def test_what_waits_is_shown_by_why_as_long_as_it_does() -> None:
     assert counted.unadmitted(**why) == (None, None)
 
 
+def test_what_was_listed_before_its_local_queue_is_counted_at_the_cluster_queue() -> None:
+    counted = Counted()
+    counted.state.world.drop_local_queue("ns/q")
+    counted.see(NEW)
+    counted.state.world.put_local_queue(LocalQueueSettings("ns", "q", "q"), NOW)
+
+    assert counted.unadmitted(reason="NoReservation", underlying_cause="PendingEvaluation") == (1, 1)
+
+
+def test_finished_workloads_of_a_local_queue_that_pointed_elsewhere_before_are_one_series() -> None:
+    counted = Counted()
+    for name, queue in (("one", "q"), ("two", "r")):
+        workload = sync_admitted(reserve(NEW, Admission(queue), NOW), NOW)
+        counted.see(finish(workload, "Succeeded", "", NOW), name=f"ns/{name}")
+
+    assert counted.both("finished_workloads") == (1, 2)
+
+
 def test_why_it_is_not_admitted_while_it_has_quota_is_one_reason() -> None:
     checked = sync_admitted(replace(HELD, checks=(CheckState("c", "Pending"),)), NOW, GRANULAR)
     assert unadmitted(checked) == ("UnsatisfiedAdmissionChecks", "")
+
+
+def test_what_was_counted_after_the_local_queue_was_gone_goes_with_its_namespace() -> None:
+    counted = Counted()
+    series = {"name": "q", "namespace": "ns", "priority_class": "high"}
+    counted.see(None, kind="LocalQueue", name="ns/q")
+    counted.see(NEW, HELD, ADMITTED)
+    assert counted.value("local_queue_admitted_workloads_total", **series) == 1
+
+    counted.see(None, kind="Namespace", name="ns")
+    assert counted.value("local_queue_admitted_workloads_total", **series) is None
+    assert counted.value("admitted_workloads_total", cluster_queue="q", priority_class="high") == 1
 
 
 def test_what_was_counted_of_an_implicit_cohort_goes_with_the_last_that_names_it() -> None:

@@ -161,3 +161,11 @@ def test_while_much_else_is_written_events_trickle_and_the_rest_follows_at_once_
     assert sum(busy) == 7  # one in three tenths of a second, the first at once
     assert max(busy) == 1
     assert len(events.due(NOW + 2 * SECOND)) == BURST
+
+
+def test_a_clock_that_is_set_back_stops_no_events() -> None:
+    events = EventCorrelator()
+    events.due(NOW)
+    events.record(W, "Admitted", "Admitted by ClusterQueue q", NOW - 3600 * SECOND)
+
+    assert len(events.due(NOW - 3600 * SECOND)) == 1

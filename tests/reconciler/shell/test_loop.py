@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cluster.actions import Create
+from cluster.errors import Unreachable
 from cluster.resource import LEASES
 from reconciler.core.commands import Command
 from reconciler.core.core import Core
@@ -17,7 +18,7 @@ from reconciler.core.state import ClusterState
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.outcomes import Written
 from reconciler.observer.observer import NullObserver
-from reconciler.shell.loop import Loop, Message
+from reconciler.shell.loop import ClockSetBack, Loop, Message
 from reconciler.shell.pace import RoundPace
 from scheduling.objects.times import SECOND
 from tests.reconciler.checked import Asks, Leads
@@ -48,6 +49,21 @@ def test_a_standby_that_has_nothing_to_do_waits_for_messages() -> None:
     loop = Loop(Core(ClusterState()), Asks(), Leads(lambda: False), clock=lambda: START)
 
     assert loop.patience(0.5) == 0.5
+
+
+def test_a_clock_that_is_set_back_far_ends_the_loop_because_its_pause_would_last_as_long() -> None:
+    now = [START]
+    core = Core(ClusterState())
+    loop = Loop(core, Asks(), Leads(), clock=lambda: now[0])
+    core.writes.retries.pause(("Workload", "ns/w"), Unreachable("server", "no answer", "x"), START)
+    loop.round(0)
+    now[0] = START - 30 * SECOND
+    loop.round(0)
+
+    now[0] = START - 3600 * SECOND
+    assert core.paused(now[0] + 3500 * SECOND)
+    with pytest.raises(ClockSetBack, match="the clock was set back by 3600 s"):
+        loop.round(0)
 
 
 @pytest.mark.parametrize(("later", "expected"), [(1, [True]), (2, [True, False, True])])

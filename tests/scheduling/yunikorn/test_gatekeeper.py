@@ -71,6 +71,19 @@ def test_a_decision_is_not_for_a_later_pod_of_the_same_name_when_the_queues_chan
     assert keeper.is_waiting("dev/p")
 
 
+def test_a_pod_that_names_a_very_deep_queue_stops_no_others(keeper: YuniKornGatekeeper) -> None:
+    """Such a queue was created recursively, so the error ended the decisions about all Pods."""
+    keeper.queues.put(CONFIGS, read_config_map(queues_yaml("- {name: q}", "[{name: provided, create: true}]")))
+    deep = pod("deep", "a", "1", "dev")
+    deep["metadata"]["annotations"] = {"yunikorn.apache.org/queue": "root" + ".a" * 10_000}
+    put(keeper, waiting(deep), waiting(pod("p", "b", "1", "dev", queue="root.q")))
+
+    assert keeper.decide(1) == ["dev/p"]
+    why = keeper.why("dev/deep")
+    assert why is not None
+    assert "more than 100 levels" in why.message
+
+
 def test_usage_is_known_before_the_next_decision(keeper: YuniKornGatekeeper) -> None:
     put(keeper, waiting(pod("p", "a", "1", "dev")))
     keeper.decide(1)

@@ -416,6 +416,8 @@ class YuniKornGatekeeper:
                 del self._sharing[leaf]
 
     def _share(self, leaf: YuniKornQueue) -> None:
+        if leaf.settings.managed:  # quotas of Namespaces do not limit it
+            return
         submissions = [Submission(tags=self.spaces.tags(name)) for name in sorted(self._sharing[leaf])]
         self.scheduler.tree.share(leaf, submissions)
         self.scheduler.changed(leaf)

@@ -7,9 +7,11 @@ import pytest
 from policies.dialects.core import read_namespace
 from policies.dialects.quota_gates import QUOTA_KEY
 from policies.dialects.yunikorn_config.configmap import CONFIGS, read_config_map
+from scheduling.yunikorn.application import Application
 from scheduling.yunikorn.gates.gated_pod import read_gated_pod
 from scheduling.yunikorn.gates.gatekeeper import YuniKornGatekeeper
 from scheduling.yunikorn.gates.queues_in_force import QueuesInForce
+from scheduling.yunikorn.leaf_work import LeafWork
 from tests.builders import Manifest
 from tests.scheduling.yunikorn.manifests import namespace, pod, queues_yaml
 from tests.scheduling.yunikorn.recount import check
@@ -82,6 +84,30 @@ def test_a_pod_that_names_a_very_deep_queue_stops_no_others(keeper: YuniKornGate
     why = keeper.why("dev/deep")
     assert why is not None
     assert "more than 100 levels" in why.message
+
+
+@pytest.mark.parametrize("sort", ["fifo", "fair"])
+def test_an_application_that_comes_does_not_move_all_that_wait(
+    keeper: YuniKornGatekeeper, monkeypatch: pytest.MonkeyPatch, sort: str
+) -> None:
+    """With 4000 waiting applications in one queue, a decision took a minute."""
+    queue = f"- {{name: q, resources: {{max: {{vcore: 1m}}}}, properties: {{application.sort.policy: {sort}}}}}"
+    keeper.queues.put(CONFIGS, read_config_map(queues_yaml(queue, "[{name: fixed, value: root.q}]")))
+    keeper.put_namespace("ops", read_namespace(namespace("ops")))
+    put(keeper, *(waiting(pod(f"p{number}", f"a{number}", "1", "dev")) for number in range(30)))
+    keeper.decide(1)
+    placed: list[str] = []
+    place = LeafWork.place
+
+    def counting(self: LeafWork, application: Application) -> None:
+        placed.append(application.name)
+        place(self, application)
+
+    monkeypatch.setattr(LeafWork, "place", counting)
+    put(keeper, waiting(pod("new", "new", "1", "dev")), waiting(pod("other", "other", "1", "ops")))
+    keeper.decide(2)
+
+    assert {*placed} == {"dev/new", "ops/other"}
 
 
 def test_usage_is_known_before_the_next_decision(keeper: YuniKornGatekeeper) -> None:

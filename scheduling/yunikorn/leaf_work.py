@@ -51,8 +51,9 @@ class LeafWork:
         shape = self.shapes[ask.key] = frozenset(ask.amounts.items())
         self._counts[shape] += 1
         self._priorities[ask.priority] += 1
-        if self._counts[shape] == 1:
-            self._least = None
+        if self._least is not None:
+            known = self._least.items()
+            self._least = {name: min(least, ask.amounts[name]) for name, least in known if name in ask.amounts}
         self.place(application)
 
     def give_up(self, application: Application, ask: Ask) -> None:

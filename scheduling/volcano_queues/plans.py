@@ -81,8 +81,9 @@ def resume(tree: VolcanoQueueTree, name: str) -> OperationPlan:
     operation = read_operation(tree.queues[name].operation)
     if operation is None:
         return OperationPlan(refusals=(f"{name} is not paused",))
-    opening = [f"open {each}" for each in operation.open if each in tree.queues and tree.queues[each].state in SHUT]
-    gone = [f"{each} is gone" for each in operation.open if each not in tree.queues]
+    below = set(tree.subtree(name))
+    opening = [f"open {each}" for each in operation.open if each in below and tree.queues[each].state in SHUT]
+    gone = [f"{each} is no longer below {name}" for each in operation.open if each not in below]
     if tree.above(name) in SHUT:
         opening = [f"{name} and those below open with {tree.queues[name].parent}, which is {tree.above(name)}"]
     return OperationPlan((*opening, *gone), operation=replace(operation, kind=OperationKind.RESUME))

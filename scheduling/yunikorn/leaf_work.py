@@ -10,7 +10,7 @@ from policies.dialects.yunikorn_config.shares import shares
 from scheduling.objects.amounts import add_to
 from scheduling.yunikorn.application import Application, Ask
 from scheduling.yunikorn.ordered import Ordered
-from scheduling.yunikorn.properties import FAIR
+from scheduling.yunikorn.properties import FAIR, Properties
 from scheduling.yunikorn.queue import YuniKornQueue
 
 AskShape = frozenset[tuple[str, int]]
@@ -45,13 +45,15 @@ class LeafWork:
         self._counts: Counter[AskShape] = Counter()
         self._priorities: Counter[int] = Counter()
         self._least: YuniKornAmounts | None = None
+        self._compared_by = self._comparison()  # the settings by which the applications are sorted
 
     def wait(self, application: Application, ask: Ask) -> None:
         shape = self.shapes[ask.key] = frozenset(ask.amounts.items())
         self._counts[shape] += 1
         self._priorities[ask.priority] += 1
-        if self._counts[shape] == 1:
-            self._least = None
+        if self._least is not None:
+            known = self._least.items()
+            self._least = {name: min(least, ask.amounts[name]) for name, least in known if name in ask.amounts}
         self.place(application)
 
     def give_up(self, application: Application, ask: Ask) -> None:
@@ -70,9 +72,15 @@ class LeafWork:
             self.applications.drop(application.name)
 
     def place_all(self) -> None:
-        """Sort all applications again after a change of the guarantee, by which a fair leaf compares them."""
+        """Sort all applications again if the settings by which they are compared have changed."""
+        if self._compared_by == self._comparison():
+            return
+        self._compared_by = self._comparison()
         for application in [*self.applications]:
             self.place(application)
+
+    def _comparison(self) -> tuple[Properties, YuniKornAmounts | None]:
+        return self.leaf.settings.properties, self.leaf.settings.guaranteed
 
     def _key(self, application: Application) -> tuple[object, ...]:
         properties, priority = self.leaf.settings.properties, -application.priority

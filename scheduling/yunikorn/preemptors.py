@@ -7,7 +7,6 @@ until they use less. If there were no victims that would help, it waits until an
 from __future__ import annotations
 
 from collections.abc import Collection
-from heapq import heappop, heappush
 
 from scheduling.queue_tree.parked_work import ParkedWork
 from scheduling.yunikorn.queue import YuniKornQueue
@@ -18,12 +17,16 @@ ANYWHERE = ""
 
 
 class Preemptors:
-    """The leaves. `parked`: by path, the leaves that found no victims."""
+    """The leaves.
+
+    parked: by path, the leaves that found no victims.
+    due: by path, when a parked leaf may preempt for another ask (nanoseconds).
+    """
 
     def __init__(self, tree: ApplicationTree) -> None:
         self.parked: ParkedWork[str] = ParkedWork()
         self._tree = tree
-        self._due: list[tuple[int, str]] = []  # a heap: when parked leaves may preempt for another ask
+        self.due: dict[str, int] = {}
 
     # --- events
 
@@ -52,17 +55,19 @@ class Preemptors:
     def forget(self, queue: YuniKornQueue) -> None:
         """Forget a queue that was removed from the tree."""
         self.parked.drop(queue.path)
+        self.due.pop(queue.path, None)
 
     # --- turns
 
     @property
     def next(self) -> int | None:
         """When a parked leaf may preempt for an ask that has waited long enough then; None if there is none."""
-        return self._due[0][0] if self._due else None
+        return min(self.due.values(), default=None)
 
     def leaves(self, now: int) -> list[YuniKornQueue]:
-        while self._due and self._due[0][0] <= now:
-            self.parked.wake(heappop(self._due)[1])
+        for path in [path for path, due in self.due.items() if due <= now]:
+            del self.due[path]
+            self.parked.wake(path)
         if self.parked.none_parked:
             self.parked.wake_all(path for path, queue in self._tree.queues.items() if queue.is_leaf and queue.pending)
         found = []
@@ -80,4 +85,4 @@ class Preemptors:
         """Park the leaf, which found no victims. `due`: when another of its asks has waited long enough."""
         self.parked.park(leaf.path, frozenset(waits_for))
         if due is not None:
-            heappush(self._due, (due, leaf.path))
+            self.due[leaf.path] = due

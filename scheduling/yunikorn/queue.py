@@ -16,8 +16,8 @@ from policies.dialects.yunikorn_config.shares import fair_share
 from scheduling.queue_tree.node import QueueNode
 from scheduling.yunikorn.properties import DEFAULTS, Properties
 
-ALLOCATED, PENDING, PREEMPTING = "allocated", "pending", "preempting"
-"""The accounts: amounts in use, waiting, and being preempted. Each counts a queue with its descendants."""
+ALLOCATED, PENDING = "allocated", "pending"
+"""The accounts: amounts in use, and waiting. Each counts a queue with its descendants."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +107,6 @@ class YuniKornQueue(QueueNode[YuniKornQueueSettings]):
     @property
     def pending(self) -> YuniKornAmounts:
         return self.amounts(PENDING)
-
-    @property
-    def preempting(self) -> YuniKornAmounts:
-        return self.amounts(PREEMPTING)
 
     @property
     def is_under_guarantee(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from policies.dialects.yunikorn_config.resources import YuniKornAmounts, times
@@ -196,17 +196,20 @@ class Scheduler:
             self._preempt(found, now)
         return found
 
-    def preemption(self, now: int, waits: Callable[[YuniKornQueue], bool] = lambda _: False) -> Allocated | None:
+    def preemption(
+        self, now: int, waits: Callable[[YuniKornQueue], bool] = lambda _: False, spared: Container[str] = ()
+    ) -> Allocated | None:
         """Find the first ask that has waited long enough and has victims. Nothing is carried out.
 
         waits: whether a leaf is skipped, since it still waits for earlier victims.
+        spared: the Pods that are not chosen.
         """
         for leaf in self.preemptors.leaves(now):
-            if not waits(leaf) and (found := self._preemption_in(leaf, now)) is not None:
+            if not waits(leaf) and (found := self._preemption_in(leaf, now, spared)) is not None:
                 return found
         return None
 
-    def _preemption_in(self, leaf: YuniKornQueue, now: int) -> Allocated | None:
+    def _preemption_in(self, leaf: YuniKornQueue, now: int, spared: Container[str]) -> Allocated | None:
         work, delay = self._waiting_in(leaf), leaf.settings.properties.preemption_delay
         tried: set[tuple[AskShape, int]] = set()
         waits_for: set[str] = set()
@@ -223,7 +226,7 @@ class Scheduler:
                     later.append(ask.created + delay)
                 elif any(True for _ in self.limits.lacks(application, ask.amounts)):
                     waits_for.add(ANYWHERE)
-                elif found := victims(leaf, ask, self.work):
+                elif found := victims(leaf, ask, self.work, spared):
                     return Allocated(application, ask, tuple(found))
                 else:
                     tried.add(kind)

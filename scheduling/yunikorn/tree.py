@@ -134,7 +134,7 @@ class ApplicationTree:
 
     def share(self, queue: YuniKornQueue, submissions: Iterable[Submission]) -> None:
         """Limit a dynamic leaf that several namespaces use by all of their quotas, not only by the last one."""
-        if queue.settings.managed or queue.parent is None or queue in self.draining:
+        if queue.parent is None or queue in self.draining:
             return
         own = self._template_settings(queue.path, queue.parent)
         fresh = Leaf(own.path, False, own.maximum, own.guaranteed, own.max_applications)

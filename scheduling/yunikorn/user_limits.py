@@ -23,9 +23,10 @@ _Key = tuple[str, str, str]
 
 @dataclass(slots=True)
 class _Use:
-    """The usage under one limit. `running`: the number of running applications."""
+    """The usage under one limit. `applications`: the number of applications, of which `running` run."""
 
     allocated: YuniKornAmounts = field(default_factory=dict)
+    applications: int = 0
     running: int = 0
 
 
@@ -48,38 +49,43 @@ class Bound:
 
 
 class UserLimits:
-    """The usage of users, groups and Namespaces with a limit."""
+    """The usage of users, groups and Namespaces with a limit. `usage`: by limit, of those with applications."""
 
     def __init__(self) -> None:
-        self._use: dict[_Key, _Use] = {}  # usage by limit
+        self.usage: dict[_Key, _Use] = {}
         self._bounds: dict[str, tuple[Bound, ...]] = {}  # the limits of each application
 
     def add(self, application: Application) -> None:
         """Count the application from now on, with its current allocations."""
         self._bounds[application.name] = found = tuple(_bounds(application))
         for bound in found:
-            use = self._use.setdefault(bound.key, _Use())
+            use = self.usage.setdefault(bound.key, _Use())
+            use.applications += 1
             use.allocated = plus(use.allocated, application.allocated)
 
     def drop(self, application: Application) -> None:
         """Stop counting the application, which has no allocations and does not run."""
-        self._bounds.pop(application.name, None)
+        for bound in self._bounds.pop(application.name, ()):
+            use = self.usage[bound.key]
+            use.applications -= 1
+            if not use.applications:
+                del self.usage[bound.key]
 
     def bounds(self, application: Application) -> tuple[Bound, ...]:
         return self._bounds.get(application.name, ())
 
     def hold(self, application: Application, asked: YuniKornAmounts, sign: int) -> None:
         for bound in self.bounds(application):
-            use = self._use[bound.key]
+            use = self.usage[bound.key]
             use.allocated = plus(use.allocated, asked) if sign > 0 else minus(use.allocated, asked)
 
     def run(self, application: Application, change: int) -> None:
         for bound in self.bounds(application):
-            self._use[bound.key].running += change
+            self.usage[bound.key].running += change
 
     def lacks(self, application: Application, asked: YuniKornAmounts) -> Iterator[QueueLack]:
         for bound in self.bounds(application):
-            used = self._use[bound.key].allocated
+            used = self.usage[bound.key].allocated
             # If all its usage is in this dynamic queue, the queue has the same quota and already reports the shortage.
             said = {lack.resource for lack in application.leaf.lacks(asked)} if bound.of_namespace else set()
             for name in sorted(asked.keys() & bound.maximum.keys() - said):
@@ -90,7 +96,7 @@ class UserLimits:
     def full(self, application: Application) -> Bound | None:
         """The limit that stops further applications; None if no limit does."""
         for bound in self.bounds(application):
-            if 0 < bound.applications <= self._use[bound.key].running:
+            if 0 < bound.applications <= self.usage[bound.key].running:
                 return bound
         return None
 

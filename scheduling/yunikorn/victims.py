@@ -10,7 +10,7 @@ Source: YuniKorn core, `pkg/scheduler/objects/preemption.go`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from policies.dialects.yunikorn_config.resources import YuniKornAmounts, minus, plus
@@ -38,8 +38,11 @@ class LeafApplications(dict[YuniKornQueue, dict[str, Application]]):
     """The applications of each leaf, by name."""
 
 
-def victims(leaf: YuniKornQueue, ask: Ask, work: LeafApplications) -> list[Victim]:
-    """The victims that make room for the ask; empty if it may not preempt or no victims would help."""
+def victims(leaf: YuniKornQueue, ask: Ask, work: LeafApplications, spared: Container[str] = ()) -> list[Victim]:
+    """The victims that make room for the ask; empty if it may not preempt or no victims would help.
+
+    spared: the Pods that are not chosen.
+    """
     lacking = [queue for queue in leaf.up() if queue.lacks(ask.amounts)]
     short = {lack.resource for queue in lacking for lack in queue.lacks(ask.amounts)}
     claims = _claims(leaf)
@@ -47,7 +50,8 @@ def victims(leaf: YuniKornQueue, ask: Ask, work: LeafApplications) -> list[Victi
         return []
     fence, priorities = _fence(leaf, ask.priority)
     outermost = max((claims[resource].queue for resource in short), key=lambda queue: -queue.path.count("."))
-    candidates = _candidates(fence, priorities, outermost, work)
+    found = _candidates(fence, priorities, outermost, work)
+    candidates = (victim for victim in found if victim.ask.key not in spared)
     left = {resource: claim.left for resource, claim in claims.items()}
     return _Search(leaf, ask, lacking, left).of(sorted(candidates, key=_order))
 
@@ -76,8 +80,7 @@ def _claims(leaf: YuniKornQueue) -> dict[str, _Claim]:
     for queue in leaf.up():
         for resource, guaranteed in (queue.settings.guaranteed or {}).items():
             if guaranteed > 0 and resource not in found:
-                used = queue.allocated.get(resource, 0) - queue.preempting.get(resource, 0)
-                found[resource] = _Claim(queue, guaranteed - used)
+                found[resource] = _Claim(queue, guaranteed - queue.allocated.get(resource, 0))
     return found
 
 

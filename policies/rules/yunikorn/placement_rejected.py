@@ -101,7 +101,8 @@ def _is_below_leaf(queues: Partition, path: str) -> bool:
     """Whether an ancestor is a declared leaf, below which no queue is created."""
     steps = path.split(".")
     above = (queues.queue(".".join(steps[:length])) for length in range(1, len(steps)))
-    return any(queue is not None and queue.is_leaf for queue in above)
+    found = next((queue for queue in above if queue is None or queue.is_leaf), None)
+    return found is not None
 
 
 def _finding(pod: Pod, placement: QueuePlacement, queues: Partition, asked: str, user: str) -> Finding:

@@ -81,7 +81,7 @@ class QuotaGatesController(GatesController[YuniKornGatekeeper]):
 
     def more(self, now: int) -> Iterator[WakeAt]:
         yield from self._count(now)
-        if (moment := self.keeper.next_preemption()) is not None:
+        if (moment := self.keeper.next_preemption(now)) is not None:
             yield WakeAt(_PREEMPTION, moment)
         if (moment := self.keeper.timeouts.next) is not None:
             yield WakeAt(_PLACES, moment)

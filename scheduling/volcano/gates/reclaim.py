@@ -13,7 +13,8 @@ Source: Volcano v1.16, plugins/capacity; unlike there, a victim's queue has what
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cmp_to_key
 from typing import NamedTuple
 
@@ -34,7 +35,7 @@ _SPARED = 60 * SECOND
 _PERIOD = SECOND
 """The least time between two searches."""
 _MOST_LOOKED_AT = 50_000
-"""How many units and queues one search looks at. The next search goes on with the queue after it."""
+"""How many Pods and queues one search looks at. The next search goes on with the queue after it."""
 _UNSET = 0
 
 Unit = tuple[VolcanoGatedPod, ...]
@@ -70,6 +71,7 @@ class GateReclaim:
         self._balance: dict[str, dict[str, int]] = {}  # by queue: promised amounts minus amounts of leaving Pods
         self._again = 0  # the earliest moment of the next search
         self._last = ""  # the queue at which a search reached its limit
+        self._tried: dict[str, PodBatch] = {}  # by queue: the batch at which a search reached its limit
         self._changed = False  # whether anything has changed since the last search
 
     # --- what is observed
@@ -151,20 +153,32 @@ class GateReclaim:
         open_ones = [name for name in found if self._queues.shut(name) is None]
         ordered = sorted(sorted(open_ones), key=cmp_to_key(order.compare))
         if self._last in ordered:  # the last search reached its limit at this queue
-            start = ordered.index(self._last)
+            start = ordered.index(self._last) + 1
             ordered = ordered[start:] + ordered[:start]
-        self._last = ""
-        candidates = _Candidates(self._last_served_first() if ordered else [], self._units)
+        self._tried = {name: batch for name, batch in self._tried.items() if name in found}
+        candidates = _Candidates(self._last_served_first() if ordered else [], self._units, self._leaving)
         for name in ordered:
-            if candidates.looked_at > _MOST_LOOKED_AT:
+            self._choose_for(name, sorted(found[name]), candidates, now)
+            if candidates.is_exhausted:
                 self._last, self._changed = name, True
                 return
-            for batch in sorted(found[name]):
-                units = self._units_for(batch, candidates)
-                if units is not None:
-                    self._promise(batch, units, now)
-                    candidates.forget(self._places[pod.key][0] for unit in units for pod in unit)
-                    break
+        self._last = ""
+
+    def _choose_for(self, name: str, batches: list[PodBatch], candidates: _Candidates, now: int) -> None:
+        """Choose victims for the first batch of the queue that has any.
+
+        If the search reaches its limit, the next turn of the queue goes on with the batch after it.
+        """
+        tried = self._tried.pop(name, None)
+        start = bisect_right(batches, tried) if tried is not None else 0
+        for batch in batches[start:] + batches[:start]:
+            units = self._units_for(batch, candidates)
+            if units is not None:
+                self._promise(batch, units, now)
+                return
+            if candidates.is_exhausted:
+                self._tried[name] = batch
+                return
 
     def next(self, now: int) -> int | None:
         """When the next round is due, even if nothing changes (nanoseconds); None if no round is due."""
@@ -264,11 +278,12 @@ class GateReclaim:
             return None
         chosen: list[tuple[Node, Unit]] = []
         for leaf in self._nearest(search.leaf, candidates.queues):
+            if not search.excess:
+                break
+            candidates.looked_at += 1
             wanted = search.wanted(leaf, claims)
             for unit in candidates.units(leaf.name) if wanted else ():
-                if not wanted.isdisjoint(_freed(unit)):
-                    if not search.take(leaf, unit):
-                        break
+                if not wanted.isdisjoint(_freed(unit)) and search.take(leaf, unit):
                     chosen.append((leaf, unit))
                     wanted = search.wanted(leaf, claims)
                 if not wanted:
@@ -323,28 +338,30 @@ class GateReclaim:
 class _Candidates:
     """The units that may be reclaimed, read once for all batches of a search.
 
-    `looked_at`: how many were yielded, with queues.
+    leaving: the Pods that leave, also those that this search has chosen.
+    looked_at: the number of Pods and queues that were looked at.
     """
 
-    def __init__(self, queues: Sequence[Node], units: Callable[[str], Iterable[Unit]]) -> None:
+    def __init__(self, queues: Sequence[Node], units: Callable[[str], Iterable[Unit]], leaving: Container[str]) -> None:
         self.queues = queues
         self.looked_at = 0
         self._read = units
+        self._leaving = leaving
         self._units: dict[str, list[Unit]] = {}
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether the search has reached its limit."""
+        return self.looked_at > _MOST_LOOKED_AT
 
     def units(self, queue: str) -> Iterator[Unit]:
         found = self._units.get(queue)
         if found is None:
             found = self._units[queue] = [*self._read(queue)]
-        self.looked_at += 1
         for unit in found:
-            self.looked_at += 1
-            yield unit
-
-    def forget(self, queues: Iterable[str]) -> None:
-        """Read the units of these queues again, since some of their Pods are victims now."""
-        for queue in queues:
-            self._units.pop(queue, None)
+            self.looked_at += len(unit)
+            if unit[0].key not in self._leaving:
+                yield unit
 
 
 class _Search:

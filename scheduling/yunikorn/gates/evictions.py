@@ -29,14 +29,14 @@ class Evictions:
     def decide(
         self, scheduler: Scheduler, pods: Mapping[str, YuniKornGatedPod], granted: Container[str], now: int
     ) -> None:
-        """Choose the victims.
+        """Choose the victims. The victims of other leaves are not chosen again.
 
         None are chosen while a possible victim is `granted`: it may pass but still has its gate.
         """
         if not self._begun:  # an earlier process may have deleted Pods that have not ended yet
             self._begun = True
             self._add(_EVERY_LEAF, (key for key, pod in pods.items() if pod.deleting and not pod.ended), now)
-        while (found := scheduler.preemption(now, lambda leaf: self._waits(leaf.path, now))) is not None:
+        while (found := scheduler.preemption(now, lambda leaf: self._waits(leaf.path, now), self.leaves)) is not None:
             leaf, keys = found.application.leaf, [victim.ask.key for victim in found.victims]
             if any(key in granted for key in keys):
                 return
@@ -51,10 +51,9 @@ class Evictions:
         if leaf is not None and leaf not in self.leaves.values():
             self._until.pop(leaf, None)
 
-    @property
-    def next(self) -> int | None:
-        """When the first leaf stops waiting for its victims (nanoseconds)."""
-        return min(self._until.values(), default=None)
+    def next(self, now: int) -> int | None:
+        """When the next leaf stops waiting for its victims (nanoseconds)."""
+        return min((until for until in self._until.values() if until > now), default=None)
 
     def _add(self, leaf: str, pods: Iterable[str], now: int) -> None:
         if found := dict.fromkeys(pods, leaf):

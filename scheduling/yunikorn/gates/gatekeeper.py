@@ -109,6 +109,7 @@ class YuniKornGatekeeper:
             self._to_redecide[key] = None
         if pod is not None and not pod.deleting and self.evictions is not None:
             self.evictions.gone(key)
+            self.scheduler.preemptors.moved()  # another leaf may choose the Pod now
 
     def usage(self, namespace: str) -> Usage | None:
         """The usage of the Pods of the Namespace that have passed or may pass; None without a readable quota."""
@@ -155,11 +156,12 @@ class YuniKornGatekeeper:
                 self.timeouts.keeps(name, now + self._timeout(application) * SECOND)
         self._keeping.clear()
 
-    def next_preemption(self) -> int | None:
+    def next_preemption(self, now: int) -> int | None:
         """When preemption may be possible even if nothing changes (nanoseconds); None if no Pod waits for that."""
         if self.evictions is None:
             return None
-        return min(filter(None, (self.evictions.next, self.scheduler.preemptors.next)), default=None)
+        moments = (self.evictions.next(now), self.scheduler.preemptors.next)
+        return min((moment for moment in moments if moment is not None and moment > now), default=None)
 
     def why(self, key: str) -> WaitingAllocation | None:
         """Why the Pod waits; None if it does not."""
@@ -414,6 +416,8 @@ class YuniKornGatekeeper:
                 del self._sharing[leaf]
 
     def _share(self, leaf: YuniKornQueue) -> None:
+        if leaf.settings.managed:  # quotas of Namespaces do not limit it
+            return
         submissions = [Submission(tags=self.spaces.tags(name)) for name in sorted(self._sharing[leaf])]
         self.scheduler.tree.share(leaf, submissions)
         self.scheduler.changed(leaf)

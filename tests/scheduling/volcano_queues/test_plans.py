@@ -164,7 +164,9 @@ def test_a_deletion_of_a_paused_queue_remembers_what_was_open_and_resume_ends_it
 
     halfway = noted(queue("p", state="Closed"), operation=operation.text())
     assert plans.pause(tree(halfway), "p").refusals == ("p is being changed: delete",)
-    assert plans.resume(tree(halfway), "p").lines == ("open p", "a is gone")
+    assert plans.resume(tree(halfway), "p").lines == ("open p", "a is no longer below p")
+    moved = queue("a", state="Closed")
+    assert plans.resume(tree(halfway, moved), "p").lines == ("open p", "a is no longer below p")
 
 
 def test_a_queue_that_volcano_needs_is_not_deleted_from_above() -> None:

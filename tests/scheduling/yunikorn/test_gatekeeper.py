@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
 from policies.dialects.core import read_namespace
 from policies.dialects.quota_gates import QUOTA_KEY
 from policies.dialects.yunikorn_config.configmap import CONFIGS, read_config_map
+from scheduling.yunikorn import leaf_work
+from scheduling.yunikorn.application import Application
 from scheduling.yunikorn.gates.gated_pod import read_gated_pod
 from scheduling.yunikorn.gates.gatekeeper import YuniKornGatekeeper
 from scheduling.yunikorn.gates.queues_in_force import QueuesInForce
+from scheduling.yunikorn.leaf_work import AskBounds, LeafWork
 from tests.builders import Manifest
 from tests.scheduling.yunikorn.manifests import namespace, pod, queues_yaml
 from tests.scheduling.yunikorn.recount import check
@@ -69,6 +74,67 @@ def test_a_decision_is_not_for_a_later_pod_of_the_same_name_when_the_queues_chan
 
     assert keeper.decide(2) == []
     assert keeper.is_waiting("dev/p")
+
+
+def test_a_pod_that_names_a_very_deep_queue_stops_no_others(keeper: YuniKornGatekeeper) -> None:
+    """Such a queue was created recursively, so the error ended the decisions about all Pods."""
+    keeper.queues.put(CONFIGS, read_config_map(queues_yaml("- {name: q}", "[{name: provided, create: true}]")))
+    deep = pod("deep", "a", "1", "dev")
+    deep["metadata"]["annotations"] = {"yunikorn.apache.org/queue": "root" + ".a" * 10_000}
+    put(keeper, waiting(deep), waiting(pod("p", "b", "1", "dev", queue="root.q")))
+
+    assert keeper.decide(1) == ["dev/p"]
+    why = keeper.why("dev/deep")
+    assert why is not None
+    assert "more than 100 levels" in why.message
+
+
+@pytest.mark.parametrize("sort", ["fifo", "fair"])
+def test_an_application_that_comes_does_not_move_all_that_wait(
+    keeper: YuniKornGatekeeper, monkeypatch: pytest.MonkeyPatch, sort: str
+) -> None:
+    """With 4000 waiting applications in one queue, a decision took a minute."""
+    queue = f"- {{name: q, resources: {{max: {{vcore: 1m}}}}, properties: {{application.sort.policy: {sort}}}}}"
+    keeper.queues.put(CONFIGS, read_config_map(queues_yaml(queue, "[{name: fixed, value: root.q}]")))
+    keeper.put_namespace("ops", read_namespace(namespace("ops")))
+    put(keeper, *(waiting(pod(f"p{number}", f"a{number}", "1", "dev")) for number in range(30)))
+    keeper.decide(1)
+    placed: list[str] = []
+    place = LeafWork.place
+
+    def counting(self: LeafWork, application: Application) -> None:
+        placed.append(application.name)
+        place(self, application)
+
+    monkeypatch.setattr(LeafWork, "place", counting)
+    put(keeper, waiting(pod("new", "new", "1", "dev")), waiting(pod("other", "other", "1", "ops")))
+    keeper.decide(2)
+
+    assert {*placed} == {"dev/new", "ops/other"}
+
+
+def test_a_pod_with_other_requests_is_not_compared_with_all_that_wait(
+    keeper: YuniKornGatekeeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With 2000 Pods of different requests in one queue, a decision took 44 seconds."""
+    queue = "- {name: q, resources: {max: {vcore: 1m}}}"
+    keeper.queues.put(CONFIGS, read_config_map(queues_yaml(queue, "[{name: fixed, value: root.q}]")))
+    put(keeper, *(waiting(pod(f"p{number}", "a", f"{100 + number}m", "dev")) for number in range(30)))
+    keeper.decide(1)
+    compared: list[AskBounds] = []
+    merged = leaf_work.merged
+
+    def counting(every: Iterable[AskBounds]) -> AskBounds | None:
+        compared.extend(found := [*every])
+        return merged(found)
+
+    monkeypatch.setattr(leaf_work, "merged", counting)
+    put(keeper, waiting(pod("new", "a", "50m", "dev")))
+    keeper.decide(2)
+
+    assert compared == []
+    work = keeper.scheduler._waiting[keeper.scheduler.tree.queues["root.q"]]
+    assert work.bounds() == AskBounds({"vcore": 50, "pods": 1}, 0)
 
 
 def test_usage_is_known_before_the_next_decision(keeper: YuniKornGatekeeper) -> None:

@@ -92,6 +92,22 @@ def test_a_leaf_is_tried_when_its_work_may_preempt_and_rests_after_that() -> Non
     assert [decision.ask.key for decision in settle(engine, 15)] == ["y-1"]
 
 
+def test_a_leaf_that_is_tried_often_before_its_work_may_preempt_wakes_once() -> None:
+    """Each try added another entry, until the delay had passed."""
+    engine = scheduler(ORG, {"vcore": 4})
+    run(engine, "x", "root.b", 4, {"vcore": 1}, priority=9)
+    settle(engine)
+    run(engine, "y", "root.a", 1, {"vcore": 1})
+    run(engine, "y", "root.a", 1, {"vcore": 2}, at=5)
+    for _ in range(3):
+        engine.preemptors.moved()
+        settle(engine, 12)
+    assert [*engine.preemptors.due] == ["root.a"]
+
+    settle(engine, 15)
+    assert engine.preemptors.next is None
+
+
 def test_a_leaf_beyond_its_guarantee_rests_until_it_uses_less() -> None:
     engine = scheduler(ORG, {"vcore": 8, "memory": 8})
     run(engine, "y", "root.a", 4, {"vcore": 1})

@@ -48,6 +48,19 @@ def test_each_user_is_limited_alone_at_every_level() -> None:
     ]
 
 
+def test_users_without_applications_leave_nothing_behind() -> None:
+    """The name of a user may be any text of a Pod, so a tenant could fill the memory."""
+    engine = scheduler(QUEUES)
+    for number in range(3):
+        submit(engine, f"app{number}", "root.p.a", f"user{number % 2}", pods=1)
+        settle(engine)
+    assert len(engine.limits.usage) == 2
+
+    for number in range(3):
+        engine.remove(f"app{number}-0")
+    assert not engine.limits.usage
+
+
 def test_a_group_counts_together_and_all_unnamed_groups_as_one() -> None:
     engine = scheduler(GROUPS)
     for name, group in (("a", "dev"), ("b", "dev"), ("c", "ops"), ("d", "hr")):

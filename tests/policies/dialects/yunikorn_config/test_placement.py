@@ -57,6 +57,20 @@ def test_a_bad_parent_rejects_at_once(parent: str, says: str) -> None:
     assert says in placed(PARENT + "\n" + NAMESPACE, namespace="fin", namespace_parentqueue=parent)
 
 
+def test_a_queue_with_too_many_levels_is_not_evaluated() -> None:
+    deep = "root" + ".a" * 100_000
+    rule = "[{name: provided, create: true}]"
+
+    for rules, application in (
+        (rule, ReportedApplication(queue=deep, user="sue")),
+        (PARENT, ReportedApplication(user="sue", tags={"namespace": "dev", "namespace.parentqueue": deep})),
+    ):
+        got = place(config(TREE, rules), application)
+        assert (got.queue, got.decided) == ("", False)
+        assert got.reason.endswith("the queue has more than 100 levels, which is too deep to be evaluated here")
+    assert placed(rule, queue="root" + ".a" * 99) == "root" + ".a" * 99
+
+
 def test_work_goes_to_leaves_only_and_to_default_where_there_is_one() -> None:
     provided = "- {name: provided}"
 

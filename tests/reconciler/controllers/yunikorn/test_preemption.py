@@ -160,6 +160,36 @@ def test_one_that_never_ends_holds_nobody_up_for_ever() -> None:
     assert cluster.leaving() == ["p3", "p4"]
 
 
+def test_a_victim_that_never_ends_does_not_keep_the_reconciler_busy() -> None:
+    """The time at which the leaf stops waiting stayed due, so each turn was followed by another one at once."""
+    cluster = full()
+    cluster.asks("rich", "r1")
+    cluster.wait()
+    cluster.drop(("Pod", "rich/r1"))
+    cluster.wait(PATIENCE)
+
+    assert cluster.leaving() == ["p4"]
+    assert cluster.controller.keeper.next_preemption(cluster.now) is None
+
+
+def test_two_queues_at_once_get_different_victims() -> None:
+    """Both had the same victim. The one that did not get its room waited ten minutes for the next."""
+    text = GUARANTEED["data"]["queues.yaml"]
+    rich = "- {name: rich, resources: {guaranteed: {vcore: 2}}, properties: {preemption.delay: 30s}}"
+    assert rich in text
+    halves = "".join(rich.replace("rich", name).replace("2}", "1}") + "\n      " for name in ("rich", "other"))
+    queues = {**GUARANTEED, "data": {"queues.yaml": text.replace(rich, halves)}}
+    cluster = Preempting(queues, *SPACES, namespace("other", namespace_maxApps="9"))
+    cluster.asks("poor", "p1", "p2", "p3", "p4")
+    cluster.asks("rich", "r1")
+    cluster.asks("other", "o1")
+    cluster.wait()
+    assert cluster.leaving() == ["p3", "p4"]
+
+    cluster.end_leaving()
+    assert cluster.passed() == ["o1", "p1", "p2", "r1"]
+
+
 def test_who_gives_way_by_itself_meanwhile_is_enough() -> None:
     cluster = full()
     cluster.asks("rich", "r1")

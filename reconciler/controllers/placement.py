@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from cluster.actions import Create, Delete
 from policies.dialects.core import POD
 from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.reading import metadata
+from reconciler.controllers.internal_errors import InternalErrors
 from reconciler.controllers.placement_steps import PlacementSteps, WorkloadAndJob
 from reconciler.controllers.pods import WATCHED_PODS, watched_pods
-from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, Wanted
+from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.jobs.described import JobKind
 from reconciler.multikueue.objects import CLUSTERS, CONFIGS
 from reconciler.multikueue.pods import REMOTE_PODS, UNIT
@@ -85,6 +87,7 @@ class PlacementController(Controller):
         self._left: set[str] = set()
         self._waiting: dict[str, None] = {}
         self._stale: dict[str, None] = {}
+        self._errors = InternalErrors()
         self._all_waiting_at = 0
         self._collect_at = 0
         self.dispatched: Counter[tuple[str, str]] = Counter()
@@ -307,11 +310,22 @@ class PlacementController(Controller):
             if blocked is not None:
                 yield WaitFor((WORKLOAD, name), blocked)
                 continue
-            for wanted in self._look_at(name, owner, whole_second(now)):
-                yield wanted
-                if isinstance(wanted, WantedWrite):
-                    yield WaitFor((WORKLOAD, name), wanted.key)
+            yield from self._attempt(name, owner, now)
         yield from self._steps.remaining()
+
+    def _attempt(self, name: str, owner: Key | None, now: int) -> Iterator[Wanted]:
+        """The steps of one workload. If it cannot be handled, the others are, and it is tried again later."""
+        item = WORKLOAD, name
+        if self._errors.backoff_end(item, now) is None:
+            observed = self._stored(name)
+            about = reference(observed.value) if observed is not None else None
+            look = partial(self._look_at, name, observed, owner, whole_second(now))
+            for wanted in self._errors.guarded(item, look, about, now):
+                yield wanted
+                if isinstance(wanted, WantedWrite) and wanted.action is not None:
+                    yield WaitFor(item, wanted.key)
+        if until := self._errors.backoff_end(item, now):
+            yield WakeAt(item, until)
 
     def _due(self, now: int) -> Iterator[WorkerWrite]:
         """Writes that are due again. Also marks the workloads whose time has come."""
@@ -329,8 +343,7 @@ class PlacementController(Controller):
     def _connected(self, cluster: str) -> bool:
         return cluster in self.snapshot.caches and self.snapshot.caches[cluster].connection.connected
 
-    def _look_at(self, name: str, owner: Key | None, now: int) -> Iterator[Wanted]:
-        observed = self._stored(name)
+    def _look_at(self, name: str, observed: Observed[Workload] | None, owner: Key | None, now: int) -> Iterator[Wanted]:
         if observed is None and not self.placing.collect_every and name not in self._left:
             return
         if not self.snapshot.anywhere(name) and (

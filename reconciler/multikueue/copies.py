@@ -13,7 +13,7 @@ from policies.dialects.job_shape import at, total
 from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.kueue_jobs import PREBUILT
 from policies.dialects.kueue_kinds import GROUP, PREFIX
-from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, integer, listing, mapping, metadata, text, texts
 from policies.model.objects import GroupKind
 from reconciler.jobs.described import JobKind
 from reconciler.jobs.pod_changes import without_labels
@@ -183,7 +183,7 @@ def _acceptable_status(
     """
     made = dict(status)
     for counter in _COUNTERS:
-        most = max(before.get(counter) or 0, status.get(counter) or 0)
+        most = max(integer(before.get(counter)) or 0, integer(status.get(counter)) or 0)
         made |= {counter: most} if most else {}
     if before.get("startTime") and not suspended:
         made["startTime"] = before["startTime"]
@@ -269,7 +269,9 @@ def _set_idle(kind: JobKind, made: dict[str, Any], path: str, values: Iterable[o
 def _set(holder: dict[str, Any], path: str, value: object) -> None:
     *steps, last = path.split(".")
     for step in steps:
-        holder = holder.setdefault(step, {})
+        if not isinstance(holder.get(step), dict):
+            holder[step] = {}
+        holder = holder[step]
     holder[last] = value
 
 

@@ -14,6 +14,9 @@ from reconciler.jobs.described import JobKind
 from scheduling.objects import times
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import BLOCKED_ON_GATES, ORIGIN
+from scheduling.placement.decisions import Decision
+from scheduling.placement.group import Group
+from scheduling.placement.place import place
 from scheduling.placement.settings import INCREMENTAL, SPREAD, PlacementRules, PlacementSettings
 from tests.reconciler.jobs.pod_world import pod
 from tests.reconciler.multikueue.three_clusters import World3, job, queues
@@ -190,6 +193,33 @@ def test_status_that_changes_often_arrives_as_it_is_in_the_end() -> None:
     here = world.job()
     assert here is not None
     assert here["status"] == {"active": 8}
+
+
+def test_a_job_whose_worker_reports_no_numbers_shows_those_that_it_had() -> None:
+    world, cluster = placed()
+    world.report(cluster, {"active": 1, "failed": 2})
+    world.report(cluster, {"active": 0, "failed": "three"})
+
+    here = world.job()
+    assert here is not None
+    assert here["status"] == {"active": 0, "failed": 2}
+
+
+def test_a_workload_that_cannot_be_handled_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(group: Group) -> list[Decision]:
+        if group.local is not None and "train" in group.local.name:
+            raise TypeError("of a kind that nobody expects")
+        return place(group)
+
+    world = World3()
+    monkeypatch.setattr("reconciler.controllers.placement.place", fails)
+    world.submit("train")
+    world.submit("other")
+    assert len(world.runs_on("other")) == 1
+
+    monkeypatch.undo()
+    world.settle(seconds=60)
+    assert len(world.runs_on("train")) == 1
 
 
 def test_a_job_deleted_here_leaves_nothing_there() -> None:

@@ -19,6 +19,7 @@ from reconciler.controllers.placement_steps import PlacementSteps, WorkloadAndJo
 from reconciler.controllers.pods import WATCHED_PODS, watched_pods
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.jobs.described import JobKind
+from reconciler.multikueue.copies import stored_otherwise
 from reconciler.multikueue.objects import CLUSTERS, CONFIGS
 from reconciler.multikueue.pods import REMOTE_PODS, UNIT
 from reconciler.multikueue.snapshot import PlacementSnapshot
@@ -35,10 +36,9 @@ from reconciler.recorder.journal import followed
 from scheduling.objects.naming import Naming
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Workload
-from scheduling.placement.group import placed_on
+from scheduling.placement.group import PlacementRefusal, placed_on
 from scheduling.placement.leaving import evicted_for
 from scheduling.placement.place import place
-from scheduling.placement.refusals import PlacementRefusal
 from scheduling.placement.settings import PlacementSettings
 from scheduling.status.checks import RETRY
 
@@ -206,6 +206,8 @@ class PlacementController(Controller):
         if isinstance(outcome, Written):
             self._count(cluster, outcome)
             observed = self._answer(outcome, cache)
+            if outcome.key[0] == WORKLOAD and stored_otherwise(outcome.action, outcome.manifest):
+                self._writes.altered(cluster, outcome.key)
             if observed is not None:
                 self._news(cluster, observed.key, cache.answered(observed))
         self._look_again(self._workload_of(outcome.key))

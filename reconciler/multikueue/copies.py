@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from typing import Any
 
+from cluster.actions import Action, Create, Patch
 from policies.dialects.job_shape import at, total
 from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.kueue_jobs import PREBUILT
@@ -20,9 +21,11 @@ from reconciler.jobs.pod_changes import without_labels
 from reconciler.objects.watched import VERSION
 from scheduling.objects import times
 from scheduling.objects.naming import LONGEST_LABEL
+from scheduling.objects.reading import read_workload
 from scheduling.objects.workload import JOB_UID, ORIGIN, Owner
 from scheduling.placement.gates import GATE
 from scheduling.placement.group import ORIGIN_UID, OwnerJob, RemoteJob
+from scheduling.placement.place import differs
 from scheduling.placement.settings import PlacementSettings
 
 _NOT_COPIED = (
@@ -35,6 +38,7 @@ _ONLY_HERE = ("selector", "manualSelector", "ttlSecondsAfterFinished")
 _FORWARDED: Mapping[GroupKind, tuple[str, ...]] = {GroupKind("ray.io", "RayService"): ("serveConfigV2",)}
 """Fields of a spec that do not matter for admission, and are updated while the job runs on a worker."""
 _GATES = "preemptionGates"
+_RANK = ("priority", "priorityClassRef")
 # -- the Workload ------------------------------------------------------------------------------------------------------
 
 
@@ -54,6 +58,16 @@ def clone_change(workload: Manifest, clone: Manifest) -> dict[str, Any]:
     here, there = mapping(workload.get("spec")), mapping(clone.get("spec"))
     keys = dict.fromkeys((*here, *there))
     return {key: here.get(key) for key in keys if key not in (_GATES, "active") and here.get(key) != there.get(key)}
+
+
+def stored_otherwise(action: Action, stored: Manifest) -> bool:
+    """Whether the worker has stored another copy of a Workload than it was sent: its CRD lacks a field, or a webhook
+    there has changed it. The same write would have the same result.
+    """
+    if isinstance(action, Create):
+        return differs(read_workload(action.body), read_workload(stored))
+    sent, kept = mapping(action.body.get("spec")) if isinstance(action, Patch) else {}, mapping(stored.get("spec"))
+    return any(key in sent and sent[key] != kept.get(key) for key in _RANK)
 
 
 def copied(manifest: Manifest, labels: Mapping[str, str]) -> dict[str, Any]:

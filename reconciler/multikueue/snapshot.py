@@ -20,10 +20,10 @@ from reconciler.objects.watched import WatchedKind
 from scheduling.objects.queue_settings import CheckSettings
 from scheduling.objects.workload import CheckState, Workload
 from scheduling.placement.decisions import Nominate, applied
-from scheduling.placement.group import Group, OwnerJob, RemoteJob, WorkerCluster
+from scheduling.placement.group import Group, OwnerJob, PlacementRefusal, RemoteJob, WorkerCluster
 from scheduling.placement.objects import config_of, multikueue_state
 from scheduling.placement.place import place
-from scheduling.placement.refusals import PlacementRefusal, refusals
+from scheduling.placement.refusals import refusals
 from scheduling.placement.settings import AS_LISTED, PlacementSettings
 
 _KEPT = 1024
@@ -190,7 +190,7 @@ class PlacementSnapshot:
             workload=cache.workload(name),
             job=self._remote_job(cache, name, local, job),
             uncertain=any(self._writes.unsure(cluster, key) for key in jobs),
-            taken=any(cache.at(key) is None and self._writes.taken(cluster, key) for key in [(WORKLOAD, name), *jobs]),
+            rejection=self._rejection(cluster, cache, [(WORKLOAD, name), *jobs]),
             namespace=local is None or cache.has_namespace(local.namespace),
             **({"local_queue": queues[0], "cluster_queue": queues[1]} if queues else {}),
             free=cache.free(local) if local is not None and rules.score != AS_LISTED else None,
@@ -198,6 +198,10 @@ class PlacementSnapshot:
             asked=len(self.loads.asked.of(cluster)),
             writing=self._writes.flying(cluster, (WORKLOAD, name)),
         )
+
+    def _rejection(self, cluster: str, cache: WorkerCache, keys: list[Key]) -> PlacementRefusal | None:
+        found = (self._writes.rejection(cluster, key, exists=cache.at(key) is not None) for key in keys)
+        return next(filter(None, found), None)
 
     def _eligible(self, cluster: str, config: MultiKueueConfig | None) -> bool:
         known = self.clusters.get(cluster)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import NamedTuple
 
 from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.kueue_kinds import PREFIX
@@ -80,6 +81,17 @@ class QueueState:
     reason: str = ""
 
 
+class PlacementRefusal(NamedTuple):
+    """Why a worker does not admit a workload.
+
+    `reason`: for programs. `message`: a part of a sentence. `passing`: it will change soon.
+    """
+
+    reason: str
+    message: str
+    passing: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class WorkerCluster:
     """A worker cluster and what is known about the workload there.
@@ -92,7 +104,7 @@ class WorkerCluster:
     credentials: why its kubeconfig cannot be used; empty if it can.
     workload, job: the copy and its job, with our origin label. For an unreachable worker, the last known ones.
     uncertain: a job was created, but it is not known whether that succeeded.
-    taken: an object with this name exists that is not ours.
+    rejection: why the worker does not accept the copy or the job; None if it does.
     namespace: the namespace of the workload exists.
     free: the fraction of its quota that is free; None if unknown.
     load: the number of unfinished workloads of this manager on it.
@@ -111,7 +123,7 @@ class WorkerCluster:
     workload: Workload | None = None
     job: RemoteJob | None = None
     uncertain: bool = False
-    taken: bool = False
+    rejection: PlacementRefusal | None = None
     namespace: bool = True
     local_queue: QueueState = QueueState()
     cluster_queue: QueueState = QueueState()

@@ -6,11 +6,15 @@ from typing import Any
 
 import pytest
 
+from cluster.actions import Action, Create
+from cluster.errors import ApiError, Forbidden, NotFound
 from policies.dialects.frameworks import SHAPES
 from policies.model.objects import GroupKind
 from reconciler.controllers.placement import PlacementController
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.described import JobKind
+from reconciler.objects.observed import Key
+from reconciler.objects.outcomes import Failed, Written
 from scheduling.objects import times
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import BLOCKED_ON_GATES, ORIGIN
@@ -20,6 +24,7 @@ from scheduling.placement.place import place
 from scheduling.placement.settings import INCREMENTAL, SPREAD, PlacementRules, PlacementSettings
 from tests.reconciler.jobs.pod_world import pod
 from tests.reconciler.multikueue.three_clusters import World3, job, queues
+from tests.reconciler.stored_objects import Manifest
 
 
 def test_a_job_runs_on_one_worker_and_its_status_comes_back() -> None:
@@ -116,6 +121,99 @@ def test_missing_queues_are_told() -> None:
     queues(world.workers["east"].server)
     world.settle(seconds=3)
     assert world.runs_on() == ["east"]
+
+
+@pytest.mark.parametrize("kind", ["Workload", "Job"])
+@pytest.mark.parametrize(
+    "error",
+    [
+        NotFound(404, "NotFound", "the server could not find the requested resource"),
+        Forbidden(403, "Forbidden", "exceeded quota: team"),
+        ApiError(422, "Invalid", "spec.template: Invalid value"),
+    ],
+    ids=str,
+)
+def test_what_a_worker_does_not_accept_runs_on_another(kind: str, error: ApiError) -> None:
+    world = World3()
+    _refuse(world, "east", kind, error)
+    world.submit("train")
+    for _ in range(8):
+        world.settle(seconds=5)
+
+    assert world.runs_on() == ["west"]
+
+
+def test_why_no_worker_accepts_it_is_told_and_it_is_tried_again() -> None:
+    world = World3()
+    for name in world.workers:
+        _refuse(world, name, "Job", NotFound(404, "NotFound", "no such kind"))
+    world.submit("train")
+    for _ in range(12):
+        world.settle(seconds=5)
+    refusals = (f"{name} does not accept the job: 404 NotFound: no such kind" for name in ("east", "west"))
+    assert world.check() == ("Pending", "; ".join(refusals))
+
+    for worker in world.workers.values():
+        del worker.server.perform
+    world.settle(seconds=300)
+    world.settle(seconds=5)
+    assert len(world.runs_on()) == 1
+
+
+def _refuse(world: World3, cluster: str, kind: str, error: ApiError) -> None:
+    """Its API server does not create objects of the kind."""
+    server = world.workers[cluster].server
+    perform = server.perform
+
+    def answer(key: Key, action: Action) -> Written | Failed:
+        return Failed(key, action, error) if isinstance(action, Create) and key[0] == kind else perform(key, action)
+
+    server.perform = answer  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("field", ["topologyRequest", "maximumExecutionTimeSeconds"])
+def test_a_worker_that_stores_another_copy_is_left_out_for_a_while(field: str) -> None:
+    world = World3()
+    _prune(world, "east", field)
+    submitted = job("train")
+    submitted["metadata"]["labels"] |= {"kueue.x-k8s.io/max-exec-time-seconds": "60"}
+    world.manager.server.add("Job", submitted)
+    for _ in range(4):
+        world.settle(seconds=5)
+
+    assert world.runs_on() == ["west"]
+    assert [kind for what, (kind, _) in world.workers["east"].server.writes if what == "Create"] == ["Workload"]
+
+
+def test_a_priority_that_a_worker_does_not_store_is_not_sent_again_and_again() -> None:
+    world = World3()
+    world.submit("train")
+    (cluster,) = world.runs_on()
+    _prune(world, cluster, "priorityClassRef")
+    local = world.workload()
+    assert local is not None
+    high = {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "high"}
+    key = "Workload", f"ns/{local['metadata']['name']}"
+    world.manager.server.edit(key, {"spec": {"priority": 9, "priorityClassRef": high}})
+    for _ in range(4):
+        world.settle(seconds=5)
+
+    assert world.runs_on() == [cluster]
+
+
+def _prune(world: World3, cluster: str, field: str) -> None:
+    """The CRD of its Workloads lacks the field."""
+    server = world.workers[cluster].server
+    put = server.put
+
+    def pruned(key: Key, manifest: Manifest) -> None:
+        if key[0] == "Workload":
+            spec = {name: value for name, value in manifest["spec"].items() if name != field}
+            sets = [{name: value for name, value in each.items() if name != field} for each in spec["podSets"]]
+            manifest = {**manifest, "spec": {**spec, "podSets": sets}}
+        put(key, manifest)
+
+    server.put = pruned  # type: ignore[method-assign]
 
 
 def test_a_worker_that_cannot_be_reached_is_no_hindrance() -> None:

@@ -21,9 +21,9 @@ from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt
 from reconciler.jobs.described import JobKind
 from reconciler.multikueue.copies import stored_otherwise
 from reconciler.multikueue.objects import CLUSTERS, CONFIGS
-from reconciler.multikueue.pods import REMOTE_PODS, UNIT
+from reconciler.multikueue.pods import REMOTE_PODS
 from reconciler.multikueue.snapshot import PlacementSnapshot
-from reconciler.multikueue.worker_cache import WORKLOAD, WorkerCache
+from reconciler.multikueue.worker_cache import UNIT, WORKLOAD, WorkerCache
 from reconciler.multikueue.writes import RemoteWrites
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Listed, Observed, put_or_drop

@@ -57,6 +57,7 @@ class RemoteJob:
     broken: of a group of Pods, some were deleted on the worker.
     idle: of a group of Pods, none uses resources, or will before the workload is admitted.
     outdated: a field that may change while it runs differs from that of the manager's job.
+    foreign: it is not a copy of the manager's job, although it has the marks of one.
     """
 
     news: bool = False
@@ -69,6 +70,7 @@ class RemoteJob:
     broken: bool = False
     idle: bool = False
     outdated: bool = False
+    foreign: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,9 +161,9 @@ class _Placement:
         return remote is not None and not leaves_here(worker, self.local) and not differs(self.local, remote)
 
     def _foreign(self) -> list[Decision] | None:
-        """Remove copies of an earlier workload with the same name."""
+        """Remove copies of an earlier workload with the same name, and jobs that are not copies."""
         found = [worker for worker in self.group.reachable() if leaves_here(worker, self.local)]
-        return [step for worker in found for step in remove(worker)] or None
+        return [step for worker in found for step in remove(worker)] if found else None
 
     def _finished(self) -> list[Decision] | None:
         copies = [(w, w.workload.conditions[FINISHED]) for w in self._with(FINISHED) if w.workload is not None]

@@ -241,6 +241,48 @@ def test_a_job_that_is_deleted_on_its_worker_runs_again() -> None:
     assert world.check()[0] == "Ready"
 
 
+@pytest.mark.parametrize("kind", ["Job", "JobSet.jobset.x-k8s.io", "Pod"])
+def test_what_a_tenant_of_the_worker_names_after_the_workload_is_not_its_job(kind: str) -> None:
+    world = World3(kinds=(BATCH, JobKind(SHAPES[GroupKind("jobset.x-k8s.io", "JobSet")])))
+    world.submit("train")
+    (cluster,) = world.runs_on()
+    _imitate(world, cluster, kind)
+    world.report(cluster, {"active": 1, "ready": 1})
+    here = world.job()
+    assert here is not None
+    assert here["status"] == {"active": 1, "ready": 1}
+
+    world.workers[cluster].server.remove(("Job", "ns/train"))
+    for _ in range(10):
+        world.settle(seconds=60)
+    assert world.workers[cluster].get(kind, "ns/like-it") is None
+    assert len(world.runs_on()) == 1
+
+
+def _imitate(world: World3, cluster: str, kind: str, **meta: object) -> None:
+    """Create another object on the worker with the marks of the job. Its status says that it has ended."""
+    real = world.job(cluster)
+    assert real is not None
+    marks = {key: real["metadata"][key] for key in ("namespace", "labels", "annotations")}
+    ended = [{"type": name, "status": "True"} for name in ("Complete", "Completed")]
+    status = {"conditions": ended, "phase": "Succeeded"}
+    world.workers[cluster].server.add(
+        kind, {**real, "metadata": {**marks, "name": "like-it", **meta}, "status": status}
+    )
+    world.settle()
+
+
+@pytest.mark.parametrize("kind", ["Job", "Pod"])
+def test_what_a_controller_of_the_worker_makes_is_left_to_it_whatever_its_labels(kind: str) -> None:
+    world, cluster = placed()
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "u", "controller": True}
+    _imitate(world, cluster, kind, ownerReferences=[owner], annotations={})
+    world.settle(seconds=90)
+
+    assert world.workers[cluster].get(kind, "ns/like-it") is not None
+    assert world.runs_on() == [cluster]
+
+
 def test_a_job_that_is_suspended_on_its_worker_queues_again() -> None:
     world, cluster = placed()
     world.report(cluster, {"active": 1})

@@ -39,6 +39,7 @@ _FORWARDED: Mapping[GroupKind, tuple[str, ...]] = {GroupKind("ray.io", "RayServi
 """Fields of a spec that do not matter for admission, and are updated while the job runs on a worker."""
 _GATES = "preemptionGates"
 _RANK = ("priority", "priorityClassRef")
+"""The fields of a Workload's spec that a copy follows while it runs."""
 # -- the Workload ------------------------------------------------------------------------------------------------------
 
 
@@ -66,7 +67,8 @@ def stored_otherwise(action: Action, stored: Manifest) -> bool:
     """
     if isinstance(action, Create):
         return differs(read_workload(action.body), read_workload(stored))
-    sent, kept = mapping(action.body.get("spec")) if isinstance(action, Patch) else {}, mapping(stored.get("spec"))
+    sent = mapping(action.body.get("spec")) if isinstance(action, Patch) else {}
+    kept = mapping(stored.get("spec"))
     return any(key in sent and sent[key] != kept.get(key) for key in _RANK)
 
 

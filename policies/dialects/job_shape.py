@@ -26,16 +26,18 @@ class Count:
     """A number of pods, which a job has at `path`; 1 if it is absent.
 
     `at_most`, `at_least`: the paths of numbers that limit it; empty for none.
+    `least`: the smallest number with which the job's controller works.
     """
 
     path: str
     at_most: str = ""
     at_least: str = ""
+    least: int = 0
 
     def of(self, holder: Manifest) -> int:
         count, most = integer(at(holder, self.path)), integer(at(holder, self.at_most)) if self.at_most else None
         least = (integer(at(holder, self.at_least)) or 0) if self.at_least else 0
-        count = max(least, 1 if count is None else max(0, count))
+        count = max(least, self.least, 1 if count is None else count)
         return count if most is None else min(count, max(0, most))
 
 

@@ -10,8 +10,8 @@ from reconciler.api.explanation import explanation_json
 from reconciler.controllers.placement import PlacementController
 from reconciler.core.controller import find
 from reconciler.core.core import Core
+from scheduling.placement.group import PlacementRefusal
 from scheduling.placement.objects import multikueue_state
-from scheduling.placement.refusals import PlacementRefusal
 from scheduling.visibility.as_json import AccessScope
 from scheduling.world.world import World
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from cluster.retry import RandomBackoff
 from reconciler.core.controller import Busy, WaitFor, WakeAt
@@ -13,6 +14,7 @@ from reconciler.recorder.journal import followed
 from scheduling.objects.times import SECOND
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 INTERNAL_ERROR = "InternalError"
 _FIRST, _LONGEST = 1.0, 60.0
@@ -30,11 +32,11 @@ class InternalErrors:
         return until if now < until else None
 
     def guarded(
-        self, key: Key, writes: Callable[[], Iterable[WantedWrite]], about: ObjectReference | None, now: int
-    ) -> list[WantedWrite]:
+        self, key: Key, writes: Callable[[], Iterable[T]], about: ObjectReference | None, now: int
+    ) -> list[T | WantedWrite]:
         """The result of `writes`. If it raises an error, return the Event that reports it, and start a backoff."""
         try:
-            found = [*writes()]
+            found: list[T | WantedWrite] = [*writes()]
         except Exception as error:
             fields = followed(about)
             log.exception("%s %s cannot be reconciled; it is tried again later", *key, extra={"fields": fields})

@@ -8,19 +8,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from cluster.actions import Create, Delete
 from policies.dialects.core import POD
 from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.reading import metadata
+from reconciler.controllers.internal_errors import InternalErrors
 from reconciler.controllers.placement_steps import PlacementSteps, WorkloadAndJob
 from reconciler.controllers.pods import WATCHED_PODS, watched_pods
-from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, Wanted
+from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.jobs.described import JobKind
+from reconciler.multikueue.copies import stored_otherwise
 from reconciler.multikueue.objects import CLUSTERS, CONFIGS
-from reconciler.multikueue.pods import REMOTE_PODS, UNIT
+from reconciler.multikueue.pods import REMOTE_PODS
 from reconciler.multikueue.snapshot import PlacementSnapshot
-from reconciler.multikueue.worker_cache import WORKLOAD, WorkerCache
+from reconciler.multikueue.worker_cache import UNIT, WORKLOAD, WorkerCache
 from reconciler.multikueue.writes import RemoteWrites
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Listed, Observed, put_or_drop
@@ -33,10 +36,9 @@ from reconciler.recorder.journal import followed
 from scheduling.objects.naming import Naming
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Workload
-from scheduling.placement.group import placed_on
+from scheduling.placement.group import PlacementRefusal, placed_on
 from scheduling.placement.leaving import evicted_for
 from scheduling.placement.place import place
-from scheduling.placement.refusals import PlacementRefusal
 from scheduling.placement.settings import PlacementSettings
 from scheduling.status.checks import RETRY
 
@@ -85,6 +87,7 @@ class PlacementController(Controller):
         self._left: set[str] = set()
         self._waiting: dict[str, None] = {}
         self._stale: dict[str, None] = {}
+        self._errors = InternalErrors()
         self._all_waiting_at = 0
         self._collect_at = 0
         self.dispatched: Counter[tuple[str, str]] = Counter()
@@ -203,6 +206,8 @@ class PlacementController(Controller):
         if isinstance(outcome, Written):
             self._count(cluster, outcome)
             observed = self._answer(outcome, cache)
+            if outcome.key[0] == WORKLOAD and stored_otherwise(outcome.action, outcome.manifest):
+                self._writes.altered(cluster, outcome.key)
             if observed is not None:
                 self._news(cluster, observed.key, cache.answered(observed))
         self._look_again(self._workload_of(outcome.key))
@@ -307,11 +312,22 @@ class PlacementController(Controller):
             if blocked is not None:
                 yield WaitFor((WORKLOAD, name), blocked)
                 continue
-            for wanted in self._look_at(name, owner, whole_second(now)):
-                yield wanted
-                if isinstance(wanted, WantedWrite):
-                    yield WaitFor((WORKLOAD, name), wanted.key)
+            yield from self._attempt(name, owner, now)
         yield from self._steps.remaining()
+
+    def _attempt(self, name: str, owner: Key | None, now: int) -> Iterator[Wanted]:
+        """The steps of one workload. If it cannot be handled, the others are, and it is tried again later."""
+        item = WORKLOAD, name
+        if self._errors.backoff_end(item, now) is None:
+            observed = self._stored(name)
+            about = reference(observed.value) if observed is not None else None
+            look = partial(self._look_at, name, observed, owner, whole_second(now))
+            for wanted in self._errors.guarded(item, look, about, now):
+                yield wanted
+                if isinstance(wanted, WantedWrite) and wanted.action is not None:
+                    yield WaitFor(item, wanted.key)
+        if until := self._errors.backoff_end(item, now):
+            yield WakeAt(item, until)
 
     def _due(self, now: int) -> Iterator[WorkerWrite]:
         """Writes that are due again. Also marks the workloads whose time has come."""
@@ -329,8 +345,7 @@ class PlacementController(Controller):
     def _connected(self, cluster: str) -> bool:
         return cluster in self.snapshot.caches and self.snapshot.caches[cluster].connection.connected
 
-    def _look_at(self, name: str, owner: Key | None, now: int) -> Iterator[Wanted]:
-        observed = self._stored(name)
+    def _look_at(self, name: str, observed: Observed[Workload] | None, owner: Key | None, now: int) -> Iterator[Wanted]:
         if observed is None and not self.placing.collect_every and name not in self._left:
             return
         if not self.snapshot.anywhere(name) and (

@@ -11,10 +11,9 @@ from reconciler.core.controller import WakeAt, Wanted
 from reconciler.jobs.described import JobKind
 from reconciler.jobs.kind import job_patch
 from reconciler.multikueue.copies import settled, status_for
-from reconciler.multikueue.pods import UNIT
 from reconciler.multikueue.remote_actions import RemoteCase, remote_action
 from reconciler.multikueue.snapshot import PlacementSnapshot
-from reconciler.multikueue.worker_cache import WORKLOAD
+from reconciler.multikueue.worker_cache import UNIT, WORKLOAD
 from reconciler.multikueue.writes import RemoteWrites
 from reconciler.objects.moments import next_second
 from reconciler.objects.observed import Key, Observed
@@ -143,7 +142,7 @@ class PlacementSteps:
         before = mapping(job.get("status"))
         after: Mapping[str, Any] | None = settled(kind, job, at.now)
         if isinstance(step, CopyStatus):
-            remote = self._snapshot.remote_manifest(step.cluster, at.name)
+            remote = self._snapshot.remote_manifest(step.cluster, at.name, at.owner)
             after = status_for(kind, job, remote) if remote is not None else None
         if after is not None and after != before:
             yield WantedWrite(at.owner, job_patch(kind.resource, job, {"status": differences(before, after)}, "status"))

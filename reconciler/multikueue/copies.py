@@ -9,20 +9,23 @@ from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from typing import Any
 
+from cluster.actions import Action, Create, Patch
 from policies.dialects.job_shape import at, total
 from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.kueue_jobs import PREBUILT
 from policies.dialects.kueue_kinds import GROUP, PREFIX
-from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, integer, listing, mapping, metadata, text, texts
 from policies.model.objects import GroupKind
 from reconciler.jobs.described import JobKind
 from reconciler.jobs.pod_changes import without_labels
 from reconciler.objects.watched import VERSION
 from scheduling.objects import times
 from scheduling.objects.naming import LONGEST_LABEL
+from scheduling.objects.reading import read_workload
 from scheduling.objects.workload import JOB_UID, ORIGIN, Owner
 from scheduling.placement.gates import GATE
 from scheduling.placement.group import ORIGIN_UID, OwnerJob, RemoteJob
+from scheduling.placement.place import differs
 from scheduling.placement.settings import PlacementSettings
 
 _NOT_COPIED = (
@@ -35,6 +38,8 @@ _ONLY_HERE = ("selector", "manualSelector", "ttlSecondsAfterFinished")
 _FORWARDED: Mapping[GroupKind, tuple[str, ...]] = {GroupKind("ray.io", "RayService"): ("serveConfigV2",)}
 """Fields of a spec that do not matter for admission, and are updated while the job runs on a worker."""
 _GATES = "preemptionGates"
+_RANK = ("priority", "priorityClassRef")
+"""The fields of a Workload's spec that a copy follows while it runs."""
 # -- the Workload ------------------------------------------------------------------------------------------------------
 
 
@@ -54,6 +59,17 @@ def clone_change(workload: Manifest, clone: Manifest) -> dict[str, Any]:
     here, there = mapping(workload.get("spec")), mapping(clone.get("spec"))
     keys = dict.fromkeys((*here, *there))
     return {key: here.get(key) for key in keys if key not in (_GATES, "active") and here.get(key) != there.get(key)}
+
+
+def stored_otherwise(action: Action, stored: Manifest) -> bool:
+    """Whether the worker has stored another copy of a Workload than it was sent: its CRD lacks a field, or a webhook
+    there has changed it. The same write would have the same result.
+    """
+    if isinstance(action, Create):
+        return differs(read_workload(action.body), read_workload(stored))
+    sent = mapping(action.body.get("spec")) if isinstance(action, Patch) else {}
+    kept = mapping(stored.get("spec"))
+    return any(key in sent and sent[key] != kept.get(key) for key in _RANK)
 
 
 def copied(manifest: Manifest, labels: Mapping[str, str]) -> dict[str, Any]:
@@ -183,7 +199,7 @@ def _acceptable_status(
     """
     made = dict(status)
     for counter in _COUNTERS:
-        most = max(before.get(counter) or 0, status.get(counter) or 0)
+        most = max(integer(before.get(counter)) or 0, integer(status.get(counter)) or 0)
         made |= {counter: most} if most else {}
     if before.get("startTime") and not suspended:
         made["startTime"] = before["startTime"]
@@ -269,7 +285,9 @@ def _set_idle(kind: JobKind, made: dict[str, Any], path: str, values: Iterable[o
 def _set(holder: dict[str, Any], path: str, value: object) -> None:
     *steps, last = path.split(".")
     for step in steps:
-        holder = holder.setdefault(step, {})
+        if not isinstance(holder.get(step), dict):
+            holder[step] = {}
+        holder = holder[step]
     holder[last] = value
 
 

@@ -36,8 +36,6 @@ from scheduling.placement.decisions import CopyStatus, CreateJob, DeleteJob, Rem
 from scheduling.placement.group import ORIGIN_UID, OwnerJob, RemoteJob
 from scheduling.placement.settings import PlacementSettings
 
-UNIT = "Pods"
-"""The kind in the key of a unit: all local Pods that share a Workload. The name in the key is the Workload's."""
 _REPORTED = (
     "phase",
     "conditions",

@@ -67,11 +67,11 @@ def remote_action(decision: Remote, case: RemoteCase, kinds: dict[str, JobKind])
             made = job_copy(case.kind, case.job.manifest(), parted(case.name)[1], case.placing)
             return case.job_key, Create(case.kind.resource, made, MULTIKUEUE)
         case DeleteJob():
-            found = case.cache.job(case.name)
+            found = case.cache.job(case.name, case.job_key)
             kind = kinds.get(found.key[0]) if found is not None else None
             return _deleted_job(found, kind, decision) if found is not None and kind is not None else None
         case UpdateJob() if case.job is not None:
-            found = case.cache.job(case.name)
+            found = case.cache.job(case.name, case.job_key)
             kind = kinds.get(found.key[0]) if found is not None else None
             return _changed_job(found, kind, case) if found is not None and kind is not None else None
         case DeleteClone() | UpdateClone() | EvictRemote() | OpenGate():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 
 from policies.dialects.reading import Manifest
@@ -10,8 +11,8 @@ from reconciler.jobs.described import JobKind
 from reconciler.jobs.pod_writes import KIND as POD
 from reconciler.multikueue.copies import owner_job, remote_job, unsupported
 from reconciler.multikueue.objects import MultiKueueCluster, MultiKueueConfig
-from reconciler.multikueue.pods import UNIT, PodUnits
-from reconciler.multikueue.worker_cache import WORKLOAD, WorkerCache
+from reconciler.multikueue.pods import PodUnits
+from reconciler.multikueue.worker_cache import UNIT, WORKLOAD, WorkerCache, is_copy
 from reconciler.multikueue.writes import RemoteWrites
 from reconciler.objects.grouped import Grouped
 from reconciler.objects.observed import Key, Observed
@@ -20,10 +21,10 @@ from reconciler.objects.watched import WatchedKind
 from scheduling.objects.queue_settings import CheckSettings
 from scheduling.objects.workload import CheckState, Workload
 from scheduling.placement.decisions import Nominate, applied
-from scheduling.placement.group import Group, OwnerJob, RemoteJob, WorkerCluster
+from scheduling.placement.group import Group, OwnerJob, PlacementRefusal, RemoteJob, WorkerCluster
 from scheduling.placement.objects import config_of, multikueue_state
 from scheduling.placement.place import place
-from scheduling.placement.refusals import PlacementRefusal, refusals
+from scheduling.placement.refusals import refusals
 from scheduling.placement.settings import AS_LISTED, PlacementSettings
 
 _KEPT = 1024
@@ -188,9 +189,9 @@ class PlacementSnapshot:
             connecting=link.state == "connecting",
             credentials=link.message if link.state == "misconfigured" else "",
             workload=cache.workload(name),
-            job=self._remote_job(cache, name, local, job),
+            job=self._remote_job(cache, name, local, owner, job),
             uncertain=any(self._writes.unsure(cluster, key) for key in jobs),
-            taken=any(cache.at(key) is None and self._writes.taken(cluster, key) for key in [(WORKLOAD, name), *jobs]),
+            rejection=self._rejection(cluster, cache, [(WORKLOAD, name), *jobs]),
             namespace=local is None or cache.has_namespace(local.namespace),
             **({"local_queue": queues[0], "cluster_queue": queues[1]} if queues else {}),
             free=cache.free(local) if local is not None and rules.score != AS_LISTED else None,
@@ -199,18 +200,27 @@ class PlacementSnapshot:
             writing=self._writes.flying(cluster, (WORKLOAD, name)),
         )
 
+    def _rejection(self, cluster: str, cache: WorkerCache, keys: list[Key]) -> PlacementRefusal | None:
+        found = (self._writes.rejection(cluster, key, exists=cache.at(key) is not None) for key in keys)
+        return next(filter(None, found), None)
+
     def _eligible(self, cluster: str, config: MultiKueueConfig | None) -> bool:
         known = self.clusters.get(cluster)
         rules = self.placing.rules_of(config.name if config is not None else "")
         return known is not None and not known.deleting and rules.selector.matches(known.labels)
 
     def _remote_job(
-        self, cache: WorkerCache, name: str, local: Workload | None, job: Packed | None
+        self, cache: WorkerCache, name: str, local: Workload | None, owner: Key | None, job: Packed | None
     ) -> RemoteJob | None:
-        found = cache.job(name)
-        if found is not None and found.key[0] == POD:
-            return self.pods.remote(name, local, cache)
-        return self._job_there(found.key[0], job, found.packed) if found is not None else None
+        found = cache.job(name, owner)
+        if found is None:
+            return None
+        foreign = not is_copy(owner, found.key)
+        if found.key[0] == POD:
+            there = self.pods.remote(name, local, cache)
+        else:
+            there = self._job_there(found.key[0], None if foreign else job, found.packed)
+        return replace(there, foreign=True) if foreign and there is not None else there
 
     def _read_job_here(self, kind: str, job: Packed) -> OwnerJob:
         return owner_job(self.kinds[kind], job.manifest())
@@ -218,9 +228,9 @@ class PlacementSnapshot:
     def _read_job_there(self, kind: str, job: Packed | None, there: HasManifest) -> RemoteJob:
         return remote_job(self.kinds[kind], job.manifest() if job is not None else None, there.manifest())
 
-    def remote_manifest(self, cluster: str, name: str) -> Manifest | None:
+    def remote_manifest(self, cluster: str, name: str, owner: Key) -> Manifest | None:
         """The job on the worker that was created for the Workload; None if there is none."""
-        found = self.cache(cluster).job(name)
+        found = self.cache(cluster).job(name, owner)
         return found.packed.manifest() if found is not None else None
 
     def refused(

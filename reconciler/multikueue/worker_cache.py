@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeVar
 
+from policies.dialects.core import POD
 from policies.dialects.kueue_jobs import prebuilt_of
+from policies.dialects.kueue_owners import controller_of
 from policies.dialects.reading import metadata, text
 from policies.model.objects import joined, parted
 from reconciler.multikueue.remote import (
@@ -30,6 +32,9 @@ from scheduling.quota.tree import QuotaTree
 
 T = TypeVar("T")
 WORKLOAD = WORKLOAD_VIEW.kind
+UNIT = "Pods"
+"""The kind in the key of a unit: all Pods of the manager that share a Workload. The name in the key is the Workload's.
+"""
 _QUEUES = tuple(view.kind for view in (REMOTE_NAMESPACES, REMOTE_LOCAL_QUEUES, REMOTE_CLUSTER_QUEUES, REMOTE_COHORTS))
 _NO_JOBS: Mapping[str, WatchedKind[HasManifest]] = {}
 
@@ -69,13 +74,15 @@ class WorkerCache:
 
     def _store(self, observed: Observed[object]) -> str | None:
         kind = observed.key[0]
+        if kind in self._views:
+            return self._store_job(observed)
         before = self.at(observed.key)
         if not self._objects_of(kind).take(observed):
             return None
         if kind in _QUEUES:
             self._tree = None
             return "" if before is None or _without_usage(before) != _without_usage(observed) else None
-        return observed.key[1] if kind == WORKLOAD else self._take_job(observed)
+        return observed.key[1]
 
     def replaced(self, listed: Listed) -> list[str]:
         """Process a list. Returns the workloads that its changes concern, see `take`.
@@ -94,12 +101,15 @@ class WorkerCache:
         """
         return self._store(observed) if self._objects_of(observed.key[0]).is_news(observed) else None
 
-    def _take_job(self, observed: Observed[object]) -> str:
-        before = self.jobs.pop(observed.key)
+    def _store_job(self, observed: Observed[object]) -> str | None:
         packed = self._views[observed.key[0]].value(observed)
-        if packed is None:
+        found = _job_ref(observed.key, packed) if packed is not None else None
+        ours = observed if found is not None else Observed(observed.key, observed.version, None)
+        if not self._objects_of(observed.key[0]).take(ours):
+            return None
+        before = self.jobs.pop(observed.key)
+        if found is None:
             return before.workload if before is not None else observed.key[1]
-        found = _job_ref(observed.key, packed)
         self.jobs.put(observed.key, found.workload, found)
         return found.workload
 
@@ -119,8 +129,13 @@ class WorkerCache:
     def workload(self, name: str) -> Workload | None:
         return self._value(WORKLOAD_VIEW, name)
 
-    def job(self, workload: str) -> RemoteJobRef | None:
-        return next(iter(self.jobs.of(workload).values()), None)
+    def job(self, workload: str, owner: Key | None) -> RemoteJobRef | None:
+        """The job of the workload. Others may have the same marks; they count while it does not exist.
+
+        `owner`: the key of the manager's job; None if it is gone.
+        """
+        known = self.jobs.of(workload)
+        return min(known.values(), key=lambda found: not is_copy(owner, found.key), default=None)
 
     def holds(self, workload: str) -> bool:
         return workload in self.jobs or self.get(WORKLOAD_VIEW, workload) is not None
@@ -207,14 +222,22 @@ class WorkerCache:
         return observed.value if observed is not None else None
 
 
+def is_copy(owner: Key | None, key: Key) -> bool:
+    """Whether the object on a worker has the key of a copy of the manager's job, or is a Pod of its unit."""
+    return owner is None or key == owner or (owner[0] == UNIT and key[0] == POD.kind)
+
+
 def _without_usage(observed: Observed[object]) -> object:
     """The queue without its usage, which changes often and does not decide whether the queue accepts workloads."""
     queue = REMOTE_CLUSTER_QUEUES.value(observed)
     return replace(queue, reserved={}) if queue is not None else observed.value
 
 
-def _job_ref(key: Key, packed: HasManifest) -> RemoteJobRef:
+def _job_ref(key: Key, packed: HasManifest) -> RemoteJobRef | None:
+    """None for what a controller on the worker creates: it has the labels of its template, and we create no such."""
     meta = metadata(packed.manifest())
+    if controller_of(meta) is not None:
+        return None
     namespace = text(meta.get("namespace")) or ""
     made_for = prebuilt_of(meta) or parted(key[1])[1]
     uid, version = text(meta.get("uid")) or "", text(meta.get("resourceVersion")) or ""

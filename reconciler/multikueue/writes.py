@@ -16,13 +16,21 @@ from reconciler.objects.observed import Key
 from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
 from reconciler.objects.workers import WorkerWrite
 from scheduling.objects.times import SECOND
+from scheduling.placement.group import PlacementRefusal
 
 log = logging.getLogger(__name__)
 _FIRST, _LONGEST = 0.5, 60.0
-_TAKEN_AFTER = 10 * SECOND
-"""How long our own watch may take to report an object that exists."""
-_TAKEN_FOR = 5 * 60 * SECOND
-"""How long to wait until the name is tried again."""
+_REJECTED_AFTER = 10 * SECOND
+"""How long creations may fail before the worker counts as rejecting the object. Our own watch may report it late."""
+_REJECTED_FOR = 5 * 60 * SECOND
+"""How long to wait until the object is tried again."""
+_LONGEST_MESSAGE = 1024
+_NAME_TAKEN = PlacementRefusal(
+    "NameTaken", "has an object of this name that MultiKueue did not make; rename one of the two"
+)
+_COPY_CHANGED = PlacementRefusal(
+    "CopyChanged", "stores another copy of the Workload; install the manager's version of the CRDs there"
+)
 
 
 @dataclass(slots=True)
@@ -31,15 +39,16 @@ class _Object:
 
     `until`: the end of its backoff.
     `unsure`: the creation of a job, if its result is unknown.
-    `exists`: when the API server first reported that the name is taken; 0 if it is not.
-    `refused`: when the API server reported that last.
+    `rejection`: why the API server does not create the object.
+    `since`, `last`: when it refused that for the first and for the last time; 0 if it did not.
     """
 
     until: int = 0
     backoff: RandomBackoff = field(default_factory=lambda: RandomBackoff(_FIRST, _LONGEST))
     unsure: Action | None = None
-    exists: int = 0
-    refused: int = 0
+    rejection: PlacementRefusal | None = None
+    since: int = 0
+    last: int = 0
 
 
 class RemoteWrites:
@@ -54,6 +63,7 @@ class RemoteWrites:
         self._followed = followed
         self._flying: set[tuple[str, Key]] = set()
         self._objects: dict[tuple[str, Key], _Object] = {}
+        self._altered: dict[tuple[str, Key], int] = {}
         self._backoffs: list[tuple[int, str, Key]] = []
 
     def send(self, cluster: str, key: Key, action: Action) -> Iterator[WorkerWrite]:
@@ -77,18 +87,25 @@ class RemoteWrites:
         found = self._objects.get((cluster, key))
         return found is not None and found.unsure is not None
 
-    def taken(self, cluster: str, key: Key) -> bool:
-        """Whether an object that is not ours has the name."""
-        found, now = self._objects.get((cluster, key)), self.now
-        if found is None or not found.exists:
-            return False
-        return found.exists + _TAKEN_AFTER <= now < found.refused + _TAKEN_FOR
+    def rejection(self, cluster: str, key: Key, *, exists: bool) -> PlacementRefusal | None:
+        """Why the worker does not accept the object; None if it does. `exists`: whether ours is there."""
+        if self.now < self._altered.get((cluster, key), 0):
+            return _COPY_CHANGED
+        found = self._objects.get((cluster, key))
+        if exists or found is None or not found.since + _REJECTED_AFTER <= self.now < found.last + _REJECTED_FOR:
+            return None
+        return found.rejection
+
+    def altered(self, cluster: str, key: Key) -> None:
+        """The worker has stored another object than it was sent, so it would do the same again."""
+        self._altered[cluster, key] = until = self.now + _REJECTED_FOR
+        heapq.heappush(self._backoffs, (until, cluster, key))
 
     def observed(self, cluster: str, key: Key) -> None:
         """The object was observed, so it is known whether it exists. A write that met another version may succeed."""
         found = self._objects.get((cluster, key))
         if found is not None:
-            found.unsure, found.exists, found.until = None, 0, 0
+            found.unsure, found.rejection, found.since, found.until = None, None, 0, 0
 
     def listed(self, cluster: str, kind: str) -> None:
         """All objects of the kind are known now. But a write in flight may still create an object."""
@@ -99,6 +116,7 @@ class RemoteWrites:
     def drop(self, cluster: str) -> None:
         self._flying = {entry for entry in self._flying if entry[0] != cluster}
         self._objects = {entry: found for entry, found in self._objects.items() if entry[0] != cluster}
+        self._altered = {entry: until for entry, until in self._altered.items() if entry[0] != cluster}
 
     def over(self, cluster: str, outcome: Outcome) -> None:
         self._flying.discard((cluster, outcome.key))
@@ -111,11 +129,11 @@ class RemoteWrites:
     def _failed(self, cluster: str, outcome: Failed) -> None:
         error, now = outcome.error, self.now
         found = self._objects.setdefault((cluster, outcome.key), _Object())
-        if isinstance(error, Conflict) and isinstance(outcome.action, Create):
-            found.unsure, found.exists, found.refused = None, found.exists or now, now
-            heapq.heappush(self._backoffs, (now + _TAKEN_FOR, cluster, outcome.key))
-        elif refused(error) or (isinstance(error, Unreachable) and not error.sent):
+        if refused(error) or (isinstance(error, Unreachable) and not error.sent):
             found.unsure = None
+        if refused(error) and isinstance(outcome.action, Create):
+            found.rejection, found.since, found.last = _rejected(outcome.key, error), found.since or now, now
+            heapq.heappush(self._backoffs, (now + _REJECTED_FOR, cluster, outcome.key))
         if not isinstance(error, Unreachable):
             fields = self._followed(outcome.key)
             log.warning("worker %s, %s %s: %s", cluster, *outcome.key, error, extra={"fields": fields})
@@ -130,9 +148,18 @@ class RemoteWrites:
         """
         while self._backoffs and self._backoffs[0][0] <= self.now:
             _, cluster, key = heapq.heappop(self._backoffs)
+            if self._altered.get((cluster, key), self.now + 1) <= self.now:
+                del self._altered[cluster, key]
             found = self._objects.get((cluster, key))
             if found is not None and found.unsure is not None and connected(cluster) and not self.busy(cluster, key):
                 self._flying.add((cluster, key))
                 yield key, WorkerWrite(cluster, key, found.unsure)
             else:
                 yield key, None
+
+
+def _rejected(key: Key, error: Exception) -> PlacementRefusal:
+    if isinstance(error, Conflict):
+        return _NAME_TAKEN
+    what = "the copy" if key[0] == WORKLOAD else "the job"
+    return PlacementRefusal("Rejected", f"does not accept {what}: {str(error)[:_LONGEST_MESSAGE]}")

@@ -49,7 +49,7 @@ def dispatch(group: Group, local: Workload) -> list[Decision]:
     for worker in sorted(group.reachable(), key=lambda worker: worker.load + worker.asked):
         if worker.name not in nomination.clusters:
             steps += remove(worker)
-        elif worker.workload is None and worker.namespace and not worker.taken:
+        elif worker.workload is None and worker.namespace and not worker.rejection:
             steps.append(CreateClone(worker.name))
     return [*steps, *_explained(group, nomination), *([Again(nomination.until)] if nomination.until else [])]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import NamedTuple
 
 from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.kueue_kinds import PREFIX
@@ -56,6 +57,7 @@ class RemoteJob:
     broken: of a group of Pods, some were deleted on the worker.
     idle: of a group of Pods, none uses resources, or will before the workload is admitted.
     outdated: a field that may change while it runs differs from that of the manager's job.
+    foreign: it is not a copy of the manager's job, although it has the marks of one.
     """
 
     news: bool = False
@@ -68,6 +70,7 @@ class RemoteJob:
     broken: bool = False
     idle: bool = False
     outdated: bool = False
+    foreign: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,17 @@ class QueueState:
     exists: bool = True
     active: bool = True
     reason: str = ""
+
+
+class PlacementRefusal(NamedTuple):
+    """Why a worker does not admit a workload.
+
+    `reason`: for programs. `message`: a part of a sentence. `passing`: it will change soon.
+    """
+
+    reason: str
+    message: str
+    passing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +106,7 @@ class WorkerCluster:
     credentials: why its kubeconfig cannot be used; empty if it can.
     workload, job: the copy and its job, with our origin label. For an unreachable worker, the last known ones.
     uncertain: a job was created, but it is not known whether that succeeded.
-    taken: an object with this name exists that is not ours.
+    rejection: why the worker does not accept the copy or the job; None if it does.
     namespace: the namespace of the workload exists.
     free: the fraction of its quota that is free; None if unknown.
     load: the number of unfinished workloads of this manager on it.
@@ -111,7 +125,7 @@ class WorkerCluster:
     workload: Workload | None = None
     job: RemoteJob | None = None
     uncertain: bool = False
-    taken: bool = False
+    rejection: PlacementRefusal | None = None
     namespace: bool = True
     local_queue: QueueState = QueueState()
     cluster_queue: QueueState = QueueState()

@@ -46,7 +46,9 @@ def remove_all(group: Group) -> list[Decision]:
 
 
 def leaves_here(worker: WorkerCluster, local: Workload) -> bool:
-    """Whether its copy was made from another workload with the same name."""
+    """Whether its copy was made from another workload with the same name, or its job is not a copy."""
+    if worker.job is not None and worker.job.foreign:
+        return True
     made_of = worker.workload.annotations.get(ORIGIN_UID) if worker.workload is not None else None
     return bool(made_of and local.uid and made_of != local.uid)
 

@@ -161,9 +161,9 @@ class _Placement:
         return remote is not None and not leaves_here(worker, self.local) and not differs(self.local, remote)
 
     def _foreign(self) -> list[Decision] | None:
-        """Remove copies of an earlier workload with the same name."""
+        """Remove copies of an earlier workload with the same name, and jobs that are not copies."""
         found = [worker for worker in self.group.reachable() if leaves_here(worker, self.local)]
-        return [step for worker in found for step in remove(worker)] or None
+        return [step for worker in found for step in remove(worker)] if found else None
 
     def _finished(self) -> list[Decision] | None:
         copies = [(w, w.workload.conditions[FINISHED]) for w in self._with(FINISHED) if w.workload is not None]
@@ -180,7 +180,7 @@ class _Placement:
             what = "is out of sync with its user job" if finished.reason == OUT_OF_SYNC else "has lost its job"
             message = f'Remote workload on worker cluster "{worker.name}" {what}, resetting for re-dispatch'
             return self._retry(message, event=True, warning=True)
-        if worker.taken or (worker.job is None and worker.uncertain):
+        if worker.job is None and (worker.rejection or worker.uncertain):
             return []
         if worker.job is None:  # only the API server knows whether another object has its name
             return remove(worker) if left_behind else [CreateJob(worker.name)]
@@ -222,7 +222,7 @@ class _Placement:
             if worker.workload is None or not differs(self.local, worker.workload):
                 continue
             if self._may_follow(worker.workload):
-                found.append(UpdateClone(worker.name))
+                found += [] if worker.rejection else [UpdateClone(worker.name)]
                 continue
             found += remove(worker)
             if self.started and worker.name == self.local.cluster:
@@ -255,7 +255,7 @@ class _Placement:
         waits = self._waits_for(self.group.workers, but=winner.name)
         if waits is not None:
             return waits
-        if winner.taken:
+        if winner.rejection:
             return remove(winner)
         if winner.name not in self.local.nominated:
             return [Nominate((*self.local.nominated, winner.name))]
@@ -275,9 +275,9 @@ class _Placement:
         if winner.job is None:
             if winner.uncertain:
                 return []
-            if self.started and (winner.spent or winner.taken):
+            if self.started and (winner.spent or winner.rejection):
                 return self._retry(f'The job was deleted on worker cluster "{winner.name}"')
-            return [*remove(winner), ClearClusterName()] if winner.taken else [CreateJob(winner.name)]
+            return [*remove(winner), ClearClusterName()] if winner.rejection else [CreateJob(winner.name)]
         if winner.job.broken:
             return self._retry(f'Pods were deleted on worker cluster "{winner.name}"')
         if winner.job.stopped and self.started:
@@ -306,7 +306,7 @@ class _Placement:
             return [TrimJob(winner.name)]
         if not job.missing or winner.uncertain:
             return []
-        if winner.taken and not self.started:
+        if winner.rejection and not self.started:
             return [*remove(winner), ClearClusterName()]
         return [CreateJob(winner.name)]
 

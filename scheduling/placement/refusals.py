@@ -6,20 +6,11 @@ The texts contain no times or amounts, so they only change with the reason.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from scheduling.objects.inadmissible_reasons import PENDING_EVALUATION
 from scheduling.objects.workload import QUOTA_RESERVED, Workload
-from scheduling.placement.group import Group, QueueState, WorkerCluster
+from scheduling.placement.group import Group, PlacementRefusal, QueueState, WorkerCluster
 from scheduling.status.checks import READY
-
-
-class PlacementRefusal(NamedTuple):
-    """A refusal. `reason`: for programs. `message`: a part of a sentence. `passing`: it will change soon."""
-
-    reason: str
-    message: str
-    passing: bool = False
 
 
 def refusal(worker: WorkerCluster, local: Workload) -> PlacementRefusal | None:
@@ -30,11 +21,7 @@ def refusal(worker: WorkerCluster, local: Workload) -> PlacementRefusal | None:
         return PlacementRefusal("Unreachable", "cannot be reached", passing=worker.connecting)
     if not worker.namespace:
         return PlacementRefusal("NamespaceMissing", f"has no namespace {local.namespace}; create it there")
-    if worker.taken:
-        return PlacementRefusal(
-            "NameTaken", "has an object of this name that MultiKueue did not make; rename one of the two"
-        )
-    return _by_queue(worker, local) or _by_workload(worker)
+    return worker.rejection or _by_queue(worker, local) or _by_workload(worker)
 
 
 def _by_queue(worker: WorkerCluster, local: Workload) -> PlacementRefusal | None:

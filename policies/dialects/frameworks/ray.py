@@ -83,7 +83,8 @@ def _of(kind: str, **more: Any) -> JobShape:
     workers = PodSetPath(
         "groupName",
         "template",
-        (Count("replicas", at_least="minReplicas"), Count("numOfHosts")),  # KubeRay makes the minimum in any case
+        # KubeRay creates the minimum in any case, and reads a numOfHosts below 1 as 1.
+        (Count("replicas", at_least="minReplicas"), Count("numOfHosts", least=1)),
         entries=f"{where}.workerGroupSpecs",
     )
     submitters = PodSetPath(

@@ -92,12 +92,19 @@ def _shape(pods: PodsAt) -> dict[str, Any]:
             kept[key] = [_container(mapping(entry)) for entry in entries]
     if overhead := _amounts(spec.get("overhead")):
         kept["overhead"] = overhead
+    if requests := _requests(spec):
+        kept["resources"] = requests
     return kept
 
 
 def _container(container: Mapping[str, Any]) -> dict[str, Any]:
-    requests = _amounts(mapping(container.get("resources")).get("requests"))
-    return {"requests": requests, "ports": listing(container.get("ports"))}
+    return {"requests": _requests(container), "ports": listing(container.get("ports"))}
+
+
+def _requests(holder: Mapping[str, Any]) -> dict[str, int]:
+    """The requests of a container or a pod. The API server fills in a missing request from the limit."""
+    resources = mapping(holder.get("resources"))
+    return {**_amounts(resources.get("limits")), **_amounts(resources.get("requests"))}
 
 
 def _amounts(values: object) -> dict[str, int]:

@@ -133,6 +133,27 @@ def test_a_running_job_that_asks_for_other_pods_is_stopped_and_queued_anew() -> 
     assert "nodeSelector" not in spec_of_pods(world)
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"resources": {"requests": {"cpu": "100"}}},
+        {"overhead": {"cpu": "100"}},
+        {"runtimeClassName": "with-overhead"},
+        {"resourceClaims": [{"name": "gpus", "resourceClaimTemplateName": "eight"}]},
+    ],
+)
+def test_whatever_pods_ask_for_beside_their_containers_is_in_the_workload(more: dict[str, Any]) -> None:
+    world = World(job())
+    world.settle()
+    world.edit_job({"spec": {"template": {"spec": more}}})
+
+    assert world.settle() == ["UpdatedWorkload"]
+    world.admit()
+    assert world.settle() == ["Started"]
+    world.edit_job({"spec": {"template": {"spec": dict.fromkeys(more)}}})
+    assert world.settle() == ["DeletedWorkload", "Stopped", "CreatedWorkload"]
+
+
 @pytest.mark.parametrize("reserved", [False, True])
 def test_a_waiting_job_moves_to_another_queue(reserved: bool) -> None:
     world = World(job())

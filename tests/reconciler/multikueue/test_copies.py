@@ -114,6 +114,14 @@ def test_any_kind_that_is_described_is_taken_along() -> None:
     assert owner_job(JOB_SET, job_set()).kind == "jobset.x-k8s.io/v1alpha2, Kind=JobSet"
 
 
+@pytest.mark.parametrize("policy", [None, "none", []])
+def test_a_copy_is_suspended_whatever_the_job_has_in_the_place_of_its_switch(policy: object) -> None:
+    kind = JobKind(SHAPES[GroupKind("kubeflow.org", "PyTorchJob")])
+    found = job_copy(kind, {**job_set(), "spec": {"runPolicy": policy}}, "w", HERE)
+
+    assert found["spec"] == {"runPolicy": {"suspend": True}}
+
+
 def test_status_comes_back_when_nobody_here_minds() -> None:
     runs, stopped = job(suspend=False), job()
     stopped["status"] = {}

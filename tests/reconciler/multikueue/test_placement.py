@@ -6,17 +6,25 @@ from typing import Any
 
 import pytest
 
+from cluster.actions import Action, Create
+from cluster.errors import ApiError, Forbidden, NotFound
 from policies.dialects.frameworks import SHAPES
 from policies.model.objects import GroupKind
 from reconciler.controllers.placement import PlacementController
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.described import JobKind
+from reconciler.objects.observed import Key
+from reconciler.objects.outcomes import Failed, Written
 from scheduling.objects import times
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import BLOCKED_ON_GATES, ORIGIN
+from scheduling.placement.decisions import Decision
+from scheduling.placement.group import Group
+from scheduling.placement.place import place
 from scheduling.placement.settings import INCREMENTAL, SPREAD, PlacementRules, PlacementSettings
 from tests.reconciler.jobs.pod_world import pod
 from tests.reconciler.multikueue.three_clusters import World3, job, queues
+from tests.reconciler.stored_objects import Manifest
 
 
 def test_a_job_runs_on_one_worker_and_its_status_comes_back() -> None:
@@ -115,6 +123,99 @@ def test_missing_queues_are_told() -> None:
     assert world.runs_on() == ["east"]
 
 
+@pytest.mark.parametrize("kind", ["Workload", "Job"])
+@pytest.mark.parametrize(
+    "error",
+    [
+        NotFound(404, "NotFound", "the server could not find the requested resource"),
+        Forbidden(403, "Forbidden", "exceeded quota: team"),
+        ApiError(422, "Invalid", "spec.template: Invalid value"),
+    ],
+    ids=str,
+)
+def test_what_a_worker_does_not_accept_runs_on_another(kind: str, error: ApiError) -> None:
+    world = World3()
+    _refuse(world, "east", kind, error)
+    world.submit("train")
+    for _ in range(8):
+        world.settle(seconds=5)
+
+    assert world.runs_on() == ["west"]
+
+
+def test_why_no_worker_accepts_it_is_told_and_it_is_tried_again() -> None:
+    world = World3()
+    for name in world.workers:
+        _refuse(world, name, "Job", NotFound(404, "NotFound", "no such kind"))
+    world.submit("train")
+    for _ in range(12):
+        world.settle(seconds=5)
+    refusals = (f"{name} does not accept the job: 404 NotFound: no such kind" for name in ("east", "west"))
+    assert world.check() == ("Pending", "; ".join(refusals))
+
+    for worker in world.workers.values():
+        del worker.server.perform
+    world.settle(seconds=300)
+    world.settle(seconds=5)
+    assert len(world.runs_on()) == 1
+
+
+def _refuse(world: World3, cluster: str, kind: str, error: ApiError) -> None:
+    """Its API server does not create objects of the kind."""
+    server = world.workers[cluster].server
+    perform = server.perform
+
+    def answer(key: Key, action: Action) -> Written | Failed:
+        return Failed(key, action, error) if isinstance(action, Create) and key[0] == kind else perform(key, action)
+
+    server.perform = answer  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("field", ["topologyRequest", "maximumExecutionTimeSeconds"])
+def test_a_worker_that_stores_another_copy_is_left_out_for_a_while(field: str) -> None:
+    world = World3()
+    _prune(world, "east", field)
+    submitted = job("train")
+    submitted["metadata"]["labels"] |= {"kueue.x-k8s.io/max-exec-time-seconds": "60"}
+    world.manager.server.add("Job", submitted)
+    for _ in range(4):
+        world.settle(seconds=5)
+
+    assert world.runs_on() == ["west"]
+    assert [kind for what, (kind, _) in world.workers["east"].server.writes if what == "Create"] == ["Workload"]
+
+
+def test_a_priority_that_a_worker_does_not_store_is_not_sent_again_and_again() -> None:
+    world = World3()
+    world.submit("train")
+    (cluster,) = world.runs_on()
+    _prune(world, cluster, "priorityClassRef")
+    local = world.workload()
+    assert local is not None
+    high = {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "high"}
+    key = "Workload", f"ns/{local['metadata']['name']}"
+    world.manager.server.edit(key, {"spec": {"priority": 9, "priorityClassRef": high}})
+    for _ in range(4):
+        world.settle(seconds=5)
+
+    assert world.runs_on() == [cluster]
+
+
+def _prune(world: World3, cluster: str, field: str) -> None:
+    """The CRD of its Workloads lacks the field."""
+    server = world.workers[cluster].server
+    put = server.put
+
+    def pruned(key: Key, manifest: Manifest) -> None:
+        if key[0] == "Workload":
+            spec = {name: value for name, value in manifest["spec"].items() if name != field}
+            sets = [{name: value for name, value in each.items() if name != field} for each in spec["podSets"]]
+            manifest = {**manifest, "spec": {**spec, "podSets": sets}}
+        put(key, manifest)
+
+    server.put = pruned  # type: ignore[method-assign]
+
+
 def test_a_worker_that_cannot_be_reached_is_no_hindrance() -> None:
     world = World3()
     world.links.lose("east")
@@ -138,6 +239,48 @@ def test_a_job_that_is_deleted_on_its_worker_runs_again() -> None:
         world.settle(seconds=70)
     assert len(world.runs_on()) == 1
     assert world.check()[0] == "Ready"
+
+
+@pytest.mark.parametrize("kind", ["Job", "JobSet.jobset.x-k8s.io", "Pod"])
+def test_what_a_tenant_of_the_worker_names_after_the_workload_is_not_its_job(kind: str) -> None:
+    world = World3(kinds=(BATCH, JobKind(SHAPES[GroupKind("jobset.x-k8s.io", "JobSet")])))
+    world.submit("train")
+    (cluster,) = world.runs_on()
+    _imitate(world, cluster, kind)
+    world.report(cluster, {"active": 1, "ready": 1})
+    here = world.job()
+    assert here is not None
+    assert here["status"] == {"active": 1, "ready": 1}
+
+    world.workers[cluster].server.remove(("Job", "ns/train"))
+    for _ in range(10):
+        world.settle(seconds=60)
+    assert world.workers[cluster].get(kind, "ns/like-it") is None
+    assert len(world.runs_on()) == 1
+
+
+def _imitate(world: World3, cluster: str, kind: str, **meta: object) -> None:
+    """Create another object on the worker with the marks of the job. Its status says that it has ended."""
+    real = world.job(cluster)
+    assert real is not None
+    marks = {key: real["metadata"][key] for key in ("namespace", "labels", "annotations")}
+    ended = [{"type": name, "status": "True"} for name in ("Complete", "Completed")]
+    status = {"conditions": ended, "phase": "Succeeded"}
+    world.workers[cluster].server.add(
+        kind, {**real, "metadata": {**marks, "name": "like-it", **meta}, "status": status}
+    )
+    world.settle()
+
+
+@pytest.mark.parametrize("kind", ["Job", "Pod"])
+def test_what_a_controller_of_the_worker_makes_is_left_to_it_whatever_its_labels(kind: str) -> None:
+    world, cluster = placed()
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "u", "controller": True}
+    _imitate(world, cluster, kind, ownerReferences=[owner], annotations={})
+    world.settle(seconds=90)
+
+    assert world.workers[cluster].get(kind, "ns/like-it") is not None
+    assert world.runs_on() == [cluster]
 
 
 def test_a_job_that_is_suspended_on_its_worker_queues_again() -> None:
@@ -190,6 +333,33 @@ def test_status_that_changes_often_arrives_as_it_is_in_the_end() -> None:
     here = world.job()
     assert here is not None
     assert here["status"] == {"active": 8}
+
+
+def test_a_job_whose_worker_reports_no_numbers_shows_those_that_it_had() -> None:
+    world, cluster = placed()
+    world.report(cluster, {"active": 1, "failed": 2})
+    world.report(cluster, {"active": 0, "failed": "three"})
+
+    here = world.job()
+    assert here is not None
+    assert here["status"] == {"active": 0, "failed": 2}
+
+
+def test_a_workload_that_cannot_be_handled_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(group: Group) -> list[Decision]:
+        if group.local is not None and "train" in group.local.name:
+            raise TypeError("of a kind that nobody expects")
+        return place(group)
+
+    world = World3()
+    monkeypatch.setattr("reconciler.controllers.placement.place", fails)
+    world.submit("train")
+    world.submit("other")
+    assert len(world.runs_on("other")) == 1
+
+    monkeypatch.undo()
+    world.settle(seconds=60)
+    assert len(world.runs_on("train")) == 1
 
 
 def test_a_job_deleted_here_leaves_nothing_there() -> None:

@@ -178,6 +178,14 @@ def test_a_group_of_a_ray_cluster_has_at_least_its_minimum() -> None:
     assert sizes(made) == {"head": 1, "gpu": 100}
 
 
+@pytest.mark.parametrize("hosts", [0, -1])
+def test_a_replica_of_a_ray_cluster_has_at_least_one_host(hosts: int) -> None:
+    groups = [{"groupName": "GPU", "replicas": 50, "numOfHosts": hosts, "template": TEMPLATE}]
+    made = job("RayCluster", "ray.io/v1", headGroupSpec={"template": TEMPLATE}, workerGroupSpecs=groups)
+
+    assert sizes(made) == {"head": 1, "gpu": 50}
+
+
 def test_a_wish_for_a_topology_is_carried_along() -> None:
     slices = {f"{K}podset-slice-required-topology": "host", f"{K}podset-slice-size": "2"}
     wish = {f"{K}podset-required-topology": "rack", **slices, "other": "x"}

@@ -41,7 +41,15 @@ from scheduling.placement.decisions import (
     applied,
 )
 from scheduling.placement.dispatch import nominate
-from scheduling.placement.group import ORIGIN_UID, Group, OwnerJob, QueueState, RemoteJob, WorkerCluster
+from scheduling.placement.group import (
+    ORIGIN_UID,
+    Group,
+    OwnerJob,
+    PlacementRefusal,
+    QueueState,
+    RemoteJob,
+    WorkerCluster,
+)
 from scheduling.placement.place import admitted_on, place
 from scheduling.placement.settings import (
     INCREMENTAL,
@@ -58,6 +66,7 @@ from scheduling.status.reservation import sync_admitted
 NOW = 10_000 * SECOND
 MANAGED = OwnerJob("batch/v1, Kind=Job", managed_by="kueue.x-k8s.io/multikueue")
 CHECK = CheckState("elsewhere", "Pending")
+TAKEN = PlacementRefusal("NameTaken", "has an object of this name")
 RESERVED = Workload(
     namespace="ns",
     name="work",
@@ -324,7 +333,7 @@ def test_nothing_is_finished_by_the_copy_of_a_job_that_is_not_ours() -> None:
 
     assert steps(placed(), done) == [CreateJob("east")], "the answer tells whether the name is taken"
     assert steps(placed(), replace(done, uncertain=True)) == []
-    assert steps(placed(), replace(done, taken=True)) == []
+    assert steps(placed(), replace(done, rejection=TAKEN)) == []
 
 
 def test_the_job_goes_before_its_workload() -> None:
@@ -385,7 +394,7 @@ def test_each_reason_has_its_words() -> None:
             WorkerCluster("east", workload=copy(), cluster_queue=QueueState("cq", active=False)),
             "its ClusterQueue cq is inactive",
         ),
-        (WorkerCluster("east", taken=True), "has an object of this name"),
+        (WorkerCluster("east", rejection=TAKEN), "has an object of this name"),
     ):
         (reported,) = (step for step in steps(local, worker, explain=True) if isinstance(step, SetCheck))
         assert words in reported.message

@@ -16,9 +16,10 @@ from cluster.client import ClusterClient
 from cluster.endpoint import Endpoint
 from cluster.resource import Resource
 from cluster.wire import Timeouts
+from tests.waiting import SECONDS
 
 WIDGETS = Resource("example.dev", "v1", "widgets", namespaced=True)
-PATIENCE = 10.0  # seconds that a test waits for what must happen; never for what must not
+PATIENCE = SECONDS  # seconds that a test waits for what must happen; never for what must not
 
 Manifest = dict[str, Any]
 

@@ -105,12 +105,15 @@ def test_a_namespace_gets_what_it_is_guaranteed_once_others_have_ended(world: Ga
         eventually(lambda name=name: name in world.passed("greedy"), world.log)
         assert not world.bind("greedy", name)
     assert not world.create("meek", "small")
-    eventually(lambda: "Preempted" in world.reasons("greedy"), world.log)
-    going = [name for name, each in world.pods("greedy").items() if each["metadata"].get("deletionTimestamp")]
-    assert len(going) == 1
+
+    def going() -> list[str]:
+        return [name for name, each in world.pods("greedy").items() if each["metadata"].get("deletionTimestamp")]
+
+    eventually(lambda: going() and "Preempted" in world.reasons("greedy"), world.log)
+    (victim,) = going()
     assert world.gated("meek") == {"small"}
 
-    world.delete("greedy", going[0])
+    world.delete("greedy", victim)
     eventually(lambda: world.passed("meek") == {"small"}, world.log)
     assert world.used("greedy") == 1
 

@@ -142,7 +142,7 @@ class FakeApi(ThreadingHTTPServer):
         return f"{self.scheme}://127.0.0.1:{self.server_address[1]}"
 
     def cluster(self, **options: Any) -> ClusterClient:
-        options.setdefault("timeouts", Timeouts(connect=2.0, read=5.0, watch_grace=PATIENCE))
+        options.setdefault("timeouts", Timeouts(connect=PATIENCE, read=PATIENCE, watch_grace=PATIENCE))
         return ClusterClient(Endpoint(self.url), **options)
 
     def reply_to(self, seen: Seen) -> Reply:

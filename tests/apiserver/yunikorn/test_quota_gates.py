@@ -37,6 +37,8 @@ def world(programs: build.Programs, tmp_path_factory: pytest.TempPathFactory) ->
             skip_without(error)
         server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "yunikorn"}})
         server.request("POST", "/api/v1/namespaces/yunikorn/configmaps", TEAM)
+        # The controller manager deletes Pods that are bound to a Node which does not exist.
+        server.request("POST", "/api/v1/nodes", node("n"))
         guard = running.enter_context(installed(server))
         found = GatedWorld(server, guard, tmp_path_factory.mktemp("gates"))
         found.start()
@@ -160,7 +162,6 @@ def test_a_pod_that_shrinks_counts_what_its_node_still_keeps_for_it(world: Gated
     assert not world.bind("shrinks", "first")
     world.allocates("shrinks", "first", "2")
 
-    world.server.request("POST", "/api/v1/nodes", node("n"))
     world.resize("shrinks", "first", "1m")
     assert not world.create("shrinks", "second", "b", cpu="1900m")
     short = "root.shrinks lacks cpu=1900m, asked 1900m, 2 of 2 in use"

@@ -135,13 +135,21 @@ def _versions(server: ControlPlane) -> dict[str, tuple[str, int]]:
 
 
 def _served(server: ControlPlane, definition: Manifest) -> bool:
-    """Whether each version that is served can be listed."""
-    spec = definition["spec"]
-    for version in (each["name"] for each in spec["versions"] if each["served"]):
+    """Whether it is established, and each version that is served is in discovery and can be listed.
+
+    Each of these comes about by itself, in any order.
+    """
+    spec, plural = definition["spec"], definition["spec"]["names"]["plural"]
+    for version in (f"/apis/{spec['group']}/{each['name']}" for each in spec["versions"] if each["served"]):
         try:
-            server.request("GET", f"/apis/{spec['group']}/{version}/{spec['names']['plural']}?limit=1")
+            server.request("GET", f"{version}/{plural}?limit=1")
+            found = server.request("GET", version)["resources"]
         except ApiError as error:
             if error.status not in (404, 429, 503):
                 raise
             return False
-    return True
+        if plural not in (each["name"] for each in found):
+            return False
+    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{definition['metadata']['name']}"
+    conditions = server.request("GET", path).get("status", {}).get("conditions", ())
+    return ("Established", "True") in ((each["type"], each["status"]) for each in conditions)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.apiserver.processes import passed_on
+from tests.waiting import SECONDS
 
 
 class ServerProcess:
@@ -72,7 +73,7 @@ class ServerProcess:
 
 
 def fetched(
-    url: str, headers: Mapping[str, str] | None = None, trust: ssl.SSLContext | None = None, seconds: float = 5
+    url: str, headers: Mapping[str, str] | None = None, trust: ssl.SSLContext | None = None, seconds: float = SECONDS
 ) -> tuple[int, str]:
     """Status and body, whatever the status is."""
     request = urllib.request.Request(url, headers=dict(headers or {}))

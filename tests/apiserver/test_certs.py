@@ -18,6 +18,7 @@ from cluster.apply import CERTS_MANAGER, perform
 from cluster.client import ClusterClient
 from cluster.resource import MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS, Resource
 from tests.apiserver.harness import ControlPlane
+from tests.apiserver.rights import until_allowed
 
 NOW = datetime.now(UTC)
 DAY = timedelta(days=1)
@@ -229,6 +230,9 @@ def test_rights_on_one_secret_and_one_configuration_are_enough(
     control_plane.kubectl("apply", "-f", "-", input=RIGHTS.format(namespace=namespace))
     try:
         kubeconfig = control_plane.service_account_kubeconfig(namespace, "quotree")
+        until_allowed(control_plane, namespace, "quotree", "patch", "", "secrets", "certs")
+        for each in RESOURCES.values():
+            until_allowed(control_plane, namespace, "quotree", "patch", each.group, each.plural, namespace)
         with ClusterClient.connect(kubeconfig=str(kubeconfig)) as limited:
             made = ensure(limited, installation.settings, NOW).bundle
             renewed = ensure(limited, installation.settings, NOW + 20 * DAY).bundle

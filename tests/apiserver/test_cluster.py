@@ -1,7 +1,6 @@
 """Cluster access against the real API server: what the fake server on loopback only claims."""
 
 import queue
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -17,8 +16,8 @@ from cluster.reflector import Pacing, Reflector
 from cluster.resource import SECRETS, Resource
 from cluster.stream import Watch
 from tests.apiserver.harness import ControlPlane, User
+from tests.waiting import SECONDS, eventually
 
-PATIENCE = 30.0
 CONFIG_MAPS = Resource("", "v1", "configmaps", namespaced=True)
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
@@ -67,7 +66,7 @@ class Told:
         self.reflector.start()
 
     def next(self) -> tuple[object, ...]:
-        return self.queue.get(timeout=PATIENCE)
+        return self.queue.get(timeout=SECONDS)
 
 
 @pytest.fixture
@@ -80,7 +79,7 @@ def follow(cluster: ClusterClient) -> Iterator[Callable[..., Told]]:
 
     yield start
     for reported in started:
-        reported.reflector.stop(PATIENCE)
+        reported.reflector.stop(SECONDS)
         assert reported.reflector.state == "stopped"
 
 
@@ -177,10 +176,10 @@ def test_a_watch_that_the_server_ends_is_resumed(control_plane: ControlPlane, na
         reported = Told(cluster, CONFIG_MAPS, namespace=namespace, pacing=pacing)
         assert reported.next() == ("REPLACE",)
         for turn, name in enumerate(("a", "b", "c"), start=1):
-            wait_until(partial(cluster.has_watched, turn + 1))
+            eventually(partial(cluster.has_watched, turn + 1))
             create(cluster, namespace, name)
             assert reported.next() == ("ADDED", name)
-        reported.reflector.stop(PATIENCE)
+        reported.reflector.stop(SECONDS)
 
 
 def test_a_crd_is_picked_up_when_it_comes_and_let_go_when_it_goes(
@@ -190,11 +189,11 @@ def test_a_crd_is_picked_up_when_it_comes_and_let_go_when_it_goes(
     widgets = Resource(group, "v1", "widgets", namespaced=True)
     reported = follow(widgets, pacing=Pacing(first=0.05, longest=0.2, probe=0.1))
     assert reported.next() == ("REPLACE",)
-    wait_until(lambda: reported.reflector.state == "absent")
+    eventually(lambda: reported.reflector.state == "absent")
 
     cluster.create(DEFINITIONS, definition(group))
     assert reported.next() == ("REPLACE",)
-    wait_until(lambda: reported.reflector.state == "watching")
+    eventually(lambda: reported.reflector.state == "watching")
     widget = {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {"size": 1}}
     cluster.create(widgets.collection(namespace), widget)
     assert reported.next() == ("ADDED", "a")
@@ -203,7 +202,7 @@ def test_a_crd_is_picked_up_when_it_comes_and_let_go_when_it_goes(
     seen = [reported.next()]
     while seen[-1] != ("REPLACE",):
         seen.append(reported.next())
-    assert not cluster.served(widgets)
+    eventually(lambda: not cluster.served(widgets))  # discovery is a list of its own
 
 
 def test_a_restart_of_the_api_server_is_outlived(new_control_plane: Callable[..., ControlPlane]) -> None:
@@ -212,7 +211,7 @@ def test_a_restart_of_the_api_server_is_outlived(new_control_plane: Callable[...
         reported = Told(cluster, CONFIG_MAPS, namespace="default", pacing=Pacing(first=0.1, longest=0.5))
         assert reported.next()[0] == "REPLACE"
         own.stop_api_server()
-        wait_until(lambda: reported.reflector.state == "waiting")
+        eventually(lambda: reported.reflector.state == "waiting")
         own.start_api_server()
         create(cluster, "default", "after")
         while "after" not in reported.next():
@@ -220,7 +219,7 @@ def test_a_restart_of_the_api_server_is_outlived(new_control_plane: Callable[...
 
         with pytest.raises(Gone), cluster.watch(CONFIG_MAPS, "1", seconds=5) as watch:
             list(watch)  # its memory of changes began anew
-        reported.reflector.stop(PATIENCE)
+        reported.reflector.stop(SECONDS)
 
 
 def test_a_secret_is_made_and_changed_by_compare_and_swap(cluster: ClusterClient, namespace: str) -> None:
@@ -236,10 +235,3 @@ def test_a_secret_is_made_and_changed_by_compare_and_swap(cluster: ClusterClient
     changed = perform(cluster, ApplySecret(namespace, "s", {"a": b"2"}, now, {"team": "ml"}))
 
     assert changed["data"] == {"a": "Mg==", "other": "eA=="}  # what others put there stays
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "did not come true"
-        time.sleep(0.02)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.apiserver import connections
 from tests.apiserver.connections import Connections
-from tests.waiting import eventually
+from tests.waiting import SECONDS, eventually
 
 
 class Server(ThreadingHTTPServer):
@@ -43,7 +43,7 @@ class Handler(BaseHTTPRequestHandler):
         self.server.open -= 1
 
     def do_GET(self) -> None:
-        self.server.together.wait(10)
+        self.server.together.wait(SECONDS)
         if self.server.refusals:
             self._refuse(self.server.refusals.pop(0))
             return
@@ -142,7 +142,7 @@ def test_what_is_in_use_when_all_are_closed_closes_after_its_answer(server: Serv
         answer = pool.submit(asked.send, "GET", "/a")
         eventually(lambda: server.together.n_waiting == 1)
         asked.close()
-        server.together.wait(10)
+        server.together.wait(SECONDS)
 
         assert answer.result() == (200, b"/a")
     eventually(lambda: server.open == 0)

@@ -71,7 +71,7 @@ def test_a_service_account_may_do_what_its_role_says(control_plane: ControlPlane
     )
     reader = f"--kubeconfig={control_plane.service_account_kubeconfig(namespace, 'reader')}"
 
-    assert may(control_plane, reader, "get", "configmaps", namespace)
+    eventually(lambda: may(control_plane, reader, "get", "configmaps", namespace))
     assert not may(control_plane, reader, "create", "configmaps", namespace)
 
 

@@ -93,7 +93,6 @@ def test_the_layers_are_built_and_the_entry_point_serves(tmp_path: Path) -> None
     try:
         eventually(lambda: server.address, server.log)
         trust = ssl.create_default_context(cafile=str(home / "certs" / "ca.crt"))
-        status, _ = fetched(f"{server.address['webhook']}/readyz", trust=trust)
-        assert status == 200
+        eventually(lambda: fetched(f"{server.address['webhook']}/readyz", trust=trust)[0] == 200, server.log)
     finally:
         end(server.process)

@@ -9,24 +9,23 @@ from typing import Any
 import pytest
 
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.volcano.queue_world import QUEUES, install
+from tests.apiserver.volcano.queue_world import QUEUES, install, patch
 from tests.cli.runs import run, write
 from tests.scheduling.volcano.manifests import node, pod, pod_group, queue
 from tests.scheduling.yunikorn import manifests as yunikorn
-from tests.waiting import eventually
 
 GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/ml/podgroups"
 
 
 @pytest.fixture
 def server(new_control_plane: Callable[..., ControlPlane]) -> ControlPlane:
-    server = new_control_plane(controller_manager=True)
+    server = new_control_plane()
     install(server)
     for each in (yunikorn.namespace("ml"), yunikorn.namespace("dev", namespace_quota='{"cpu":"3"}')):
         server.request("POST", "/api/v1/namespaces", each)
-        account = f"/api/v1/namespaces/{each['metadata']['name']}/serviceaccounts"
-        eventually(lambda path=account: server.request("GET", path)["items"])
     server.request("POST", "/api/v1/nodes", node("n1", "100"))
+    # A controller manager would do that once the Node is ready, and taint it again after a minute without a kubelet.
+    patch(server, "/api/v1/nodes/n1", {"spec": {"taints": None}})
     return server
 
 

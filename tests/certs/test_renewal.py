@@ -7,8 +7,9 @@ import pytest
 from certs.pki import BadCertificate
 from certs.renewal import EVERY, Renewal
 from cluster.errors import ClusterError, Unreachable
+from tests.waiting import SECONDS
 
-PATIENCE = 10.0
+PATIENCE = SECONDS
 
 
 class Script:

@@ -24,6 +24,7 @@ from certs.pki import BadCertificate, KeyPair, inspect, new_authority, new_serve
 from certs.rotate import plan
 from certs.tls import ReloadingContext
 from tests.certs.by_hand import with_a_broken_address
+from tests.waiting import SECONDS
 
 NOW = datetime.now(UTC)
 DAY = timedelta(days=1)
@@ -94,7 +95,7 @@ def serving(context: ReloadingContext) -> Iterator[tuple[str, int]]:
 
 
 def connect(address: tuple[str, int], trust: ssl.SSLContext = TRUST) -> ssl.SSLSocket:
-    plain = socket.create_connection(address, timeout=10)
+    plain = socket.create_connection(address, timeout=SECONDS)
     try:
         return trust.wrap_socket(plain, server_hostname="127.0.0.1")
     except BaseException:

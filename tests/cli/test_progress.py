@@ -22,6 +22,7 @@ from cli.group import quotree
 from cli.output import emit, note
 from cli.progress import counted, progress, stage
 from tests.cli.runs import GOOD, run, write
+from tests.waiting import SECONDS
 
 LONG = ("validate", "snapshot", "audit", "simulate", "diff")
 
@@ -76,7 +77,7 @@ def test_a_line_says_the_stage_and_the_count_and_is_gone_at_the_end(terminal: Te
     def work() -> None:
         for number in counted(range(3), "reading files"):
             if number == 2:
-                assert terminal.wrote.wait(10)
+                assert terminal.wrote.wait(SECONDS)
         stage("judging")
         note("a word between")
 
@@ -91,7 +92,7 @@ def test_results_find_the_line_gone(terminal: Terminal) -> None:
     @progress
     def work() -> None:
         stage("judging")
-        assert terminal.wrote.wait(10)
+        assert terminal.wrote.wait(SECONDS)
         with redirect_stdout(terminal):
             emit("the result")
 
@@ -115,7 +116,7 @@ def test_the_line_stays_away_until_the_results_are_written(terminal: Terminal, m
     @progress
     def work() -> None:
         stage("judging")
-        assert terminal.wrote.wait(10)
+        assert terminal.wrote.wait(SECONDS)
         monkeypatch.setattr(terminal, "write", slowly)
         with redirect_stdout(terminal):
             emit("a long result")
@@ -130,7 +131,7 @@ def test_it_is_gone_where_the_work_fails(terminal: Terminal) -> None:
     @progress
     def work() -> None:
         stage("judging")
-        assert terminal.wrote.wait(10)
+        assert terminal.wrote.wait(SECONDS)
         raise click.ClickException("no")
 
     with pytest.raises(click.ClickException):
@@ -169,7 +170,7 @@ def test_no_line_is_longer_than_the_terminal_is_wide(terminal: Terminal, monkeyp
     @progress
     def work() -> None:
         stage("reading very many files")
-        assert terminal.wrote.wait(10)
+        assert terminal.wrote.wait(SECONDS)
 
     call(work, terminal)
 
@@ -188,7 +189,7 @@ def test_the_width_is_that_of_the_terminal_even_if_results_go_to_a_file(
     @progress
     def work() -> None:
         stage("reading very many files")
-        assert terminal.wrote.wait(10)
+        assert terminal.wrote.wait(SECONDS)
 
     call(work, terminal)
     os.close(ours)
@@ -210,7 +211,7 @@ def test_a_terminal_that_is_gone_does_not_end_the_work(terminal: Terminal, monke
     @progress
     def work() -> None:
         stage("judging")
-        assert asked.wait(10)
+        assert asked.wait(SECONDS)
 
     call(work, terminal)
 

@@ -16,9 +16,10 @@ from cluster.client import ClusterClient
 from cluster.endpoint import Endpoint
 from cluster.resource import Resource
 from cluster.wire import Timeouts
+from tests.waiting import SECONDS
 
 WIDGETS = Resource("example.dev", "v1", "widgets", namespaced=True)
-PATIENCE = 10.0  # seconds that a test waits for what must happen; never for what must not
+PATIENCE = SECONDS  # seconds that a test waits for what must happen; never for what must not
 
 Manifest = dict[str, Any]
 
@@ -141,7 +142,7 @@ class FakeApi(ThreadingHTTPServer):
         return f"{self.scheme}://127.0.0.1:{self.server_address[1]}"
 
     def cluster(self, **options: Any) -> ClusterClient:
-        options.setdefault("timeouts", Timeouts(connect=2.0, read=5.0, watch_grace=PATIENCE))
+        options.setdefault("timeouts", Timeouts(connect=PATIENCE, read=PATIENCE, watch_grace=PATIENCE))
         return ClusterClient(Endpoint(self.url), **options)
 
     def reply_to(self, seen: Seen) -> Reply:

@@ -12,6 +12,7 @@ import pytest
 from prometheus_client import CollectorRegistry, Gauge
 
 from cluster.health import HealthServer
+from tests.waiting import SECONDS
 
 
 class Problems:
@@ -37,7 +38,7 @@ def address(problems: Problems) -> Iterator[str]:
 
 def get(url: str) -> tuple[int, str]:
     try:
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(url, timeout=SECONDS) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         with error:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.waiting import eventually
+from tests.waiting import SECONDS, eventually
 
 pytestmark = pytest.mark.apiserver
 NOBODY = "http://127.0.0.1:9"
@@ -39,13 +39,13 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             yield json.loads((folder / "address.json").read_text())["url"]
         finally:
             server.terminate()
-            server.wait(20)
+            server.wait(SECONDS)
 
 
 def asked(url: str, *headers: tuple[str, str]) -> int:
     """The status of a page, asked for with these headers, of which some may come twice."""
     where = urlsplit(url)
-    with closing(http.client.HTTPConnection(str(where.hostname), where.port or 0, timeout=20)) as connection:
+    with closing(http.client.HTTPConnection(str(where.hostname), where.port or 0, timeout=SECONDS)) as connection:
         connection.putrequest("GET", "/namespaces/speech")
         for name, value in headers:
             connection.putheader(name, value)

@@ -22,13 +22,15 @@ from cluster.store import FixedCache
 from cluster.tracing.switch import tracing
 from policies.model.forest import Forest
 from tests.builders import queue, world
+from tests.waiting import SECONDS, eventually
 from webhook.front.quick import SMALL
 from webhook.server import serve
 from webhook.settings import WebhookSettings
 
 LONG_BODY = b" " * (SMALL + 1)
 """Behind a review: then it is answered in a thread of its own."""
-PATIENCE = 20.0  # seconds that a test waits for what must happen
+PATIENCE = SECONDS
+"""Seconds that a test waits for what must happen."""
 HOST = "127.0.0.1"
 
 
@@ -144,11 +146,8 @@ def new_certificate(folder: Path, *more_names: str) -> None:
 
 
 def wait_for(file: Path, server: Served) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not file.exists():
-        assert server.process.poll() is None, server.log
-        assert time.monotonic() < deadline, f"no {file.name}: {server.log}"
-        time.sleep(0.01)
+    eventually(lambda: file.exists() or server.process.poll() is not None, lambda: f"no {file.name}: {server.log}")
+    assert server.process.poll() is None, server.log
 
 
 def main() -> int:

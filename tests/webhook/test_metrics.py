@@ -168,7 +168,7 @@ def shake_no_hands(served: _Application) -> None:
         socket.create_connection(listener.getsockname()) as plain,
     ):
         plain.sendall(b"GET / HTTP/1.1\r\n\r\n")
-        eventually(lambda: front.turn() or has_value(served.metrics.registry, TURNED_AWAY), seconds=10)
+        eventually(lambda: front.turn() or has_value(served.metrics.registry, TURNED_AWAY))
 
 
 def worker(served: _Application, listener: socket.socket) -> FrontWorker:

@@ -12,6 +12,7 @@ from flask.testing import FlaskClient
 from cluster.store import FixedCache
 from policies.model.forest import Forest
 from tests.builders import EVERYTHING, queue, typed
+from tests.waiting import eventually
 from tests.webhook.reviews import review
 from webhook.app import create_app
 from webhook.settings import WebhookSettings
@@ -35,6 +36,18 @@ class LaggingWorld(FixedCache):
 
     def _learn(self) -> None:
         self._forest = self._forest.put(typed(queue("eng")))
+
+
+class AskedWorld(FixedCache):
+    """Counts how often it is asked, which who waits does again and again."""
+
+    def __init__(self) -> None:
+        super().__init__(EMPTY)
+        self.asked = 0
+
+    def forest(self) -> Forest:
+        self.asked += 1
+        return super().forest()
 
 
 def client(world: FixedCache, patience: float, threads: int = 8) -> FlaskClient:
@@ -73,11 +86,11 @@ def test_what_passes_waits_for_nothing() -> None:
 
 
 def test_only_half_of_the_threads_wait_at_a_time() -> None:
-    world = FixedCache(EMPTY)
+    world = AskedWorld()
     app = create_app(WebhookSettings(patience_seconds=60, threads=2), lambda: world)
     waiting = threading.Thread(target=allowed, args=(app.test_client(), queue("ml", "eng")), daemon=True)
     waiting.start()
-    time.sleep(0.2)
+    eventually(lambda: world.asked > 5)
 
     assert took(lambda: allowed(app.test_client(), queue("web", "eng"))) < 30
     world._forest = EMPTY.put(typed(queue("eng")))

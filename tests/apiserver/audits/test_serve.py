@@ -181,7 +181,7 @@ def _policy_reports_give_way_to_open_reports(server: ControlPlane, audit: Replic
     wide = next(each for each in listed(server, f"{OPEN}/clusterreports").values() if each["scope"]["name"] == "c")
     assert wide["metadata"]["annotations"] == {"quotree.dev/results-left-out": "11"}
     assert wide["summary"] == {"pass": 0, "fail": 1, "warn": 110, "error": 0, "skip": 0}
-    assert audit.metric("quotree_audit_report_writes_total", result="written") == 6
+    eventually(lambda: audit.metric("quotree_audit_report_writes_total", result="written") == 6, audit.log)
     assert audit.metric("quotree_audit_report_writes_total", result="failed") == 0
 
 

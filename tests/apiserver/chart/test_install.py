@@ -67,7 +67,7 @@ class FromChart(Guard):
         namespace = {"metadata": {"name": "quotree-system"}}
         self.control_plane.request("POST", "/api/v1/namespaces", namespace)
         self.release.put("install")
-        self.control_plane.kubectl("wait", "--for=condition=Established", "crd", "--all")
+        self.control_plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
         definitions = self.control_plane.request("GET", DEFINITIONS)["items"]
         self.converts(each["metadata"]["name"] for each in definitions if "webhook" in each["spec"]["conversion"])
 
@@ -133,7 +133,8 @@ def test_a_release_serves_is_upgraded_rolled_back_and_removed(
         assert critical_pods(server) == "10"
         assert state(server) == before
         guard.release.uninstall()
-        assert refusal(server) == "allowed", "no webhook is left behind, and the definitions are there"
+        # No webhook is left behind, which the API server hears a moment later, and the definitions are there.
+        eventually(lambda: refusal(server) == "allowed", lambda: refusal(server))
         assert server.request("GET", SYSTEM)["status"]["phase"] == "Active"
 
 

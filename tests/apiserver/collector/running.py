@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import socket
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests.apiserver.collector.build import binary
 from tests.apiserver.processes import Processes, free_ports
+from tests.waiting import eventually
 
-_SECONDS = 30.0
 _CONFIGURATION = """
 receivers:
   otlp:
@@ -72,13 +72,10 @@ class Collector:
         lines = [line for line in self._processes.log("collector").split("\n")[:-1] if line.startswith("{")]
         return [span for line in lines for span in _read(json.loads(line))]
 
-    def await_spans(self, enough: Callable[[list[Received]], bool], seconds: float = _SECONDS) -> list[Received]:
+    def await_spans(self, enough: Callable[[list[Received]], bool]) -> list[Received]:
         """Those that have come once they are enough."""
-        deadline = time.monotonic() + seconds
-        while not enough(found := self.spans()):
-            assert time.monotonic() < deadline, f"{found}\n{self._processes.log_tail('collector')}"
-            time.sleep(0.05)
-        return found
+        eventually(lambda: enough(self.spans()), lambda: f"{self.spans()}\n{self._processes.log_tail('collector')}")
+        return self.spans()
 
 
 @contextmanager
@@ -90,11 +87,9 @@ def collector() -> Iterator[Collector]:
         configuration = processes.folder / "collector.yaml"
         configuration.write_text(_CONFIGURATION.format(http=port, grpc=grpc))
         processes.start("collector", [str(program), f"--config=file:{configuration}"])
-        deadline = time.monotonic() + _SECONDS
-        while not _accepts(port):
-            assert processes.exit_code("collector") is None, processes.log_tail("collector")
-            assert time.monotonic() < deadline, processes.log_tail("collector")
-            time.sleep(0.05)
+        tail = partial(processes.log_tail, "collector")
+        eventually(lambda: _accepts(port) or processes.exit_code("collector") is not None, tail)
+        assert processes.exit_code("collector") is None, tail()
         yield Collector(processes, port, grpc)
     finally:
         processes.stop_all()

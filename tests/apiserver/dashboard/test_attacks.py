@@ -24,7 +24,7 @@ from tests.apiserver.dashboard.pictures import COMPONENTS, DEMO, FOLDER, FRAMES,
 from tests.apiserver.dashboard.world import ADMIN, PROXY, RBAC, STRANGER, TENANT, Dashboard, bound
 from tests.apiserver.kueue_world import KUEUE, conditions, workload
 from tests.builders import local_queue, namespace
-from tests.waiting import eventually
+from tests.waiting import SECONDS, eventually
 
 ROOT = Path(__file__).parents[3]
 MARKUP = (
@@ -160,9 +160,8 @@ def plant(company: Company) -> None:
     eventually(lambda: conditions(server, SPACE, "marked"))
     now = "2026-01-01T00:00:00Z"
     condition = {"type": "Noted", "status": "True", "reason": "Noted", "message": MARKUP, "lastTransitionTime": now}
-    stored = server.request("GET", f"{at}/workloads/marked")
-    stored["status"]["conditions"].append(condition)
-    server.request("PUT", f"{at}/workloads/marked/status", stored)
+    noted = [{"op": "add", "path": "/status/conditions/-", "value": condition}]  # beside what the reconciler writes
+    server.request("PATCH", f"{at}/workloads/marked/status", noted, content_type="application/json-patch+json")
     event = {
         "apiVersion": "v1",
         "kind": "Event",
@@ -207,8 +206,8 @@ def test_another_site_can_neither_read_nor_act_nor_frame(company: Company, brows
             expect(page.get_by_role("heading", level=1)).to_have_text("Refused")
         page.goto(f"{evil}/read/trees/kueue")
         expect(page).to_have_title("refused")
-        page.goto(f"{evil}/frame/trees/kueue")
-        page.wait_for_timeout(500)
+        with page.expect_console_message(lambda message: "frame-ancestors" in message.text):
+            page.goto(f"{evil}/frame/trees/kueue")
         assert "acme" not in "".join(each.content() for each in page.frames[1:])
         visitor.to("/trees/kueue")
         assert "acme" in visitor.text(), "still signed in, as the admin"
@@ -285,13 +284,13 @@ def test_half_requests_keep_nobody_out_and_sigterm_ends_it_all(company: Company,
             each.sendall(b"GET /sign-in HTTP/1.1\r\nHost: x\r\n")
         assert asked(dashboard.url, "/sign-in")[0] == 200
         assert held[0].recv(1) == b"", "ended, and not by the answer"
-        alive = http.client.HTTPConnection(str(where.hostname), where.port or 0, timeout=20)
+        alive = http.client.HTTPConnection(str(where.hostname), where.port or 0, timeout=SECONDS)
         alive.request("GET", "/sign-in")
         assert alive.getresponse().read()
         for each in held[1:]:
             each.close()
         dashboard.process.send_signal(signal.SIGTERM)
-        assert dashboard.process.wait(25) == 0, dashboard.log()
+        assert dashboard.process.wait(SECONDS) == 0, dashboard.log()
         alive.close()
     finally:
         for each in held:
@@ -302,7 +301,7 @@ def test_half_requests_keep_nobody_out_and_sigterm_ends_it_all(company: Company,
 def test_who_connects_and_says_nothing_keeps_nobody_out(company: Company, tmp_path: Path) -> None:
     dashboard = Dashboard(company.server, tmp_path / "dashboard", company.replica.address["api"])
     where = urlsplit(dashboard.url)
-    alive = http.client.HTTPConnection(str(where.hostname), where.port or 0, timeout=20)
+    alive = http.client.HTTPConnection(str(where.hostname), where.port or 0, timeout=SECONDS)
     silent: list[socket.socket] = []
     try:
         for _ in range(MORE_THAN_IT_KEEPS):
@@ -327,7 +326,9 @@ def of(token: str) -> dict[str, str]:
 def asked(url: str, path: str, headers: Mapping[str, Any] | None = None, source: str = "127.0.0.1") -> tuple[int, str]:
     """The status and the page for a request from this address."""
     where = urlsplit(url)
-    connection = http.client.HTTPConnection(str(where.hostname), where.port, timeout=20, source_address=(source, 0))
+    connection = http.client.HTTPConnection(
+        str(where.hostname), where.port, timeout=SECONDS, source_address=(source, 0)
+    )
     try:
         connection.request("GET", path, headers=dict(headers or {}))
         answer = connection.getresponse()

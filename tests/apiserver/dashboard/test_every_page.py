@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from tests.apiserver.dashboard.chromium import Visitor
 from tests.apiserver.dashboard.seen import unreached
@@ -94,17 +94,17 @@ def test_a_state_is_chosen_without_javascript_and_kept_while_one_searches(url: s
         states = page.get_by_role("navigation", name="By state")
         assert states.locator("[aria-current]").all_inner_texts() == ["all 3"]
         states.get_by_role("link", name="pending 1").press("Enter")
-        assert page.url == f"{url}/workloads/?state=pending"
-        assert page.locator("tbody th").all_inner_texts() == ["team/late"]
+        expect(page).to_have_url(f"{url}/workloads/?state=pending")
+        expect(page.locator("tbody th")).to_have_text(["team/late"])
 
         page.get_by_role("searchbox").fill("late")
         page.get_by_role("button", name="Search").click()
-        assert page.url == f"{url}/workloads/?q=late&state=pending"
-        assert states.locator("[aria-current]").all_inner_texts() == ["pending 1"]
+        expect(page).to_have_url(f"{url}/workloads/?q=late&state=pending")
+        expect(states.locator("[aria-current]")).to_have_text(["pending 1"])
         states.get_by_role("link", name="finished 0").click()
-        assert page.url == f"{url}/workloads/?q=late&state=finished"
+        expect(page).to_have_url(f"{url}/workloads/?q=late&state=finished")
         page.get_by_role("link", name="Show all").click()
-        assert page.locator("tbody th").count() == 3
+        expect(page.locator("tbody th")).to_have_count(3)
 
 
 def test_a_command_is_copied(visitor: Visitor) -> None:

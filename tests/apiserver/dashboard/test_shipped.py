@@ -18,7 +18,7 @@ from tests.apiserver.harness import ControlPlane
 from tests.apiserver.reconciler.shipped_reconciler import SYSTEM, shipped
 from tests.apiserver.server_process import fetched
 from tests.apiserver.webhook.guard import ROOT
-from tests.waiting import eventually
+from tests.waiting import SECONDS, eventually
 
 SESSIONS = f"/api/v1/namespaces/{SYSTEM}/configmaps/quotree-dashboard-sessions"
 
@@ -65,12 +65,12 @@ class Replica(NamedTuple):
     trust: ssl.SSLContext
 
     def page(self, **headers: str) -> tuple[int, str]:
-        return fetched(f"{self.process.url}/trees/kueue", headers, self.trust, seconds=20)
+        return fetched(f"{self.process.url}/trees/kueue", headers, self.trust)
 
     def form(self, path: str, cookie: str = "", **fields: str) -> tuple[int, str, str]:
         """Status, body and cookie of the answer to a form; no redirect is followed."""
         url = urlsplit(self.process.url)
-        connection = HTTPSConnection(url.hostname or "", url.port, context=self.trust, timeout=20)
+        connection = HTTPSConnection(url.hostname or "", url.port, context=self.trust, timeout=SECONDS)
         headers = {"Content-Type": "application/x-www-form-urlencoded", "Cookie": cookie}
         with closing(connection):
             connection.request("POST", path, urlencode(fields), headers)

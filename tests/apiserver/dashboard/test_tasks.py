@@ -23,6 +23,7 @@ from tests.apiserver.manifests import apply, define, kustomized
 from tests.apiserver.reconciler.shipped_reconciler import shipped
 from tests.apiserver.webhook.guard import ROOT
 from tests.builders import cohort, kueue
+from tests.waiting import eventually
 
 WAITS = "/workloads/language/pretrain-13b"
 QUEUE = "/queues/kueue/ClusterQueue/language"
@@ -263,7 +264,12 @@ def test_all_tasks_without_javascript(url: str, browser: Browser) -> None:
 
 def _until_read(page: Page) -> None:
     """Ask again, as the page says, while the cluster is read."""
-    for _ in range(60):
+
+    def is_read() -> bool:
+        page.wait_for_load_state()
         if not page.get_by_text("Ask again in a moment").count():
-            return
+            return True
         page.get_by_role("button", name="Show the result").click()
+        return False
+
+    eventually(is_read, seconds=180)

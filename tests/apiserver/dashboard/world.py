@@ -129,7 +129,11 @@ class Dashboard(ServerProcess):
             *(f"--api-server={server.url}", f"--api-server-ca={folder}/api.crt"),
         ]
         super().__init__(folder, [*command, *arguments], environment)
-        eventually(lambda: self.address, self.log)
+        try:
+            eventually(lambda: self.address, self.log)
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def url(self) -> str:

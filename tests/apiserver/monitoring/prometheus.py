@@ -20,7 +20,7 @@ import yaml
 from generators.alert_rules import SOURCES, groups
 from tests.apiserver.needs import debian_program
 from tests.apiserver.processes import Processes, free_ports
-from tests.waiting import eventually
+from tests.waiting import SECONDS, eventually
 
 SHORTEST, LONGEST = 4, 8
 """Scrapes that a condition has to hold: two of a busy machine may come late, and half an hour is too long."""
@@ -137,7 +137,7 @@ class Prometheus:
     def _get(self, path: str, read: Callable[[str], Any]) -> Any:
         """None where nobody answers."""
         try:
-            with _NO_PROXY.open(f"http://127.0.0.1:{self._port}{path}", timeout=10) as answer:
+            with _NO_PROXY.open(f"http://127.0.0.1:{self._port}{path}", timeout=SECONDS) as answer:
                 return read(answer.read().decode())
         except urllib.error.HTTPError as error:
             with error:

@@ -97,13 +97,12 @@ def waiting(organisation: ControlPlane, reconciler: Replica) -> ControlPlane:
 
 
 def test_the_job_that_fits_runs_and_the_other_one_waits(waiting: ControlPlane) -> None:
-    jobs = json.loads(waiting.kubectl("get", "jobs", "-n", "team", "-o", "json", user=TENANT).stdout)["items"]
+    def suspended() -> dict[str, bool]:
+        jobs = json.loads(waiting.kubectl("get", "jobs", "-n", "team", "-o", "json", user=TENANT).stdout)["items"]
+        return {each["metadata"]["name"]: each["spec"].get("suspend", False) for each in jobs}
 
-    assert {each["metadata"]["name"]: each["spec"].get("suspend", False) for each in jobs} == {
-        "first": False,
-        "mine": True,
-        "late": True,
-    }
+    # A Job starts by a write of its own, after that of its Workload.
+    eventually(lambda: suspended() == {"first": False, "mine": True, "late": True}, lambda: str(suspended()))
 
 
 def test_quotree_why_says_it(waiting: ControlPlane) -> None:
@@ -169,13 +168,15 @@ def test_quotree_pending_says_who_is_ahead(waiting: ControlPlane) -> None:
 def test_quotree_pending_lists_a_job_whose_queue_is_misspelt(waiting: ControlPlane) -> None:
     job = batch_job("slip", {"template": template("1")}, None, labels=queued("mian"))
     waiting.request("POST", "/apis/batch/v1/namespaces/team/jobs", job, user=TENANT)
-    eventually(lambda: workload(waiting, "team", "slip"))
 
-    shown = quotree(waiting, TENANT, "pending", "-n", "team").stdout
+    def shown() -> str:
+        return quotree(waiting, TENANT, "pending", "-n", "team").stdout
 
+    # The reconciler lists the Workload that it made once its watch has shown it.
+    eventually(lambda: "LocalQueue team/mian: 1 pending\n" in shown(), shown)
+    assert "LocalQueue team/mian does not exist; did you mean main?\n" in shown()
     waiting.request("DELETE", "/apis/batch/v1/namespaces/team/jobs/slip?propagationPolicy=Background", user=TENANT)
-    assert "LocalQueue team/mian: 1 pending\n" in shown
-    assert "LocalQueue team/mian does not exist; did you mean main?\n" in shown
+    eventually(lambda: "mian" not in shown(), shown)
 
 
 def test_quotree_pending_lists_a_job_whose_priority_class_is_misspelt(waiting: ControlPlane) -> None:

@@ -61,10 +61,13 @@ def test_states_of_an_earlier_version_are_given_up_without_a_change(queues: Cont
     assert (states(queues)["a"], states(queues)["b"]) == ("Closed", "Closed")
 
 
-def test_a_controller_without_a_lease_is_left_alone_once_it_writes(queues: ControlPlane) -> None:
+def test_a_controller_without_a_lease_is_left_alone_once_it_writes(
+    queues: ControlPlane, caplog: pytest.LogCaptureFixture
+) -> None:
     with looked_after(queues):
         eventually(lambda: set(states(queues).values()) == {"Open"})
         applies(queues, "a2", "Closed")
+        eventually(lambda: "wrote queue a2" in caplog.text)  # Commands come by another watch than queues
         command(queues, "CloseQueue", "b")
         applies(queues, "a1", "Closed")
     assert (states(queues)["b"], len(commands(queues))) == ("Open", 1)

@@ -262,9 +262,9 @@ def test_root_is_created_and_follows_the_nodes_until_somebody_else_sets_its_amou
             eventually(lambda: "root" in states(server))
             assert amounts() == ({"cpu": "8"}, {"cpu": "8"})
             patch(server, f"{NODES}/root-b/status", is_ready("Unknown"))
-            eventually(lambda: amounts() == ({"cpu": "4"}, {"cpu": "4"}), lambda: f"{amounts()}", seconds=20)
+            eventually(lambda: amounts() == ({"cpu": "4"}, {"cpu": "4"}), lambda: f"{amounts()}")
             patch(server, f"{QUEUES}/root", {"spec": {"capability": {"cpu": "100"}}})
-            eventually(lambda: marks() == "deserved", seconds=20)
+            eventually(lambda: marks() == "deserved", lambda: f"{marks()}")
             assert amounts() == ({"cpu": "100"}, {"cpu": "4"}), "another manager set it"
     finally:
         for node in made:

@@ -112,7 +112,8 @@ def test_observe_writes_nothing_and_counts_what_the_other_controller_does(
         differs = 'quotree_observe_queue_states_total{ours="Open",theirs="Closed"} 1.0'
         eventually(lambda: differs in watching.get("/metrics")[1], lambda: watching.log()[-3000:])
 
-        assert "queue org: Volcano's controller wrote the state Closed, ours would have written Open" in watching.log()
+        told = "queue org: Volcano's controller wrote the state Closed, ours would have written Open"
+        eventually(lambda: told in watching.log(), watching.log)  # after it was counted
 
         patch(server, f"{QUEUES}/org/status", {"status": {"state": "Open"}})
         patch(server, f"{QUEUES}/a11", {"spec": {"capability": {"cpu": "1"}}})
@@ -128,6 +129,6 @@ def test_observe_writes_nothing_and_counts_what_the_other_controller_does(
 
         eventually(lambda: counted("same", "1m"), lambda: watching.log()[-3000:])
         eventually(lambda: counted("over-admitted", "1"), lambda: watching.log()[-3000:])
-        assert "a11 lacks cpu=" in watching.log()
+        eventually(lambda: "a11 lacks cpu=" in watching.log(), watching.log)
         patch(server, f"{QUEUES}/org/status", {"status": {"state": "Closed"}})
         assert {name: state for name, state in states(server).items() if state} == {"root": "Open", "org": "Closed"}

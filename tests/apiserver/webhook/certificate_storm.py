@@ -25,7 +25,7 @@ from cluster.client import ClusterClient
 from cluster.reflector import Reflector
 from cluster.resource import VALIDATING_WEBHOOKS, Manifest
 from tests.apiserver.processes import end, free_ports
-from tests.waiting import eventually
+from tests.waiting import SECONDS, eventually
 
 SERVER_NAME = "127.0.0.1"
 _REUSED = 25
@@ -117,6 +117,8 @@ class Callers:
         self.ready: list[Replica] = []
         self._trust, self._body, self._interval = trust, body, threads / rate
         self._lock = threading.Lock()
+        self._asked: dict[int, int] = {}
+        """By thread, the number of the replica that it is asking."""
         self._ended = threading.Event()
         self._threads = [threading.Thread(target=self._run, args=(seed,)) for seed in range(threads)]
 
@@ -129,29 +131,38 @@ class Callers:
         for each in self._threads:
             each.join()
 
+    def leave(self, replica: Replica) -> None:
+        """Send it no new request, and wait for the answers of those that were sent."""
+        with self._lock:
+            self.ready = [each for each in self.ready if each is not replica]
+        eventually(lambda: replica.number not in [*self._asked.values()])
+
     def _run(self, seed: int) -> None:
         chance, line = random.Random(seed), _Connections()
         due = time.monotonic()
         while not self._ended.is_set():
             due = max(due + self._interval, time.monotonic() - 1)
             self._ended.wait(max(0.0, due - time.monotonic()))
-            replica, value = chance.choice(self.ready), self._trust.value
+            with self._lock:
+                replica, value = chance.choice(self.ready), self._trust.value
+                self._asked[seed] = replica.number
             try:
                 status = line.send(replica.port, value, self._body)
                 problem = "" if status == 200 else f"HTTP {status}"
             except (OSError, http.client.HTTPException) as error:
                 problem = f"{type(error).__name__}: {error}"
-            self._count(problem, value)
+            with self._lock:
+                self._count(problem, value)
+                del self._asked[seed]
         line.close()
 
     def _count(self, problem: str, value: str) -> None:
-        with self._lock:
-            if not problem:
-                self.tally.answered += 1
-            elif value in self._trust.foreign:
-                self.tally.excused += 1
-            else:
-                self.tally.failed[problem] += 1
+        if not problem:
+            self.tally.answered += 1
+        elif value in self._trust.foreign:
+            self.tally.excused += 1
+        else:
+            self.tally.failed[problem] += 1
 
 
 class _Connections:
@@ -170,7 +181,7 @@ class _Connections:
         if connection is not None:
             connection.close()
         context = ssl.create_default_context(cadata=base64.b64decode(ca_bundle).decode())
-        fresh = http.client.HTTPSConnection(SERVER_NAME, port, timeout=10, context=context)
+        fresh = http.client.HTTPSConnection(SERVER_NAME, port, timeout=SECONDS, context=context)
         return self._exchange(port, ca_bundle, fresh, 0, body)
 
     def _exchange(
@@ -222,7 +233,7 @@ class Storm:
 
     def restart(self, replica: Replica) -> None:
         """As in a rollout: no new request goes to it, then it ends; another takes its place once it serves."""
-        self.callers.ready = [each for each in self.callers.ready if each is not replica]
+        self.callers.leave(replica)
         replica.stop()
         replica.start()
         self.callers.ready = [*self.callers.ready, replica]

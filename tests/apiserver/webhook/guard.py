@@ -24,7 +24,7 @@ import yaml
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.manifests import apply, crds, define, kustomized
 from tests.apiserver.processes import end, free_ports, passed_on
-from tests.waiting import eventually
+from tests.waiting import SECONDS, eventually
 
 ROOT = Path(__file__).parents[3]
 QUOTREE = Path(sys.executable).with_name("quotree")
@@ -70,7 +70,11 @@ class Guard:
     def start(self) -> None:
         """Start the process under the ServiceAccount of the manifests, and wait until it is ready."""
         self.launch()
-        eventually(self.ready, lambda: f"the webhook is not ready; it says: {self.log()[-2000:]}")
+        try:
+            eventually(self.ready, lambda: f"the webhook is not ready; it says: {self.log()[-2000:]}")
+        except BaseException:
+            self.stop()
+            raise
 
     def launch(self) -> None:
         """Start the process only."""
@@ -119,7 +123,7 @@ class Guard:
         )
 
     def _metrics(self) -> str:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics_port}/metrics", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics_port}/metrics", timeout=SECONDS) as answer:
             return str(answer.read().decode())
 
     def ready(self) -> bool:

@@ -380,7 +380,7 @@ def test_the_storage_version_needs_no_webhook(programs: build.Programs) -> None:
     with ControlPlane() as control_plane:
         kubectl, api = control_plane.kubectl, Api(control_plane)
         kubectl("apply", "-k", str(ROOT / "manifests" / "crds"))
-        kubectl("wait", "--for=condition=Established", "crd", "--all")
+        kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
         queue = obj("ClusterQueue", NEW, "alone", cohortName="org", namespaceSelector={})
 
         for how in ([], ["--server-side", "--force-conflicts"]):

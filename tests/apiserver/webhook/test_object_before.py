@@ -73,7 +73,7 @@ def recording(folder: Path) -> Iterator[tuple[Manifest, list[Manifest]]]:
 def control_plane(programs: build.Programs) -> Iterator[ControlPlane]:
     with ControlPlane() as running:
         running.kubectl("apply", "-f", str(ROOT / "manifests" / "crds" / "queues.scheduling.volcano.sh.yaml"))
-        running.kubectl("wait", "--for=condition=Established", "crd", "--all")
+        running.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
         yield running
 
 

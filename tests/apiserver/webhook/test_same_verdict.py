@@ -137,4 +137,4 @@ def _agrees(guard: Guard, rules: set[str], text: str, *flags: str) -> None:
         named = all(f"[{rule}]" in said for rule in rules) or " is invalid: " in said
         return named if rules else not said
 
-    eventually(agrees, lambda: f"{text}\nis refused for {rules or 'nothing'} offline; kubectl says: {said}", seconds=10)
+    eventually(agrees, lambda: f"{text}\nis refused for {rules or 'nothing'} offline; kubectl says: {said}")

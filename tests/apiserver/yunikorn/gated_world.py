@@ -19,10 +19,12 @@ import yaml
 from policies.model.quantity import Quantity
 from tests.apiserver.harness import ADMIN, ApiError, ControlPlane, User
 from tests.apiserver.reconciler.shipped_reconciler import Replica, shipped
+from tests.apiserver.volcano.queue_world import QUEUES
 from tests.apiserver.webhook.guard import Guard
+from tests.builders import queue
 from tests.scheduling.yunikorn.manifests import namespace, pod
 from tests.schemas import checked
-from tests.waiting import eventually
+from tests.waiting import SECONDS, eventually
 
 ANNA = "anna"
 MERGE = "application/merge-patch+json"
@@ -73,7 +75,7 @@ class GatedWorld:
         headers = {"Authorization": f"Bearer {user.token}"}
         request = urllib.request.Request(self.replica.address["api"] + path, headers=headers)
         try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
+            with urllib.request.urlopen(request, timeout=SECONDS) as answer:
                 return answer.status, checked(json.load(answer))
         except urllib.error.HTTPError as error:
             with error:
@@ -179,6 +181,12 @@ class GatedWorld:
         finally:
             del kept["metadata"]["resourceVersion"], kept["metadata"]["uid"]
             self.server.request("POST", path.rpartition("/")[0], kept)
+            eventually(self._is_asked, self.guard.log)
+
+    def _is_asked(self) -> bool:
+        """Whether the API server has heard of the validating webhooks again."""
+        own_parent = queue("own-parent", "own-parent")
+        return "denied the request" in self._ask("POST", f"{QUEUES}?dryRun=All", own_parent, ADMIN)
 
     # --- what there is
 

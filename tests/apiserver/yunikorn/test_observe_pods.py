@@ -70,6 +70,6 @@ def test_what_is_bound_within_the_quota_is_alike_and_what_is_beyond_it_is_told(
     eventually(lambda: counted(watching, "over-admitted") + counted(watching, "unsure") == 1, watching.log)
 
     assert counted(watching, "over-admitted") == 1, watching.log()
-    assert "root.dev lacks cpu=1, asked 2, 1 of 2 in use" in watching.log()
+    eventually(lambda: "root.dev lacks cpu=1, asked 2, 1 of 2 in use" in watching.log(), watching.log)
     assert re.search(r": 403\b|forbidden", watching.log(), re.IGNORECASE) is None
     assert "quotree_reconciler_writes 0" in watching.get("/metrics")[1]

@@ -37,6 +37,8 @@ def world(programs: build.Programs, tmp_path_factory: pytest.TempPathFactory) ->
             skip_without(error)
         server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "yunikorn"}})
         server.request("POST", "/api/v1/namespaces/yunikorn/configmaps", TEAM)
+        # The controller manager deletes Pods that are bound to a Node which does not exist.
+        server.request("POST", "/api/v1/nodes", node("n"))
         guard = running.enter_context(installed(server))
         found = GatedWorld(server, guard, tmp_path_factory.mktemp("gates"))
         found.start()
@@ -105,12 +107,15 @@ def test_a_namespace_gets_what_it_is_guaranteed_once_others_have_ended(world: Ga
         eventually(lambda name=name: name in world.passed("greedy"), world.log)
         assert not world.bind("greedy", name)
     assert not world.create("meek", "small")
-    eventually(lambda: "Preempted" in world.reasons("greedy"), world.log)
-    going = [name for name, each in world.pods("greedy").items() if each["metadata"].get("deletionTimestamp")]
-    assert len(going) == 1
+
+    def going() -> list[str]:
+        return [name for name, each in world.pods("greedy").items() if each["metadata"].get("deletionTimestamp")]
+
+    eventually(lambda: going() and "Preempted" in world.reasons("greedy"), world.log)
+    (victim,) = going()
     assert world.gated("meek") == {"small"}
 
-    world.delete("greedy", going[0])
+    world.delete("greedy", victim)
     eventually(lambda: world.passed("meek") == {"small"}, world.log)
     assert world.used("greedy") == 1
 
@@ -157,7 +162,6 @@ def test_a_pod_that_shrinks_counts_what_its_node_still_keeps_for_it(world: Gated
     assert not world.bind("shrinks", "first")
     world.allocates("shrinks", "first", "2")
 
-    world.server.request("POST", "/api/v1/nodes", node("n"))
     world.resize("shrinks", "first", "1m")
     assert not world.create("shrinks", "second", "b", cpu="1900m")
     short = "root.shrinks lacks cpu=1900m, asked 1900m, 2 of 2 in use"

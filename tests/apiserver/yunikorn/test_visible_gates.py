@@ -53,12 +53,11 @@ def test_rights_decide_who_is_told_and_metrics_count(world: GatedWorld) -> None:
     assert nodes["Queue", "root.dev"]["applications"] == {"running": 2, "waiting": 1}
     assert nodes["Namespace", "dev"]["quota"][0]["own"] == {"max": "2", "used": "2"}
 
-    metrics = world.metrics()
-    for line in (
+    lines = (
         'quotree_gates_waiting_pods{dialect="yunikorn",namespace="dev",reason="NotEnoughQueueQuota"} 1.0',
         'quotree_gates_passed_pods_total{dialect="yunikorn",namespace="dev"} 2.0',
         'quotree_gates_namespace_usage{namespace="dev",resource="cpu"} 2.0',
         'yunikorn_queue_resource{queue="root.dev",resource="vcore",state="allocated"} 2000.0',
         'yunikorn_queue_app{queue="root.dev",state="running"} 2.0',
-    ):
-        assert line in metrics
+    )
+    eventually(lambda: {*lines} <= {*world.metrics().splitlines()}, world.metrics)

@@ -12,6 +12,7 @@ import pytest
 from cluster.errors import ClusterError, Forbidden, Unreachable
 from dashboard.reading.backend import UserLogin, UserReader
 from dashboard.reading.cache import FRESH, STALE, AnswerCache, CachedRead, CachedReader
+from tests.waiting import SECONDS
 
 ANN, BOB = UserLogin("Bearer ann"), UserLogin("Bearer bob")
 TREE = ("v1", "/v1/tree")
@@ -68,12 +69,12 @@ def test_while_one_waits_for_a_server_that_hangs_others_get_what_is_there() -> N
 
     def hangs() -> dict[str, Any]:
         begun.set()
-        assert ended.wait(20)
+        assert ended.wait(SECONDS)
         return {"number": 2}
 
     waits = threading.Thread(target=lambda: server.cache.get(ANN, TREE, hangs, lambda: 0.0))
     waits.start()
-    assert begun.wait(20)
+    assert begun.wait(SECONDS)
     meanwhile = [server.get().answer for _ in range(50)]
     ended.set()
     waits.join()

@@ -28,6 +28,8 @@ from dashboard.what_if.unanswered import MissingRights, ReadingCluster, TryAgain
 
 NOTHING = ProposedChange()
 CONFIGURATION = settings(None, ())
+_WAITS = 180.0
+"""Seconds: these processes give way to all others."""
 
 
 class Served:
@@ -200,7 +202,7 @@ def test_a_process_ends_with_who_has_started_it_while_it_reads() -> None:
         connected, _ = silent.accept()
         assert started.reading
         started._questions.close()
-        assert started._process.wait(timeout=20) != 0
+        assert started._process.wait(_WAITS) != 0
         started.end()
         connected.close()
 
@@ -209,7 +211,7 @@ def test_a_cluster_that_cannot_be_read_is_said_and_not_kept() -> None:
     with socket.create_server(("127.0.0.1", 0)) as gone:
         way = UserConnection(Address(f"http://127.0.0.1:{gone.getsockname()[1]}"))
     started = WhatIfProcess(CONFIGURATION, way)
-    assert started._answers.poll(30)
+    assert started._answers.poll(_WAITS)
     with pytest.raises(Unreachable, match="ask again"):
         started.ask(NOTHING)
 
@@ -228,7 +230,7 @@ def test_a_process_that_ends_before_the_question_reaches_it(
     monkeypatch.setattr(module, "COMMAND", (sys.executable, "-c", ends))
     started = WhatIfProcess(CONFIGURATION, UserConnection(Address("http://127.0.0.1")))
     started._until = time.monotonic() + 60
-    assert started._process.wait(30) == code
+    assert started._process.wait(_WAITS) == code
 
     with pytest.raises(error, match=said) as refused:
         started.ask(NOTHING)

@@ -21,6 +21,7 @@ from cluster.addresses import is_loopback
 from cluster.api.server import Answers, ApiServer
 from reconciler.api.routes import ReconcilerApi
 from tests.reconciler.api.organisation import api, core, organisation
+from tests.waiting import SECONDS
 
 PENDING = "/v1/clusterqueues/a/pendingworkloads"
 
@@ -44,7 +45,7 @@ def get(url: str, token: str | None, trust: Path | None = None, method: str = "G
     context = ssl.create_default_context(cafile=trust) if trust else None
     request = urllib.request.Request(url, headers=headers, method=method)
     try:
-        with urllib.request.urlopen(request, timeout=10, context=context) as answer:
+        with urllib.request.urlopen(request, timeout=SECONDS, context=context) as answer:
             return answer.status, json.load(answer), answer.headers
     except urllib.error.HTTPError as error:
         with error:

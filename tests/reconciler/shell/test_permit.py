@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -174,11 +175,11 @@ def answered(api: FakeApi, *items: dict[str, Any], then: Reply) -> None:
 def test_writing_stops_when_kueue_comes_and_the_log_says_so(
     api: FakeApi, cluster: ClusterClient, caplog: pytest.LogCaptureFixture
 ) -> None:
-    coming = line("ADDED", kueue_lease("10:00:00", version=2))
+    coming, held = line("ADDED", kueue_lease("10:00:00", version=2)), threading.Event()
 
     def later(handler: Handler) -> None:
         events(then=lambda _: None)(handler)
-        handler.server.released.wait(0.2)
+        held.wait()
         handler.send_chunk(coming)
         handler.hold()
 
@@ -188,12 +189,14 @@ def test_writing_stops_when_kueue_comes_and_the_log_says_so(
     try:
         with caplog.at_level(logging.INFO):
             eventually(permit.held, lambda: "never held")
+            held.set()
             eventually(lambda: not permit.held(), lambda: "still held")
         assert "kueue-0 renews the Lease kueue-system/c1f6bfd2.kueue.x-k8s.io" in caplog.text
         assert "--mode observe" in permit.obstacle()
         assert api.seen[0].path == "/apis/coordination.k8s.io/v1/leases"
         assert api.seen[0].query["fieldSelector"] == f"metadata.name={KUEUE_LEASE}"
     finally:
+        held.set()
         api.released.set()
         permit.stop()
 

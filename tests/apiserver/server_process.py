@@ -72,7 +72,7 @@ class ServerProcess:
 
 
 def fetched(
-    url: str, headers: Mapping[str, str] | None = None, trust: ssl.SSLContext | None = None, seconds: float = 5
+    url: str, headers: Mapping[str, str] | None = None, trust: ssl.SSLContext | None = None, seconds: float = 30
 ) -> tuple[int, str]:
     """Status and body, whatever the status is."""
     request = urllib.request.Request(url, headers=dict(headers or {}))

@@ -24,10 +24,10 @@ from scheduling.objects.template import template
 from scheduling.objects.workload import Workload
 
 _DESIRED = ("queueName", "podSets", "priority", "priorityClassRef", "maximumExecutionTimeSeconds")
-_CONTAINERS = ("containers", "initContainers")
+_REQUESTS = ("containers", "initContainers", "resources", "overhead", "runtimeClassName", "resourceClaims")
 _PLACEMENT = ("nodeSelector", "affinity", "tolerations")
 _COMPARED: tuple[tuple[str, ...], ...] = (_PLACEMENT, ("tolerations",), ())
-"""The compared fields of the pod spec besides containers: before quota is reserved, after that, and once admitted."""
+"""The compared fields of the pod spec besides its requests: before quota is reserved, after that, and once admitted."""
 _REMEMBERED = 1024
 """How many jobs are cached: more than are between quota reservation and start at any time."""
 _MOST_POD_SETS = 18
@@ -188,8 +188,8 @@ def _as_started(pod_set: Mapping[str, Any], assigned: Mapping[str, Any]) -> dict
 
 
 def _shapes(pod_sets: list[Any], kept: Sequence[str]) -> _Shapes:
-    """The compared fields of pod sets: sizes, the requests of containers, and these fields of the pod spec."""
-    return [_shape(mapping(pod_set), (*kept, *_CONTAINERS)) for pod_set in pod_sets]
+    """The compared fields of pod sets: sizes, the requests of a pod, and these fields of the pod spec."""
+    return [_shape(mapping(pod_set), (*kept, *_REQUESTS)) for pod_set in pod_sets]
 
 
 def _shape(pod_set: Mapping[str, Any], fields: Sequence[str]) -> tuple[object, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from policies.amounts.ancestry import counted_above
-from policies.amounts.requests import pod_requests, template_requests
+from policies.amounts.requests import pod_requests, template_requests, total
 from policies.dialects.core import POD, Pod
 from policies.dialects.job_shape import JobShape, PodsAt
 from policies.dialects.kueue_jobs import (
@@ -163,9 +163,11 @@ class _Change:
     def _grown(self, before: QueuedJob) -> Iterator[Finding]:
         """Findings for a running job that requests more, by pod set, since each may have another flavor."""
         admitted = {pods.name: pods for pods in before.pod_sets}
+        together: dict[str, dict[str, int]] = {}  # groups with equal names would share what was admitted for one
         for pods in self.job.pod_sets:
             amounts = _of_one if self._elastic() and _waits(pods) else _amounts
-            held, asked = amounts(admitted[pods.name]) if pods.name in admitted else {}, amounts(pods)
+            held = amounts(admitted[pods.name]) if pods.name in admitted else {}
+            asked = together[pods.name] = total((together.get(pods.name, {}), amounts(pods)))
             more = [resource for resource in sorted(asked) if asked[resource] > held.get(resource, 0)]
             if more and not self._runs_for_another():
                 now, then = (

@@ -5,6 +5,7 @@ Source: Kueue v0.19, pkg/controller/tas, the topology ungater.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
@@ -129,11 +130,8 @@ def _by_rank(
 def _in_order(assignment: TopologyAssignment, pods: Sequence[TopologyPod]) -> list[tuple[TopologyPod, AssignedDomain]]:
     """The gated Pods with domains, in which they fill the room that running Pods leave."""
     waiting = [pod for pod in pods if pod.gated]
-    placed = [pod for pod in pods if not pod.gated]
-    free = (
-        repeat(domain, max(0, domain.pods - sum(_is_at(pod, assignment, domain) for pod in placed)))
-        for domain in assignment.domains
-    )
+    taken = Counter(tuple(map(pod.selector.get, assignment.levels)) for pod in pods if not pod.gated)
+    free = (repeat(domain, max(0, domain.pods - taken[domain.values])) for domain in assignment.domains)
     return list(zip(waiting, chain.from_iterable(free), strict=False))
 
 

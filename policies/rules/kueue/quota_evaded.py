@@ -79,9 +79,8 @@ def quota_evaded(proposal: Proposal) -> Iterator[Finding]:
 def _uncounted(old: Pod, pod: Pod) -> Iterator[Finding]:
     now = _counting_keys(pod.labels, pod.annotations)
     for (where, key), was in _counting_keys(old.labels, old.annotations).items():
-        elsewhere = (
-            key in TOPOLOGY_REQUESTS and LABEL in old.marks
-        )  # another rule judges Pods that are queued themselves
+        # Another rule judges the topology of Pods that are queued themselves.
+        elsewhere = key in TOPOLOGY_REQUESTS and LABEL in old.marks
         if was != now[where, key] and not elsewhere:
             message = f"a Pod that runs on quota is counted by {key}"
             fix = f"leave {key} as it is"

@@ -98,13 +98,15 @@ class _Handler(BaseHTTPRequestHandler):
     server_version, sys_version = "quotree", ""
 
     def do_GET(self) -> None:
+        code = 200
         try:
-            self._send(200, self._answered())
+            body = self._answered()
         except HttpRefusal as refusal:
-            self._send(refusal.code, refusal.body())
+            code, body = refusal.code, refusal.body()
         except Exception:
             log.exception("internal error in answering %s", self.path)
-            self._send(500, HttpRefusal(500, "internal error; the log has it").body())
+            code, body = 500, HttpRefusal(500, "internal error; the log has it").body()
+        self._send(code, body)
 
     def _answered(self) -> dict[str, Any]:
         """Authenticate the caller and answer the request. Raises HttpRefusal."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import socket
 import ssl
+import struct
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -100,6 +102,28 @@ def test_a_reconciler_without_time_and_a_fault_of_ours_are_told_as_such() -> Non
 
     assert (busy[0], busy[1]["reason"], busy[2]["Retry-After"]) == (503, "ServiceUnavailable", "1")
     assert (fault[0], fault[1]["reason"]) == (500, "InternalError")
+
+
+def test_a_client_that_leaves_before_the_answer_is_no_internal_error(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    left, ended = threading.Event(), threading.Event()
+
+    class Slow:
+        def answer(self, *_: Any) -> dict[str, Any]:
+            left.wait(10)
+            return {"items": ["x" * 1000] * 10_000}
+
+    monkeypatch.setattr(ApiServer, "handle_error", lambda *_: ended.set())
+    with serving(Slow()) as server:
+        client = socket.create_connection(("127.0.0.1", server.server_port))
+        client.sendall(b"GET /v1/tree HTTP/1.1\r\n\r\n")
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # close with a reset
+        client.close()
+        left.set()
+
+        assert ended.wait(10)
+    assert "internal error" not in caplog.text
 
 
 def test_one_who_says_nothing_holds_up_nobody(tmp_path: Path) -> None:

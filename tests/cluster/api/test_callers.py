@@ -68,6 +68,21 @@ def test_a_service_account_has_its_groups() -> None:
     assert found.groups == ("system:serviceaccounts", "system:serviceaccounts:dev", "system:authenticated")
 
 
+@pytest.mark.parametrize(
+    ("wanted", "groups"),
+    [
+        (Impersonated("system:anonymous"), ("system:unauthenticated",)),
+        (Impersonated("ann", ("system:unauthenticated",)), ("system:unauthenticated",)),
+        (Impersonated("ann", ("system:authenticated",)), ("system:authenticated",)),
+    ],
+)
+def test_an_anonymous_user_does_not_get_the_rights_of_authenticated_ones(
+    wanted: Impersonated, groups: tuple[str, ...]
+) -> None:
+    """As in the API server: apiserver/pkg/endpoints/filters/impersonation.go."""
+    assert wanted.as_caller().groups == groups
+
+
 def test_headers_say_for_whom_and_nothing_else() -> None:
     assert impersonated(request(("Authorization", "Bearer x"))) is None
     found = impersonated(request(("impersonate-user", "ann"), ("Impersonate-Group", "a"), ("Impersonate-Group", "b")))

@@ -41,7 +41,7 @@ class FrontProxy:
         data = config_map.get("data") or {}
         authority = data.get("requestheader-client-ca-file")
         users, groups, extras, names = (
-            _strings(data.get(f"requestheader-{key}", "[]"))
+            _strings(data.get(f"requestheader-{key}") or "null")
             for key in ("username-headers", "group-headers", "extra-headers-prefix", "allowed-names")
         )
         return cls(authority, frozenset(names), users, groups, extras) if authority and users else None
@@ -69,7 +69,10 @@ def _common_names(certificate: Mapping[str, Any]) -> set[str]:
 
 
 def _strings(text: str) -> tuple[str, ...]:
+    """The list of strings in JSON. Like Go, reads null as an empty list."""
     found = json.loads(text)
+    if found is None:
+        return ()
     if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
         raise ValueError(f"{text!r} is not a list of strings")
     return tuple(found)

@@ -75,7 +75,8 @@ class JudgedRequest:
         review, at = self.review, self.circumstances.now.isoformat(timespec="seconds")
         if review.dry_run:
             return None
-        return written(review.uid, self.change.ref, review.old_object, review.object, review.user.name, at)
+        states, orchestrated = (review.old_object, review.object), self.configuration.kueue.orchestrated
+        return written(review.uid, self.change.ref, *states, review.user.name, at, orchestrated=orchestrated)
 
 
 def case(review: Review, configuration: Configuration, cache: Snapshot | None = None) -> JudgedRequest | None:

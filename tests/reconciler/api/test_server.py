@@ -10,7 +10,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -133,6 +133,17 @@ def test_one_who_says_nothing_holds_up_nobody(tmp_path: Path) -> None:
             plain.sendall(b"GET / HTTP/1.1\r\n\r\n")  # no TLS
             url = f"https://127.0.0.1:{server.server_port}/v1/tree"
             assert get(url, "admin", tmp_path / "ca.crt")[0] == 200
+
+
+@pytest.mark.parametrize("secure", [True, False])
+def test_clients_that_send_their_request_bit_by_bit_keep_nobody_out(tmp_path: Path, secure: bool) -> None:
+    with serving(api(core(*organisation())), tmp_path if secure else None) as server, ExitStack() as opened:
+        for _ in range(70):
+            slow = opened.enter_context(socket.create_connection(("127.0.0.1", server.server_port)))
+            slow.sendall(b"GET /" if not secure else b"\x16")
+
+        scheme, trust = ("https", tmp_path / "ca.crt") if secure else ("http", None)
+        assert get(f"{scheme}://127.0.0.1:{server.server_port}/v1/tree", "admin", trust)[0] == 200
 
 
 def test_a_new_certificate_is_served_to_the_next_connection(tmp_path: Path) -> None:

@@ -146,7 +146,8 @@ def _zipped(manifest: Manifest) -> str:
 
 def _read(state: str, *, orchestrated: bool) -> KubeObject:
     unzip = zlib.decompressobj()
-    found = read(json.loads(unzip.decompress(base64.b64decode(state), _LARGEST)), orchestrated=orchestrated)
+    manifest = json.loads(unzip.decompress(base64.b64decode(state), _LARGEST))
+    found = read(mapping(manifest), orchestrated=orchestrated)
     if found is None:
         raise ValueError("not an object with quota")
     return found

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from email.message import Message
 
 from cluster.access import Reviews, bearer
+from cluster.api.header_text import received, to_send
 from cluster.api.refusal import HttpRefusal
 from cluster.reviews import Access, Caller
 
@@ -31,7 +32,7 @@ class Impersonated:
     groups: tuple[str, ...] = ()
 
     def headers(self) -> list[tuple[str, str]]:
-        return [(_USER, self.user), *((_GROUP, group) for group in self.groups)]
+        return [(_USER, to_send(self.user)), *((_GROUP, to_send(group)) for group in self.groups)]
 
     def as_caller(self) -> Caller:
         """The impersonated user as a caller, with the groups that the API server adds."""
@@ -53,7 +54,7 @@ def impersonated(headers: Message) -> Impersonated | None:
         return None
     if unknown := [name for name in sent if name not in (_USER.lower(), _GROUP.lower())]:
         raise HttpRefusal(400, f"header {unknown[0]} is not supported; send only {_USER} and {_GROUP}")
-    users, groups = headers.get_all(_USER, []), headers.get_all(_GROUP, [])
+    users, groups = (list(map(received, headers.get_all(name, []))) for name in (_USER, _GROUP))
     if len(users) != 1 or not users[0]:
         raise HttpRefusal(400, f"send {_USER} once, with the name of a user")
     if len(groups) > _MOST_GROUPS or any(len(each) > _LONGEST for each in (*users, *groups)):

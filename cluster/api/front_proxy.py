@@ -14,6 +14,7 @@ from email.message import Message
 from typing import Any
 from urllib.parse import unquote
 
+from cluster.api.header_text import received
 from cluster.reviews import Caller
 
 NAMESPACE, NAME = "kube-system", "extension-apiserver-authentication"
@@ -79,7 +80,5 @@ def _strings(text: str) -> tuple[str, ...]:
 
 
 def _values(headers: Message, names: Iterable[str]) -> Iterator[str]:
-    """The values of these headers. The API server sends UTF-8, but Python decodes headers as Latin-1."""
     for name in names:
-        for value in headers.get_all(name, []):
-            yield value.encode("latin-1", "surrogateescape").decode("utf-8", "replace")
+        yield from map(received, headers.get_all(name, []))

@@ -90,6 +90,16 @@ def test_headers_say_for_whom_and_nothing_else() -> None:
     assert impersonated(request(*found.headers())) == found
 
 
+def test_names_may_have_any_letters() -> None:
+    """A proxy and the API server send and read UTF-8; Python's libraries use Latin-1."""
+    user, group = ("zo\u00eb".encode().decode("latin-1"), "\u6771\u4eac".encode().decode("latin-1"))
+
+    found = impersonated(request(("Impersonate-User", user), ("Impersonate-Group", group)))
+
+    assert found == Impersonated("zo\u00eb", ("\u6771\u4eac",))
+    assert found.headers() == [("Impersonate-User", user), ("Impersonate-Group", group)]
+
+
 @pytest.mark.parametrize(
     "headers",
     [

@@ -33,6 +33,15 @@ def test_who_signs_in_with_a_token_sees_pages_until_signing_out() -> None:
     assert client.get("/trees/kueue").status_code == 303
 
 
+@pytest.mark.parametrize("path", ["/sign-out", "/what-if", "/what-if/tree.svg"])
+def test_a_form_that_is_sent_after_the_session_has_ended_leads_to_sign_in(path: str) -> None:
+    """The link back leads to the page of the form: a picture, for one, cannot be opened by a link."""
+    client = browser(Cluster())
+    answer = client.post(path, headers={**OWN, "Referer": "http://localhost/what-if?kind=Cohort"})
+
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/sign-in?next=/what-if?kind%3DCohort")
+
+
 def test_a_copy_of_the_cookie_opens_nothing_after_signing_out() -> None:
     client = browser(Cluster()).application.test_client(use_cookies=False)
 

@@ -130,6 +130,13 @@ def test_a_trusted_proxy_says_who_looks() -> None:
     assert cluster.logins[-1].authorization is None
 
 
+def test_a_proxy_with_an_ipv4_address_is_trusted_where_the_server_listens_on_ipv6_too() -> None:
+    client = browser(Cluster(), lambda _: ByProxy(HERE))
+    for address, status in (("::ffff:127.0.0.1", 200), ("::ffff:10.0.0.1", 401), ("::1", 401)):
+        answer = client.get("/trees/kueue", headers={"X-Forwarded-User": "ann"}, environ_base={"REMOTE_ADDR": address})
+        assert answer.status_code == status
+
+
 @pytest.mark.parametrize(
     "headers",
     [

@@ -13,6 +13,7 @@ from policies.dialects.frameworks import SHAPES
 from policies.dialects.job_shape import JobShape, at
 from policies.dialects.kueue_jobs import PRIORITY_CLASS, QUEUE_NAME, managed_owner
 from policies.dialects.kueue_kinds import WORKLOAD_PRIORITY_CLASS
+from policies.dialects.labels import is_label_value
 from policies.dialects.reading import listing, mapping, metadata, text, texts
 from policies.model.suggestion import missing
 
@@ -52,8 +53,8 @@ def jobs_without_workload(
     read for another reason.
     """
     selector = f"{QUEUE_NAME},{PRIORITY_CLASS}"
-    if classes:
-        selector += f",{PRIORITY_CLASS} notin ({','.join(sorted(classes))})"
+    if known := sorted(filter(is_label_value, classes or ())):  # a job cannot name a class with a longer name
+        selector += f",{PRIORITY_CLASS} notin ({','.join(known)})"
     found = (each for shape in SHAPES.values() for each in _waiting_jobs(shape, listed, selector, classes))
     missed = (each for each in found if (each.kind, each.namespace, each.name) not in queued)
     return sorted(missed, key=lambda each: (each.namespace, each.name, each.kind))

@@ -48,6 +48,8 @@ class Reflector(Generic[T]):
     that are not in it are gone.
     `on_change(kind, item, version)`: gets each later change.
     `on_list`: called before each list begins.
+    `newest`: returns the resource in the version to list, since a CRD may be installed later, and in other versions;
+    called before each list. May raise ClusterError. By default the version is always that of `resource`.
     All callbacks run in the reflector's thread, one at a time. If one raises, the reflector logs that and lists again
     after a wait.
 
@@ -64,6 +66,7 @@ class Reflector(Generic[T]):
         on_replace: Callable[[tuple[T, ...], str], None],
         keep: Callable[[Manifest], T],
         on_list: Callable[[], None] = lambda: None,
+        newest: Callable[[], Resource] | None = None,
         namespace: str | None = None,
         label_selector: str | None = None,
         field_selector: str | None = None,
@@ -82,6 +85,7 @@ class Reflector(Generic[T]):
         self._on_replace = on_replace
         self._keep = keep
         self._on_list = on_list
+        self._newest = newest or (lambda: resource)
         self._namespace = namespace
         self._label_selector = label_selector
         self._field_selector = field_selector
@@ -151,10 +155,14 @@ class Reflector(Generic[T]):
                 self._list()
             return self._watch()
         except NotFound as error:
-            return self._absent(error)
+            if self._version is None:
+                return self._absent(error)
+            self._version = None  # the list shows whether another version is served
+            return self._failed(error)
 
     def _list(self) -> None:
         self.state = "listing"
+        self.resource = self._newest()
         self._on_list()
         listing = self._cluster.snapshot(
             self.resource,

@@ -85,7 +85,7 @@ def stored_kinds(cluster: ClusterClient) -> tuple[tuple[StoredKind, ...], tuple[
         if definition["spec"].get("group") != GROUP:
             continue
         kind = _stored(definition)
-        if not _is_only_v1alpha1(definition, kind):
+        if not _is_current(definition, kind):
             refusals.append(
                 f"{kind.definition} stores {kind.resource.version}, not {WANTED}: upgrade Kueue to 0.19 first"
             )
@@ -102,8 +102,8 @@ def _stored(definition: Manifest) -> StoredKind:
     return StoredKind(str(meta["name"]), resource, tuple(map(str, stored)), int(meta.get("generation") or 0))
 
 
-def _is_only_v1alpha1(definition: Manifest, kind: StoredKind) -> bool:
-    """Whether the kind only exists as v1alpha1. Such a kind is not migrated."""
+def _is_current(definition: Manifest, kind: StoredKind) -> bool:
+    """Whether the storage version is the newest one: v1beta2, or another one if the kind has no v1beta version."""
     versions = {str(each["name"]) for each in definition["spec"]["versions"]}
     return kind.resource.version == WANTED or not versions & {WANTED, "v1beta1"}
 

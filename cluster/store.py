@@ -7,10 +7,11 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from cluster.client import ClusterClient
-from cluster.errors import ClusterError, Forbidden, NotFound
+from cluster.errors import Forbidden, NotFound
 from cluster.reflector import ChangeKind, Pacing, Reflector
 from cluster.resource import Manifest, Resource
 from cluster.sightings import Sighting, Sightings, Snapshot, sighting
@@ -113,8 +114,6 @@ class Store:
         self._unreadable: Mapping[Ref, UnreadableObject] = {}
         self._writing = threading.Lock()
         self._reflectors: dict[WatchSource, Reflector[FoundManifest]] = {}
-        self._starting = threading.Lock()
-        self._closed = False
         self._cluster: ClusterClient | None = None
         self._prompt: ClusterClient | None = None
 
@@ -125,7 +124,9 @@ class Store:
         """
         self._cluster = cluster
         self._prompt = prompt or cluster
-        threading.Thread(target=self._start, args=(cluster,), name="store", daemon=True).start()
+        self._reflectors = {source: self._reflector(source, cluster) for source in self._sources}
+        for reflector in self._reflectors.values():
+            reflector.start()
 
     def forest(self) -> Forest:
         return self._snapshot.forest
@@ -177,31 +178,21 @@ class Store:
             return None
 
     def close(self) -> None:
-        with self._starting:
-            self._closed = True
         for reflector in self._reflectors.values():
             reflector.stop(timeout=0)  # signal all before waiting for one
         end = time.monotonic() + _CLOSING
         for reflector in self._reflectors.values():
             reflector.stop(timeout=max(0.0, end - time.monotonic()))
 
-    def _start(self, cluster: ClusterClient) -> None:
-        self._cluster = cluster
-        for source in self._sources:
-            reflector = self._reflector(source, cluster, _newest(cluster, source.versions))
-            with self._starting:
-                if self._closed:
-                    return
-                self._reflectors[source] = reflector
-                reflector.start()
-
-    def _reflector(self, source: WatchSource, cluster: ClusterClient, resource: Resource) -> Reflector[FoundManifest]:
+    def _reflector(self, source: WatchSource, cluster: ClusterClient) -> Reflector[FoundManifest]:
+        several = len(source.versions) > 1
         return Reflector(
             cluster,
-            resource,
+            source.versions[0],
             lambda change, found, _: self._change(change, found),
             on_replace=lambda every, version: self._replace(source, every, version),
             keep=lambda manifest: _found(source, manifest),
+            newest=partial(cluster.newest, source.versions) if several else None,
             namespace=source.namespace,
             field_selector=source.field_selector,
             pacing=self._pacing,
@@ -270,17 +261,6 @@ def _sorted(every: Iterable[Kept]) -> tuple[dict[Ref, KubeObject], dict[Ref, Unr
 
 def _kinds(refs: Iterable[Ref]) -> frozenset[GroupKind]:
     return frozenset(ref.group_kind for ref in refs)
-
-
-def _newest(cluster: ClusterClient, candidates: tuple[Resource, ...]) -> Resource:
-    """The newest served version; the first candidate if none is served or the API server does not answer."""
-    if len(candidates) == 1:
-        return candidates[0]
-    try:
-        return next(filter(cluster.served, candidates), candidates[0])
-    except ClusterError as error:
-        log.warning("following %s without knowing whether it is served: %s", candidates[0], error)
-        return candidates[0]
 
 
 def load(cluster: ClusterClient, following: Sequence[WatchSource] | None = None) -> Forest:

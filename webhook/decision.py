@@ -9,8 +9,9 @@ from cluster.served import FOLLOWED
 from cluster.sightings import Snapshot
 from policies.configuration.settings import Configuration
 from policies.dialects import kueue, read
+from policies.dialects.core import CONFIG_MAP
 from policies.dialects.reading import metadata
-from policies.dialects.yunikorn_config.configmap import CONFIGS
+from policies.dialects.yunikorn_config.configmap import CONFIGS, refs
 from policies.judge import Judgement, judge
 from policies.judging.ruling import may_refuse
 from policies.judging.verdict import Unjudged, Verdict
@@ -52,23 +53,30 @@ class JudgedRequest:
         """Whether the change waits for its turn in the ledger, because rules about other objects read this object.
 
         False for a change of fields that no rule reads, and for a subresource, since controllers write status freely.
-        False also for a second deletion of an object that is being deleted: the API server stores nothing then, so no
-        new version would settle the entry.
+        False also where no watch event would settle the entry: for a ConfigMap that no cache follows, which a tenant
+        can create, and for a second deletion of an object that is being deleted, since it stores nothing.
         """
         change = self.change
         return (
             change.ref.group_kind in LEDGER_KINDS
+            and (change.ref.group_kind != CONFIG_MAP or change.ref in self._followed_config_maps)
             and not self.review.subresource
             and change.before != change.after
             and not (change.after is None and metadata(self.review.manifest).get("deletionTimestamp"))
         )
+
+    @property
+    def _followed_config_maps(self) -> tuple[Ref, ...]:
+        settings = self.configuration.yunikorn
+        return refs(settings.namespace) if settings.follow else ()
 
     def entry(self) -> LedgerEntry | None:
         """The entry for the ledger; None for a dry run, which stores nothing."""
         review, at = self.review, self.circumstances.now.isoformat(timespec="seconds")
         if review.dry_run:
             return None
-        return written(review.uid, self.change.ref, review.old_object, review.object, review.user.name, at)
+        states, orchestrated = (review.old_object, review.object), self.configuration.kueue.orchestrated
+        return written(review.uid, self.change.ref, *states, review.user.name, at, orchestrated=orchestrated)
 
 
 def case(review: Review, configuration: Configuration, cache: Snapshot | None = None) -> JudgedRequest | None:

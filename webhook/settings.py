@@ -22,12 +22,12 @@ class WebhookSettings:
     """Address to listen on; `0.0.0.0` or `[::]` in a pod."""
 
     port: int = 9443
-    """Port of the webhook and its probes; 0 picks a free one."""
+    """Port of the webhook; 0 picks a free one."""
 
     metrics_host: str = "127.0.0.1"
 
     metrics_port: int = 8080
-    """Port of the metrics server, plain HTTP; 0 picks a free one."""
+    """Port of the metrics and probes; 0 picks a free one. Plain HTTP, or TLS if clients must send a token."""
 
     certificate: Path = Path("tls.crt")
     """File with the serving certificate and its chain, PEM; reloaded when it changes."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from email.message import Message
 
 from cluster.access import Reviews, bearer
+from cluster.api.header_text import received, to_send
 from cluster.api.refusal import HttpRefusal
 from cluster.reviews import Access, Caller
 
@@ -19,7 +20,8 @@ _MOST_GROUPS = 100
 """The maximum number of impersonated groups. The API server reviews the right to impersonate each of them."""
 _LONGEST = 1024
 _SERVICE_ACCOUNT = re.compile(r"system:serviceaccount:([^:]+):([^:]+)")
-_AUTHENTICATED = "system:authenticated"
+_ANONYMOUS = "system:anonymous"
+_AUTHENTICATED, _UNAUTHENTICATED = "system:authenticated", "system:unauthenticated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +32,16 @@ class Impersonated:
     groups: tuple[str, ...] = ()
 
     def headers(self) -> list[tuple[str, str]]:
-        return [(_USER, self.user), *((_GROUP, group) for group in self.groups)]
+        return [(_USER, to_send(self.user)), *((_GROUP, to_send(group)) for group in self.groups)]
 
     def as_caller(self) -> Caller:
         """The impersonated user as a caller, with the groups that the API server adds."""
         groups = self.groups
         if not groups and (found := _SERVICE_ACCOUNT.fullmatch(self.user)):
             groups = ("system:serviceaccounts", f"system:serviceaccounts:{found[1]}")
-        return Caller(self.user, groups=tuple(dict.fromkeys((*groups, _AUTHENTICATED))))
+        unknown = self.user == _ANONYMOUS or _UNAUTHENTICATED in groups
+        added = _UNAUTHENTICATED if unknown else _AUTHENTICATED
+        return Caller(self.user, groups=tuple(dict.fromkeys((*groups, added))))
 
 
 def impersonated(headers: Message) -> Impersonated | None:
@@ -50,9 +54,9 @@ def impersonated(headers: Message) -> Impersonated | None:
         return None
     if unknown := [name for name in sent if name not in (_USER.lower(), _GROUP.lower())]:
         raise HttpRefusal(400, f"header {unknown[0]} is not supported; send only {_USER} and {_GROUP}")
-    users, groups = headers.get_all(_USER, []), headers.get_all(_GROUP, [])
+    users, groups = (list(map(received, headers.get_all(name, []))) for name in (_USER, _GROUP))
     if len(users) != 1 or not users[0]:
-        raise HttpRefusal(400, f"{_GROUP} needs one {_USER}")
+        raise HttpRefusal(400, f"send {_USER} once, with the name of a user")
     if len(groups) > _MOST_GROUPS or any(len(each) > _LONGEST for each in (*users, *groups)):
         raise HttpRefusal(400, f"at most {_MOST_GROUPS} groups are allowed, and names of at most {_LONGEST} characters")
     return Impersonated(users[0], tuple(dict.fromkeys(groups)))

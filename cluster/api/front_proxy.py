@@ -14,6 +14,7 @@ from email.message import Message
 from typing import Any
 from urllib.parse import unquote
 
+from cluster.api.header_text import received
 from cluster.reviews import Caller
 
 NAMESPACE, NAME = "kube-system", "extension-apiserver-authentication"
@@ -41,7 +42,7 @@ class FrontProxy:
         data = config_map.get("data") or {}
         authority = data.get("requestheader-client-ca-file")
         users, groups, extras, names = (
-            _strings(data.get(f"requestheader-{key}", "[]"))
+            _strings(data.get(f"requestheader-{key}") or "null")
             for key in ("username-headers", "group-headers", "extra-headers-prefix", "allowed-names")
         )
         return cls(authority, frozenset(names), users, groups, extras) if authority and users else None
@@ -69,14 +70,15 @@ def _common_names(certificate: Mapping[str, Any]) -> set[str]:
 
 
 def _strings(text: str) -> tuple[str, ...]:
+    """The list of strings in JSON. Like Go, reads null as an empty list."""
     found = json.loads(text)
+    if found is None:
+        return ()
     if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
         raise ValueError(f"{text!r} is not a list of strings")
     return tuple(found)
 
 
 def _values(headers: Message, names: Iterable[str]) -> Iterator[str]:
-    """The values of these headers. The API server sends UTF-8, but Python decodes headers as Latin-1."""
     for name in names:
-        for value in headers.get_all(name, []):
-            yield value.encode("latin-1", "surrogateescape").decode("utf-8", "replace")
+        yield from map(received, headers.get_all(name, []))

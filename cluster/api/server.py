@@ -1,11 +1,14 @@
 """A server of JSON over HTTPS, in its own threads. Plain HTTP is only allowed on loopback, since requests have tokens.
 
-The TLS handshake runs in the connection's own thread, so that a silent client delays no other client.
+The TLS handshake runs in the connection's own thread, so that a silent client delays no other client. If there is no
+room for another connection, the one that has been sending its request for longest ends.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import socket
 import ssl
 import threading
 from collections.abc import Callable, Mapping
@@ -66,12 +69,29 @@ class ApiServer(BackgroundServer):
         super().__init__(host, port, _Handler, "v1")
         self.api, self.tls, self.passed = api, tls, passed
         self._room = threading.BoundedSemaphore(_ROOM)
+        self._sending: dict[Any, socket.socket] = {}
+        """The connections whose request has not arrived yet, by the address of the client, the oldest first."""
+        self._lock = threading.Lock()
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if self._room.acquire(timeout=_PATIENCE):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
+        if not self._room.acquire(blocking=False):
+            self._end_slowest()
+            if not self._room.acquire(timeout=_PATIENCE):
+                self.shutdown_request(request)
+                return
+        with self._lock:
+            self._sending[client_address] = request
+        super().process_request(request, client_address)
+
+    def _end_slowest(self) -> None:
+        """Shut down the connection that has been sending its request for longest. Its own thread then closes it."""
+        with self._lock, contextlib.suppress(StopIteration, OSError):  # none is sending, or it has just ended
+            self._sending.pop(next(iter(self._sending))).shutdown(socket.SHUT_RDWR)
+
+    def arrived(self, client_address: Any) -> None:
+        """Call this when the request of a connection has arrived. It is then answered, and no longer ended."""
+        with self._lock:
+            self._sending.pop(client_address, None)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
@@ -81,11 +101,15 @@ class ApiServer(BackgroundServer):
 
     def finish_request(self, request: Any, client_address: Any) -> None:
         request.settimeout(_STALL)
-        if self.tls is None:
-            super().finish_request(request, client_address)
-            return
-        with self.tls().wrap_socket(request, server_side=True) as secured:
-            super().finish_request(secured, client_address)
+        try:
+            if self.tls is None:
+                super().finish_request(request, client_address)
+                return
+            # The socket itself stays open until `shutdown_request`, so that it can be ended from outside.
+            with self.tls().wrap_socket(request.dup(), server_side=True) as secured:
+                super().finish_request(secured, client_address)
+        finally:
+            self.arrived(client_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002, the name is given
         """Log on level debug only: a client did not speak TLS, did not trust the certificate or disconnected."""
@@ -98,13 +122,16 @@ class _Handler(BaseHTTPRequestHandler):
     server_version, sys_version = "quotree", ""
 
     def do_GET(self) -> None:
+        self.server.arrived(self.client_address)
+        code = 200
         try:
-            self._send(200, self._answered())
+            body = self._answered()
         except HttpRefusal as refusal:
-            self._send(refusal.code, refusal.body())
+            code, body = refusal.code, refusal.body()
         except Exception:
             log.exception("internal error in answering %s", self.path)
-            self._send(500, HttpRefusal(500, "internal error; the log has it").body())
+            code, body = 500, HttpRefusal(500, "internal error; the log has it").body()
+        self._send(code, body)
 
     def _answered(self) -> dict[str, Any]:
         """Authenticate the caller and answer the request. Raises HttpRefusal."""

@@ -12,6 +12,7 @@ from flask import Request
 
 from cluster.access import bearer
 from cluster.api.callers import Impersonated
+from cluster.api.header_text import received
 from dashboard.login.sessions import Sessions
 from dashboard.reading.backend import UserLogin
 
@@ -62,11 +63,11 @@ class ByProxy:
         return frozenset({self.user_header.upper(), self.groups_header.upper()})
 
     def login(self, request: Request) -> UserLogin | None:
-        user = request.headers.get(self.user_header, "").strip()
+        user = received(request.headers.get(self.user_header, "")).strip()
         # WSGI would join repeated headers by commas, so the server refuses them. Names of users have no commas.
         if not self._trusts(request.remote_addr) or not user or "," in user or user.startswith(_RESERVED):
             return None
-        groups = [group.strip() for group in request.headers.get(self.groups_header, "").split(",")]
+        groups = [group.strip() for group in received(request.headers.get(self.groups_header, "")).split(",")]
         kept = tuple(dict.fromkeys(group for group in groups if group and not group.startswith(_RESERVED)))
         return UserLogin(None, Impersonated(user, kept))
 

@@ -7,13 +7,13 @@ Source: Kueue v0.19, FindAncestorJobManagedByKueue, which also stops at another 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from policies.amounts.requests import template_requests, total
 from policies.dialects.core import POD
 from policies.dialects.job_shape import JobShape
-from policies.dialects.kueue_jobs import POD_SET, STARTED_FOR, QueuedJob
+from policies.dialects.kueue_jobs import POD_SET, STARTED_FOR, TOPOLOGY_REQUESTS, QueuedJob
 from policies.dialects.kueue_owners import ControllerReference, controller_of
 from policies.dialects.kueue_workload import ELASTIC, SLICE_CHAIN
 from policies.dialects.pod_reading import gates_in
@@ -24,6 +24,7 @@ from policies.model.objects import GroupKind, Ref
 
 STARTED = (("labels", POD_SET), ("annotations", STARTED_FOR), ("annotations", SLICE_CHAIN))
 """The marks of a Pod that was started on quota: labels and annotations."""
+_COMPARED = (*STARTED, *(("annotations", key) for key in TOPOLOGY_REQUESTS))
 DEEPEST = 10
 """The most levels of owners that are followed, as in Kueue."""
 
@@ -92,19 +93,20 @@ def pod_counted_above(pod: Manifest, forest: Forest, user: User, *, slicing: boo
 def _as_made_by(job: QueuedJob, pod: Manifest, *, trusted: bool) -> bool:
     """Whether the Pod looks like one that the job's controller creates.
 
-    The controller selects it by its labels, and it has the marks and gates of one of the job's templates. A tenant can
-    create such a Pod, too, so a tenant's Pod has no other marks, and requests no more than that template.
+    The controller selects it by its labels, and it has the marks and gates of one of the job's templates, and requests
+    the same topology. A tenant can create such a Pod, too, so a tenant's Pod has no other marks, and requests no more
+    than that template.
     `trusted`: a controller creates the Pod, not a tenant.
     """
     if job.selector is not None and not job.selector.matches(texts(metadata(pod).get("labels"))):
         return False
-    marks, gates = _marks(pod), _gates(pod)
+    marks, gates = _marks(pod, _COMPARED), _gates(pod)
     if not job.pod_sets:
         return trusted or not marks
     wanted = template_requests(pod, 1)
     return any(
         _gates(pods.template) <= gates
-        and (made := _marks(pods.template)) <= marks
+        and (made := _marks(pods.template, _COMPARED)) <= marks
         and (trusted or (made == marks and within(wanted, template_requests(pods.counted, 1))))
         for pods in job.pod_sets
     )
@@ -115,10 +117,10 @@ def is_marked(pod: Manifest) -> bool:
     return bool(_marks(pod))
 
 
-def _marks(holder: Mapping[str, Any]) -> set[tuple[str, str]]:
+def _marks(holder: Mapping[str, Any], keys: Iterable[tuple[str, str]] = STARTED) -> set[tuple[str, str]]:
     """The marks of a Pod or of a template, with their values. They decide for which Workload a Pod counts."""
     meta = mapping(holder.get("metadata"))
-    return {(key, notes[key]) for part, key in STARTED if key in (notes := texts(meta.get(part)))}
+    return {(key, notes[key]) for part, key in keys if key in (notes := texts(meta.get(part)))}
 
 
 def _gates(holder: Mapping[str, Any]) -> set[str]:

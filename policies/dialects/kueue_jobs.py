@@ -42,8 +42,10 @@ POD_SET = f"{PREFIX}podset"
 """The label of Pods that were started with quota. Its value is their pod set."""
 STARTED_FOR = f"{PREFIX}workload"
 """The annotation of such Pods with their Workload."""
+POD_SET_NOTES = f"{PREFIX}podset-"
+"""The prefix of the annotations that say how a pod set is placed in a topology."""
 TOPOLOGY_REQUESTS = tuple(
-    f"{PREFIX}podset-{how}"
+    f"{POD_SET_NOTES}{how}"
     for how in (
         "required-topology",
         "preferred-topology",

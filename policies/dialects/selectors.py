@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from policies.dialects.go_values import read_integer
 from policies.dialects.reading import listing, mapping, text
 
 NAME_OF_NAMESPACE = "kubernetes.io/metadata.name"
@@ -48,7 +49,7 @@ class Requirement:
         return self.operator == "In" and labels.get(self.key) in self.values
 
     def _compares(self, label: str) -> bool:
-        value, bounds = _whole(label), [_whole(each) for each in self.values]
+        value, bounds = read_integer(label, 64), [read_integer(each, 64) for each in self.values]
         if value is None or len(bounds) != 1 or bounds[0] is None:
             return False
         return value > bounds[0] if self.operator == "Gt" else value < bounds[0]
@@ -81,11 +82,3 @@ def read_requirement(value: object) -> Requirement:
     entry = mapping(value)
     values = frozenset(str(item) for item in listing(entry.get("values")))
     return Requirement(text(entry.get("key")) or "", text(entry.get("operator")) or "", values)
-
-
-def _whole(value: str) -> int | None:
-    """The integer, as Kubernetes reads it for Gt and Lt: a sign and ASCII digits, up to 64 bits."""
-    digits = value[1:] if value[:1] in ("+", "-") else value
-    if not (digits.isascii() and digits.isdecimal() and len(digits) < 20):
-        return None
-    return int(value) if -(2**63) <= int(value) < 2**63 else None

@@ -28,8 +28,11 @@ MOST = 100_000
 """The most workloads of one response."""
 _MOST_TRIED = 20
 """The most scheduling attempts for one piece of a list, to explain workloads without a known reason."""
-_Attempts: TypeAlias = dict[tuple[str, Hashable], Wait | None]
-"""The results of these attempts, by ClusterQueue and scheduling hash. Equivalent workloads share one attempt."""
+_Attempts: TypeAlias = dict[tuple[str, Hashable, tuple[str, ...]], Wait | None]
+"""The results of these attempts, by ClusterQueue, scheduling hash and names of pod sets.
+
+Equivalent workloads share one attempt, but a message names the pod sets.
+"""
 WAITS_ITS_TURN = "It waits for its turn"
 _NOT_TRIED = (PENDING_EVALUATION, WAITS_ITS_TURN)
 _FEW = (PENDING, INADMISSIBLE, WAITING)
@@ -170,16 +173,20 @@ class _Tried:
         found = self.attempt(self._world, self._queue, entry)
         if found is not None:
             return found.reason, found.message
-        return _NOT_TRIED if (self._queue, entry.scheduling_hash) in self._attempts else left
+        return _NOT_TRIED if _alike(self._queue, entry) in self._attempts else left
 
     def attempt(self, world: World, queue: str, entry: PendingEntry | None) -> Wait | None:
         """The result of trying the workload alone, or that of an equivalent one. See `Consider`."""
         if entry is None:
             return None
-        alike = queue, entry.scheduling_hash
+        alike = _alike(queue, entry)
         if alike not in self._attempts and len(self._attempts) < _MOST_TRIED:
             self._attempts[alike] = try_alone(world, queue, entry)
         return self._attempts.get(alike)
+
+
+def _alike(queue: str, entry: PendingEntry) -> tuple[str, Hashable, tuple[str, ...]]:
+    return queue, entry.scheduling_hash, entry.workload.pod_set_names
 
 
 def summary(found: Iterable[PendingRow], remaining: int = 0) -> dict[str, Any]:

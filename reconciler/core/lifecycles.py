@@ -88,7 +88,8 @@ def _bypassed(world: World, workload: Workload, queue: str) -> UnadmittedCause |
     A Workload that was deactivated and activated again is not tried before something changes. Its condition no longer
     shows its last attempt, so that attempt counts here too.
     """
-    wait = world.last_attempt(workload.key) if world.queues.pending[queue].is_blocked(workload.key) else None
+    blocked = world.queues.pending[queue].is_blocked(workload.key)
+    wait = world.last_attempt(workload.key, any_names=True) if blocked else None
     shown = workload.conditions.get(QUOTA_RESERVED)
     reactivated = shown is not None and shown.reason == DEACTIVATED
     if wait is None or (wait.workload.key == workload.key and not reactivated):

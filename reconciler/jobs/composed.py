@@ -5,14 +5,17 @@ Source: Kueue v0.19, pkg/controller/jobframework (construction, equivalence) and
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 from policies.dialects.job_shape import at
+from policies.dialects.kueue_jobs import POD_SET_NOTES
 from policies.dialects.kueue_kinds import IN_USE, WORKLOAD_PRIORITY_CLASS
 from policies.dialects.kueue_pods import JOB_NAME
 from policies.dialects.kueue_workload import GATED_BY, SLICE_CHAIN
-from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text
+from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text, texts
 from reconciler.jobs.described import JobKind
 from reconciler.jobs.elastic import slice_name, uses_slices
 from reconciler.jobs.kind import labels, notes, prebuilt
@@ -27,8 +30,11 @@ _DESIRED = ("queueName", "podSets", "priority", "priorityClassRef", "maximumExec
 _REQUESTS = ("containers", "initContainers", "resources", "overhead", "runtimeClassName", "resourceClaims")
 """The fields of a pod spec that decide what its pods request. They are always compared."""
 _PLACEMENT = ("nodeSelector", "affinity", "tolerations")
-_COMPARED: tuple[tuple[str, ...], ...] = (_PLACEMENT, ("tolerations",), ())
-"""The other compared fields of the pod spec: before quota is reserved, after that, and once admitted."""
+_TOPOLOGY = "metadata.annotations"
+"""Stands for the annotations that request a topology."""
+_WAITING, _RESERVED, _STARTING, _RUNNING = (*_PLACEMENT, _TOPOLOGY), ("tolerations", _TOPOLOGY), (_TOPOLOGY,), ()
+_COMPARED: tuple[tuple[str, ...], ...] = (_WAITING, _RESERVED, _STARTING, _RUNNING)
+"""What is compared of a pod template besides its requests, by the state of the job."""
 _REMEMBERED = 1024
 """How many jobs are cached: more than are between quota reservation and start at any time."""
 _MOST_POD_SETS = 18
@@ -51,7 +57,7 @@ class RequestedWork(NamedTuple):
     def of(cls, made: Manifest) -> RequestedWork:
         spec = mapping(made.get("spec"))
         pod_sets, seconds = listing(spec.get("podSets")), spec.get("maximumExecutionTimeSeconds")
-        if not any(at(mapping(each), f"template.spec.{field}") for each in pod_sets for field in _PLACEMENT):
+        if not any(_places(mapping(each)) for each in pod_sets):
             return cls(
                 seconds, dict.fromkeys(_COMPARED, _shapes(pod_sets, ()))
             )  # most jobs have no such fields, so all digests are equal
@@ -139,15 +145,16 @@ def fits(
     """Whether the Workload still represents the job. `asks`: what the job requests now.
 
     A job with reserved quota may look as it was submitted, if it has not started, or as it runs. Its node selectors and
-    affinity are not compared then, because a start adds to them; once it is admitted, neither are its tolerations.
+    affinity are not compared then, because a start adds to them; once it is admitted, neither are its tolerations. What
+    it requests of a topology is compared until it runs.
     """
     have = mapping(workload.get("spec"))
     if asks.seconds != have.get("maximumExecutionTimeSeconds"):
         return False
     then = listing(have.get("podSets"))
     if not read.reserved:
-        return asks.shapes[_PLACEMENT] == _shapes(then, _PLACEMENT)
-    kept: tuple[str, ...] = () if read.admitted else ("tolerations",)
+        return asks.shapes[_WAITING] == _shapes(then, _WAITING)
+    kept = _RESERVED if not read.admitted else _STARTING if kind.suspended(job) else _RUNNING
     shapes = asks.shapes[kept]
     running = _pod_sets_as_started(then, read, inputs)
     if running is None:
@@ -189,11 +196,25 @@ def _as_started(pod_set: Mapping[str, Any], assigned: Mapping[str, Any]) -> dict
 
 
 def _shapes(pod_sets: list[Any], kept: Sequence[str]) -> _Shapes:
-    """The compared fields of pod sets: sizes, requests, and these fields of the pod spec."""
+    """The compared fields of pod sets: sizes, the requests of a pod, and these fields of the pod template."""
     return [_shape(mapping(pod_set), (*kept, *_REQUESTS)) for pod_set in pod_sets]
 
 
 def _shape(pod_set: Mapping[str, Any], fields: Sequence[str]) -> tuple[object, ...]:
     spec = mapping(mapping(pod_set.get("template")).get("spec"))
     compared = {key: value for key, value in spec.items() if key in fields}
-    return pod_set.get("name", "main"), pod_set.get("count", 1), pod_set.get("minCount"), template(compared).digest
+    counts = pod_set.get("count", 1), pod_set.get("minCount")
+    asked = _topology_digest(pod_set) if _TOPOLOGY in fields else ""
+    return pod_set.get("name", "main"), *counts, template(compared).digest, asked
+
+
+def _places(pod_set: Mapping[str, Any]) -> bool:
+    """Whether the pod set has one of the fields that are not compared in every state."""
+    return any(at(pod_set, f"template.spec.{field}") for field in _PLACEMENT) or bool(_topology_digest(pod_set))
+
+
+def _topology_digest(pod_set: Mapping[str, Any]) -> str:
+    """A digest of what the pods request of a topology; empty for nothing."""
+    notes = texts(metadata(mapping(pod_set.get("template"))).get("annotations"))
+    asked = {key: value for key, value in notes.items() if key.startswith(POD_SET_NOTES)}
+    return sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest() if asked else ""

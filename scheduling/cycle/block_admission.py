@@ -22,13 +22,14 @@ class BlockAdmission:
     """Holds back the first head that would get quota until the pods of all workloads are ready.
 
     No workload is tried meanwhile. Then the decision is carried out without another evaluation, unless the requests of
-    the head have changed, or its quota or its places are no longer free.
+    the head, any quota or any flavor have changed, or its quota or its places are no longer free.
     """
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._last = ""  # the last workload found to be not ready
         self._held: Reserve | None = None  # the decision that is held back
+        self._edits = 0  # the number of edits of quota and flavors at that time
 
     def blocks(self) -> bool:
         """Whether no workload may be tried now."""
@@ -56,7 +57,7 @@ class BlockAdmission:
         """
         queues = self._world.queues
         queues.requeue(decision.queue, entry, Requeue.FAILED_AFTER_NOMINATION, now)
-        self._held = decision
+        self._held, self._edits = decision, self._world.state.edits
         for other, later in rest:
             if not isinstance(later, Preempt):
                 queues.requeue(later.queue, other, Requeue.FAILED_AFTER_NOMINATION, now)
@@ -75,10 +76,10 @@ class BlockAdmission:
         return replace(decision, workload=entry.workload)
 
     def _is_unchanged(self, decision: Reserve, entry: PendingEntry) -> bool:
-        """Whether the workload requests the same, its queue is active, and the quota and places are still free."""
+        """Whether a search would have the same inputs, and the quota and places are still free."""
         world, before = self._world, decision.workload
         same = (entry.workload.pod_sets, entry.workload.queue) == (before.pod_sets, before.queue)
-        if not same or not world.is_ready(decision.queue):
+        if not same or world.state.edits != self._edits or not world.is_ready(decision.queue):
             return False
         queue = world.state.queues[decision.queue]
         replaced = world.slices.predecessor(entry.workload, queue)

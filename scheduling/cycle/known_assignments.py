@@ -64,8 +64,7 @@ class KnownAssignments:
             return None
         place = self._place(queue)
         used = tuple([node.usage.get(pair, 0) for node in place.path for pair in place.pairs])
-        names = tuple([each.name for each in entry.workload.pod_sets])
-        return entry.scheduling_hash, names, _begins(resume), used
+        return entry.scheduling_hash, entry.workload.pod_set_names, _begins(resume), used
 
     def find(self, queue: ClusterQueueState, entry: PendingEntry, shape: Shape) -> FlavorAssignment | None:
         """The cached assignment that a search would find now, with the current generation; None if there is none."""

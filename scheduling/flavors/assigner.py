@@ -29,6 +29,7 @@ from scheduling.objects.queue_settings import ClusterQueueSettings
 from scheduling.objects.requests import PodSetRequests, total_requests
 from scheduling.objects.workload import Workload
 from scheduling.quota.state import ClusterQueueState, QuotaState
+from scheduling.topology.request import group_name
 
 _FROM_THE_START = Progress()
 
@@ -158,8 +159,8 @@ def _together(
     groups: dict[object, list[SearchedPodSet]] = {}
     for place, (pod_set, entry) in enumerate(zip(workload.pod_sets, asked, strict=True)):
         requests = {**entry.requests, PODS: entry.count} if counts_pods else entry.requests
-        named = pod_set.topology.get("podSetGroupName") if pod_set.topology else None
-        groups.setdefault(named or place, []).append(SearchedPodSet(place, pod_set, entry.count, requests))
+        name = group_name(pod_set.topology) if pod_set.topology else ""
+        groups.setdefault(name or place, []).append(SearchedPodSet(place, pod_set, entry.count, requests))
     return groups.values()
 
 

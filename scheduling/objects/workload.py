@@ -353,6 +353,10 @@ class Workload:
     def check(self, name: str) -> CheckState | None:
         return next((check for check in self.checks if check.name == name), None)
 
+    @property
+    def pod_set_names(self) -> tuple[str, ...]:
+        return tuple([pod_set.name for pod_set in self.pod_sets])
+
     def pod_set(self, name: str) -> PodSet | None:
         return next((pod_set for pod_set in self.pod_sets if pod_set.name == name), None)
 

@@ -137,7 +137,8 @@ class DomainCounts:
             self._count_leader_alone([each for each in excluded if within is None or each.is_within(within)], assumed)
         if kind.filter is not None and kind.filter.preferred:
             self.score.update(dict.fromkeys(excluded, 0))
-            self.score.update((domain, kind.filter.score(domain.node)) for domain in usable)
+            scores = kind.filter.scores([domain.node for domain in usable])
+            self.score.update(zip(usable, scores, strict=True))
         size = kind.slice_size if kind.slice_level == len(kind.sizes) - 1 else 0
         for slices, of in self._pairs():
             slices.update(dict.fromkeys(excluded, 0))
@@ -150,10 +151,9 @@ class DomainCounts:
         self, usable: list[LowestDomain], excluded: list[LowestDomain], free: _Columns, pods: list[int]
     ) -> None:
         leader = self.kind.leader or ()
-        asked = self.kind.leader_filter
+        obstacles = _obstacles(self.kind.leader_filter, usable)
         hosts = [
-            1 if fits and not (asked and asked.obstacle(domain.node)) else 0
-            for domain, fits in zip(usable, free.fitting(leader), strict=True)
+            1 if fits and not obstacle else 0 for fits, obstacle in zip(free.fitting(leader), obstacles, strict=True)
         ]
         beside = free.fitting(self.kind.worker, dict(leader))
         for counts in (self.lead, self.led_pods):
@@ -167,7 +167,9 @@ class DomainCounts:
         asked = self.kind.leader_filter
         if asked is None:
             return
-        usable = [domain for domain in excluded if not asked.obstacle(domain.node)]
+        usable = [
+            domain for domain, obstacle in zip(excluded, _obstacles(asked, excluded), strict=True) if not obstacle
+        ]
         rooms = _Columns(_rooms(usable, self.kind, assumed)).fitting(self.kind.leader or ())
         self.lead.update(zip(usable, (1 if room else 0 for room in rooms), strict=True))
 
@@ -356,17 +358,17 @@ def apart(one: Iterable[tuple[int, Domain]], other: Iterable[tuple[int, Domain]]
 
 def exclusions(tree: TopologyTree, kind: PodKind, assumed: Assumed, within: Domain | None) -> Counter[str]:
     """The number of lowest domains without room, by the reason in Kueue's words."""
-    found: Counter[str] = Counter()
-    for domain in tree.lowest():
-        found[_exclusion(domain, kind, assumed, within)] += 1
+    domains = [*tree.lowest()]
+    obstacles = _obstacles(kind.filter, domains)
+    found = Counter(
+        obstacle or _exclusion(domain, kind, assumed, within)
+        for domain, obstacle in zip(domains, obstacles, strict=True)
+    )
     del found[""]
     return found
 
 
 def _exclusion(domain: LowestDomain, kind: PodKind, assumed: Assumed, within: Domain | None) -> str:
-    obstacle = kind.filter.obstacle(domain.node) if kind.filter is not None else ""
-    if obstacle:
-        return obstacle
     if within is not None and not domain.is_within(within):
         return "topologyDomain"
     short = shortest(room(domain, kind, assumed), kind.worker)
@@ -389,17 +391,19 @@ def room(domain: RoomDomain, kind: PodKind, assumed: Assumed) -> Mapping[str, in
 def _split(
     domains: Iterable[LowestDomain], kind: PodKind, within: Domain | None
 ) -> tuple[list[LowestDomain], list[LowestDomain]]:
-    """The domains that pods of this kind may use, and the others. Most pods may use all, so that case is fast."""
+    """The domains that pods of this kind may use, and the others."""
     usable: list[LowestDomain] = []
     excluded: list[LowestDomain] = []
-    asked = kind.filter
-    selective = asked is not None and asked.selective
-    for domain in domains:
-        fits = within is None or domain.is_within(within)
-        if fits and asked is not None and (selective or domain.node.taints):
-            fits = not asked.obstacle(domain.node)
+    domains = [*domains]
+    for domain, obstacle in zip(domains, _obstacles(kind.filter, domains), strict=True):
+        fits = not obstacle and (within is None or domain.is_within(within))
         (usable if fits else excluded).append(domain)
     return usable, excluded
+
+
+def _obstacles(asked: NodeFilter | None, domains: Sequence[LowestDomain]) -> list[str]:
+    """Why each of the domains may not be used; empty if it may."""
+    return asked.obstacles([domain.node for domain in domains]) if asked is not None else [""] * len(domains)
 
 
 def _rooms(domains: Sequence[RoomDomain], kind: PodKind, assumed: Assumed) -> list[Mapping[str, int]]:

@@ -55,10 +55,6 @@ class TopologyRequest:
         return all(name in levels for name in named)
 
 
-IMPLIED = TopologyRequest(anywhere=True)
-"""The request of a pod set without one, in a ClusterQueue whose flavors all have topologies."""
-
-
 def read_topology_request(request: Mapping[str, Any]) -> TopologyRequest:
     """Read the topologyRequest of a pod set. The list of layers takes precedence over the fields for a single layer."""
     return TopologyRequest(
@@ -66,8 +62,13 @@ def read_topology_request(request: Mapping[str, Any]) -> TopologyRequest:
         preferred=text(request.get("preferred")) or "",
         anywhere=request.get("unconstrained") is True,
         layers=_layers(request),
-        group=text(request.get("podSetGroupName")) or "",
+        group=group_name(request),
     )
+
+
+def group_name(request: Mapping[str, Any]) -> str:
+    """The name of the pod set group in a topologyRequest; empty if there is none. It counts without a level, too."""
+    return text(request.get("podSetGroupName")) or ""
 
 
 def _layers(request: Mapping[str, Any]) -> tuple[SliceLayer, ...]:

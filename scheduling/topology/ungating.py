@@ -17,6 +17,7 @@ from scheduling.objects.workload import PodSet, Workload
 from scheduling.topology.assignment import AssignedDomain, TopologyAssignment
 from scheduling.topology.encoding import read_topology_assignment
 from scheduling.topology.pods import TopologyPod, carried_name
+from scheduling.topology.request import group_name
 
 
 class BadPodIndexOffset(ValueError):
@@ -165,13 +166,13 @@ def _ranks(workload: Workload, pod_set: PodSet, pods: Sequence[TopologyPod]) -> 
 
 def _after_leader(workload: Workload, pod_set: PodSet) -> int:
     """The size of the smaller pod set of its group, whose Pods are numbered before these."""
-    name = mapping(pod_set.topology).get("podSetGroupName")
+    name = _group(pod_set)
     others = [each for each in workload.pod_sets if each is not pod_set and name and _group(each) == name]
     return min((each.count for each in others if each.count < pod_set.count), default=0)
 
 
 def _group(pod_set: PodSet) -> str:
-    return text(mapping(pod_set.topology).get("podSetGroupName")) or ""
+    return group_name(mapping(pod_set.topology))
 
 
 def _below(value: str | None, bound: int) -> int | None:

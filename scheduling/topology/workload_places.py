@@ -7,7 +7,7 @@ Source: Kueue v0.19, pkg/scheduler/flavorassigner.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from scheduling.topology.fleet import Fleet, HeldPlaces
 from scheduling.topology.node_filter import node_filter
 from scheduling.topology.placing import FlavorTopology, PlacedPods, groups, use
 from scheduling.topology.refusals import update_conflict
-from scheduling.topology.request import IMPLIED, TopologyRequest, read_topology_request
+from scheduling.topology.request import TopologyRequest, read_topology_request
 from scheduling.topology.shortage import ShortDomain
 
 _NO_TOPOLOGY = "workload requires Topology, but there is no TAS cache information"
@@ -173,8 +173,9 @@ def pods_by_flavor(
 
 
 def request_of(pod_set: PodSet) -> TopologyRequest:
-    """The topology request of the pod set, or the implied one if it has none."""
-    return read_topology_request(mapping(pod_set.topology)) if pod_set.asks_for_topology else IMPLIED
+    """The topology request of the pod set. Without a level or slices, it is implied, and only its group is read."""
+    request = read_topology_request(mapping(pod_set.topology))
+    return request if pod_set.asks_for_topology else replace(request, anywhere=True)
 
 
 def topology_flavor(flavors: Mapping[str, str], with_topology: Collection[str]) -> str:

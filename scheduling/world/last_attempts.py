@@ -34,14 +34,19 @@ class LastAttempts:
             for gone in [each for each in alike if not pending.has_hash(each)]:
                 del alike[gone]
 
-    def of(self, queue: str, entry: PendingEntry) -> Wait | None:
+    def of(self, queue: str, entry: PendingEntry, *, any_names: bool = False) -> Wait | None:
         """The last attempt of the entry at this ClusterQueue, or of one with the same scheduling hash.
 
         None if none was tried.
+
+        any_names: whether pod sets of the other one may have other names, which are in the message. Kueue 0.20 leaves
+            them out of the hash.
         """
         own, alike = self._by_key.get(entry.key), self._by_hash.get(queue, {}).get(entry.scheduling_hash)
         if own is not None and own[1].queue != queue:
             own = None  # it has moved since
+        if alike is not None and not any_names and alike[1].workload.pod_set_names != entry.workload.pod_set_names:
+            alike = None
         found = max(filter(None, (own, alike)), key=lambda numbered: numbered[0], default=None)
         return found[1] if found is not None else None
 

@@ -439,14 +439,17 @@ class World:
         """Store why a head waits, also for the workloads that became inadmissible with it."""
         self._last_attempts.record(entry, wait, self.queues.pending[wait.queue])
 
-    def last_attempt(self, key: str) -> Wait | None:
-        """Why the workload waits, by the last attempt at it or at an equal one; None if there is none."""
+    def last_attempt(self, key: str, *, any_names: bool = False) -> Wait | None:
+        """Why the workload waits, by the last attempt at it or at an equal one; None if there is none.
+
+        any_names: see `LastAttempts.of`.
+        """
         workload = self.workloads[key]
         name = self.queues.queue_of(workload)
         entry = self.queues.pending[name].get(key) if name is not None else None
         if entry is None or name is None:
             return None
-        return self._last_attempts.of(name, entry)
+        return self._last_attempts.of(name, entry, any_names=any_names)
 
     def _drop_penalty(self, workload: Workload) -> None:
         if self.consumption is not None:

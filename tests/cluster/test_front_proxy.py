@@ -48,6 +48,14 @@ def test_the_headers_name_the_user_the_groups_and_the_rest() -> None:
     )
 
 
+@pytest.mark.parametrize("empty", ["", "null", "[]", None])
+def test_a_list_may_be_empty_in_each_form_that_kubernetes_reads(empty: str | None) -> None:
+    """apiserver/pkg/server/options/authentication_dynamic_request_header.go"""
+    found = proxy(**{"requestheader-allowed-names": empty, "requestheader-extra-headers-prefix": empty})
+
+    assert (found.names, found.extras) == (frozenset(), ())
+
+
 @pytest.mark.parametrize(
     "certificate",
     [

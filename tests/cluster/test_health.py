@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -106,3 +107,61 @@ def test_silent_connections_keep_nobody_out(address: str) -> None:
             opened.enter_context(socket.create_connection((host, int(port)), 10))
 
         assert get(f"{address}/livez") == (200, "ok\n")
+
+
+def test_few_requests_for_metrics_wait_for_the_api_server_at_a_time() -> None:
+    statuses: list[int] = []
+
+    def guard(_: str | None) -> int:
+        statuses.append(server.answer("/metrics")[0])  # another request, while this one waits
+        return 200
+
+    server = HealthServer("127.0.0.1", 0, list, list, CollectorRegistry(), guard=guard)
+    try:
+        assert server.answer("/metrics")[0] == 200
+        assert statuses == [503] + [200] * 7
+        assert server.answer("/readyz")[0] == 200
+    finally:
+        server.server_close()
+
+
+def test_a_connection_that_does_not_end_keeps_no_other_one_open() -> None:
+    checked = threading.Event()
+    server = HealthServer(
+        "127.0.0.1", 0, list, list, CollectorRegistry(), guard=lambda _: 200 if checked.wait(30) else 503
+    )
+    server.start()
+    try:
+        with ExitStack() as opened:
+            waiting, *silent = [
+                opened.enter_context(socket.create_connection(server.server_address[:2], 5)) for _ in range(2)
+            ]
+            waiting.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+            for _ in range(40):
+                opened.enter_context(socket.create_connection(server.server_address[:2], 5))
+
+            assert silent[0].recv(1) == b""
+    finally:
+        checked.set()
+        server.close()
+
+
+def test_an_api_server_that_cannot_check_a_token_is_said_to_be_the_reason() -> None:
+    server = HealthServer("127.0.0.1", 0, list, list, CollectorRegistry(), guard=lambda _: 503)
+    try:
+        assert server.answer("/metrics")[2] == b"the API server could not check your token; try again\n"
+    finally:
+        server.server_close()
+
+
+def test_an_internal_error_is_logged_and_answered(caplog: pytest.LogCaptureFixture) -> None:
+    def broken() -> list[str]:
+        raise KeyError("queue")
+
+    server = HealthServer("127.0.0.1", 0, list, broken, CollectorRegistry())
+    server.start()
+    try:
+        assert get(f"http://127.0.0.1:{server.server_port}/readyz") == (500, "internal error; the log has it\n")
+    finally:
+        server.close()
+    assert "internal error in answering /readyz" in caplog.text

@@ -99,6 +99,19 @@ def test_an_older_version_is_followed_where_no_newer_is_served(
     assert followed.forest().has_children(kueue.COHORT.named("org"))
 
 
+def test_a_kind_that_is_installed_later_is_followed_in_the_version_that_is_served(
+    quota_api: QuotaApi, quota_cluster: ClusterClient, followed: Store
+) -> None:
+    quota_api.served = {resource for resource in ALL if resource.group != kueue.GROUP}
+    followed.start(quota_cluster)
+    eventually(lambda: not followed.ready())
+
+    quota_api.put({**cluster_queue("cq"), "apiVersion": "kueue.x-k8s.io/v1beta1", "spec": {"cohort": "org"}})
+    quota_api.served = {resource for resource in ALL if resource.version != "v1beta2"}
+
+    assert eventually(lambda: followed.forest().has_children(kueue.COHORT.named("org")))
+
+
 def test_a_kind_that_may_not_be_listed_is_named_with_the_reason(
     quota_api: QuotaApi, quota_cluster: ClusterClient, followed: Store
 ) -> None:

@@ -32,7 +32,7 @@ from scheduling.objects.times import SECOND
 from scheduling.objects.workload import ORIGIN, Condition, Owner, Workload
 from scheduling.placement import decisions
 from scheduling.placement.gates import with_open_gate
-from scheduling.placement.group import PLACED_ON, Group, OwnerJob, WorkerCluster
+from scheduling.placement.group import PLACED_ON, Group, OwnerJob, PlacementRefusal, WorkerCluster
 from scheduling.placement.objects import multikueue_state
 from scheduling.placement.place import place
 from scheduling.placement.settings import REJECT, PlacementSettings
@@ -133,7 +133,7 @@ class _Played:
             job=remote_job(BATCH, self.jobs.get(self._job_name), job)
             if job and ours(job, origin) and not lost
             else None,
-            taken=foreign,
+            rejection=PlacementRefusal("NameTaken", "has an object of this name") if foreign else None,
         )
 
     def _write(self, step: Any) -> bool:

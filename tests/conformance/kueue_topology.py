@@ -23,7 +23,7 @@ from scheduling.topology.node_filter import TopologyNode, node_filter
 from scheduling.topology.placing import PlacedPods, Placements, TopologyGates
 from scheduling.topology.pods import topology_pod
 from scheduling.topology.replacing import replaced
-from scheduling.topology.request import IMPLIED, read_topology_request
+from scheduling.topology.request import read_topology_request
 from scheduling.topology.ungating import ungated
 from scheduling.topology.workload_places import TopologyUsage, fits
 from tests.conformance.suite import Data, Suite, mismatch, suite
@@ -196,7 +196,7 @@ def _pods_of(given: Data) -> Callable[[Data], PlacedPods]:
             pod_set["name"],
             pod_set["count"],
             requests_of(pod_set.get("requests")),
-            IMPLIED if pod_set.get("implied") else read_topology_request(request),
+            read_topology_request({**request, "unconstrained": True} if pod_set.get("implied") else request),
             node_filter(spec, tolerated, scored=True),
             assignment_of(pod_set["previousAssignment"]) if pod_set.get("previousAssignment") else None,
         )

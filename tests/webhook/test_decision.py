@@ -11,7 +11,8 @@ from hypothesis import assume, given
 
 from cluster.served import FOLLOWED
 from cluster.sightings import Sighting, Sightings, Snapshot
-from policies.configuration.settings import Configuration
+from policies.configuration.kueue.gates import ORCHESTRATION
+from policies.configuration.settings import Configuration, KueueSettings, YuniKornSettings
 from policies.dialects import READERS, read
 from policies.dialects.volcano import queue_ref
 from policies.dialects.yunikorn_config.configmap import CONFIGS
@@ -20,7 +21,7 @@ from policies.model.change import User
 from policies.model.findings import Profile
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind
-from tests.builders import forest, job, local_queue, queue, typed, world
+from tests.builders import cluster_queue, config_map, flavor, forest, group, job, local_queue, queue, typed, world
 from tests.webhook.random_manifests import manifests
 from tests.webhook.reviews import body, review
 from webhook import decision
@@ -68,6 +69,8 @@ def test_the_change_is_laid_over_the_world_under_the_configuration() -> None:
         (review(job("train", "a")), False),
         (review(local_queue("lq", "cq")), True),
         (review(queue("a"), dryRun=True), True),
+        (review(config_map(CONFIGS, "yunikorn", data={})), True),
+        (review(config_map(CONFIGS, "team", data={})), False),
     ],
 )
 def test_what_rules_of_other_objects_read_is_ordered(asked: dict[str, Any], ordered: bool) -> None:
@@ -75,6 +78,31 @@ def test_what_rules_of_other_objects_read_is_ordered(asked: dict[str, Any], orde
 
     assert found is not None
     assert found.ordered is ordered
+
+
+def test_config_maps_that_no_cache_follows_are_not_ordered() -> None:
+    unfollowed = replace(Configuration(), yunikorn=YuniKornSettings(follow=False))
+
+    found = case(parse(body(review(config_map(CONFIGS, "yunikorn", data={})))), unfollowed)
+
+    assert found is not None
+    assert not found.ordered
+
+
+def test_an_entry_has_the_quotas_that_an_orchestrator_wrote() -> None:
+    """Else a concurrent change would be judged by the quotas of spec, which do not apply."""
+    writer = {"apiGroup": "kueue.x-k8s.io", "kind": "DynamicQuotaOrchestrator", "name": "main"}
+    quotas = {"orchestratorRef": writer, "resourceGroups": [group("cpu", flavor("spot", cpu="4"))]}
+    before = {**cluster_queue("ml", "", group("cpu", flavor("spot", cpu="9"))), "status": {"effectiveQuotas": quotas}}
+    after = {**before, "spec": {**before["spec"], "cohortName": "org"}}
+    settings = replace(Configuration(), kueue=KueueSettings(feature_gates={ORCHESTRATION: True}))
+
+    found = case(parse(body(review(after, before))), settings)
+
+    assert found is not None
+    entry = found.entry()
+    assert entry is not None
+    assert entry.after == found.change.after
 
 
 def test_a_dry_run_enters_nothing() -> None:

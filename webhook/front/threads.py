@@ -14,7 +14,10 @@ LARGE = 256 * 1024
 
 
 class Threads:
-    """A pool of threads. The requests of one author take at most half of it, so other authors never wait for them."""
+    """A pool of threads. The requests of one author take at most half of it, so other authors never wait for them.
+
+    Large bodies are the exception: all authors wait for the one thread that judges them.
+    """
 
     def __init__(self, count: int) -> None:
         self._share = max(1, count // 2)

@@ -80,8 +80,20 @@ class LedgerEntry:
         return f"{self.operation} of {self.ref} by {self.user} at {self.at}"
 
 
-def written(request: str, ref: Ref, old: Manifest | None, new: Manifest | None, user: str, at: str) -> LedgerEntry:
-    """The entry of one request, from the manifests that the API server sent. A new object has its uid already."""
+def written(
+    request: str,
+    ref: Ref,
+    old: Manifest | None,
+    new: Manifest | None,
+    user: str,
+    at: str,
+    *,
+    orchestrated: bool = False,
+) -> LedgerEntry:
+    """The entry of one request, from the manifests that the API server sent. A new object has its uid already.
+
+    `orchestrated`: see `policies.dialects.readers.read`.
+    """
     there = metadata(new if old is None and new is not None else old or {})
     content = {
         "format": FORMAT,
@@ -91,6 +103,7 @@ def written(request: str, ref: Ref, old: Manifest | None, new: Manifest | None, 
         "user": user if len(user) <= _USER else f"{user[:_USER]}...{sha256(user.encode()).hexdigest()[:16]}",
         "at": at,
         **({"state": _zipped(new)} if new is not None else {}),
+        **({"orchestrated": True} if orchestrated else {}),
     }
     return entry(request, json.dumps(content, separators=(",", ":")))
 
@@ -118,7 +131,7 @@ def entry(request: str, text: str) -> LedgerEntry:
             ref=Ref(*map(str, content["object"])),
             uid=str(content["uid"]),
             base=str(content["base"]),
-            after=None if state is None else _read(state),
+            after=None if state is None else _read(state, orchestrated="orchestrated" in content),
             user=str(content["user"]),
             at=str(content["at"]),
             text=text,
@@ -131,9 +144,10 @@ def _zipped(manifest: Manifest) -> str:
     return base64.b64encode(zlib.compress(json.dumps(_state(manifest), default=str).encode())).decode()
 
 
-def _read(state: str) -> KubeObject:
+def _read(state: str, *, orchestrated: bool) -> KubeObject:
     unzip = zlib.decompressobj()
-    found = read(json.loads(unzip.decompress(base64.b64decode(state), _LARGEST)))
+    manifest = json.loads(unzip.decompress(base64.b64decode(state), _LARGEST))
+    found = read(mapping(manifest), orchestrated=orchestrated)
     if found is None:
         raise ValueError("not an object with quota")
     return found

@@ -64,7 +64,7 @@ class MaintainedLedger:
             self._thread.join(5.0)
 
     def attempt(self) -> None:
-        """One round: check whether the ledger can be used; once it can, remove old entries. Logs errors."""
+        """Check whether the ledger can be used; once it can, remove old entries. Logs errors."""
         try:
             if self._problem:
                 self._store.try_out()
@@ -77,9 +77,16 @@ class MaintainedLedger:
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            self.attempt()
-            seconds = _RETRY_AFTER if self._problem else _TIDY_EVERY * random.uniform(0.8, 1.2)  # noqa: S311
-            next_round = time.monotonic() + seconds
-            while time.monotonic() < next_round and not self._tidy.wait(_OBSERVE_EVERY):
-                self._ledger.observe()
-            self._tidy.clear()
+            try:
+                self._round()
+            except Exception:
+                log.exception("ledger: internal error; trying again")
+                self._stop.wait(_RETRY_AFTER)
+
+    def _round(self) -> None:
+        self.attempt()
+        seconds = _RETRY_AFTER if self._problem else _TIDY_EVERY * random.uniform(0.8, 1.2)  # noqa: S311
+        next_round = time.monotonic() + seconds
+        while time.monotonic() < next_round and not self._tidy.wait(_OBSERVE_EVERY):
+            self._ledger.observe()
+        self._tidy.clear()

@@ -102,7 +102,9 @@ class Ledger:
                 asked.most = MANY_FORESTS
             elif not (_may_be_stale(asked) and self._patiently(judged_on, started + self._patience)):
                 break
-        if asked.state is SequencedState.ALLOWED and self._sequencer.too_late(asked):
+        if asked.entry is not None and asked.state is SequencedState.ALLOWED and self._sequencer.too_late(asked):
+            with self._turn:
+                self._sequencer.void(asked.entry.request)
             raise LedgerUnavailable("the ledger took too long; try again")
         return _given(asked)
 

@@ -134,7 +134,7 @@ class _Ages:
 
 
 class Sequencer:
-    """Reads and writes the ledger for one replica. One thread may use it at a time."""
+    """Reads and writes the ledger for one replica. Any thread may ask it; one at a time may change its state."""
 
     def __init__(
         self,
@@ -160,9 +160,13 @@ class Sequencer:
         self._direct_reads.note(entry, found)
         self._looked[entry.request] = self._clock(), _unstored(entry, found)
 
+    def void(self, request: str) -> None:
+        """Void the entry of a request that is refused after all. The next write removes it."""
+        self._void[request] = self._clock()
+
     def abandon(self, request: str) -> None:
         """Void the entry of a request that its client has ended. The API server does not store such a change."""
-        self._void[request] = self._clock()
+        self.void(request)
         self._abandoned.add(request)
 
     def worth_reading(self, asked: RequestedChange) -> list[LedgerEntry]:
@@ -175,14 +179,11 @@ class Sequencer:
         ]
 
     def too_late(self, asked: RequestedChange) -> bool:
-        """Whether the entry was written so long ago that other changes may soon ignore it. If so, voids the entry."""
+        """Whether the entry was written so long ago that other changes may soon ignore it."""
         contents, entry = self._store.newest(), asked.entry
         if entry is None or contents is None or not contents.remembers(entry.author):
             return False
-        if self._clock() - asked.entering <= self._times.usual() / 2:
-            return False
-        self._void[entry.request] = self._clock()
-        return True
+        return self._clock() - asked.entering > self._times.usual() / 2
 
     def awaits_remembered_author(self, asked: RequestedChange) -> bool:
         """Whether `asked` depends on entries of remembered authors."""
@@ -265,7 +266,7 @@ class Sequencer:
         """Fail the change. Its entry no longer counts on this replica, and the next write removes it."""
         each.state, each.failure = SequencedState.FAILED, LedgerUnavailable(why)
         if each.entry is not None:
-            self._void[each.entry.request] = self._clock()
+            self.void(each.entry.request)
 
     def _entered(self, each: RequestedChange, contents: LedgerContents) -> bool:
         """Whether the change is in the ledger already, through a write whose answer was lost."""

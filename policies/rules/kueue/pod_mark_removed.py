@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from policies.amounts.requests import pod_requests
 from policies.dialects.core import POD, Pod
+from policies.dialects.kueue_jobs import TOPOLOGY_REQUESTS
 from policies.dialects.kueue_pods import LABEL, ROLE_HASH
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
@@ -17,20 +18,25 @@ _OF_JOBS = {
     f"scheduling gate {TOPOLOGY_GATE}": "TopologyAwareScheduling",
 }
 """The scheduling gates that Pods of jobs may also have, each with its feature gate."""
+_KEPT = {
+    ROLE_HASH: "the role of a pod follows from its requests, and cannot be changed",
+    **dict.fromkeys(TOPOLOGY_REQUESTS, "the topology that a queued pod requests cannot be changed"),
+}
+"""The annotations of a queued Pod that stay, each with the reason."""
 _FIX = "leave the pod as it is, or delete the pod if it is not wanted"
 
 
 @rule("pod-mark-removed", source="Quotree: pods run only with quota", kinds=(POD,))
 def pod_mark_removed(proposal: Proposal) -> Iterator[Finding]:
-    """A queued Pod loses its scheduling gate, label or finalizer, changes its role, or requests more.
+    """A queued Pod loses its scheduling gate, label or finalizer, changes its role or topology, or requests more.
 
     Why it is refused: the scheduling gate keeps the Pod from starting until it is admitted. The controller that admits
     Pods finds it by the label. The finalizer keeps the Pod object until its end is recorded. The role decides to which
     pod set of the admission the Pod belongs. Without these, the Pod would run without reserved quota. For the same
     reason, a Pod may be resized to less, but not to more. The topology gate keeps the Pod from starting until a domain
-    is assigned. Otherwise it would take room that is assigned to other Pods. Only the users under
-    `kueue.admittingUsers` may make these changes. The rule applies if `kueue.managePods` is on; for the gates of
-    elastic jobs and topologies, if `kueue.manageJobs` is on.
+    is assigned, and the annotations of the topology decide where it counts. Without these, it would take room that is
+    assigned to other Pods. Only the users under `kueue.admittingUsers` may make these changes. The rule applies if
+    `kueue.managePods` is on; for the gates of elastic jobs and topologies, if `kueue.manageJobs` is on.
     Example: `kubectl label pod train-0 kueue.x-k8s.io/managed-`.
     Fix: leave the Pod as it is until it is admitted, or delete it.
     """
@@ -50,11 +56,11 @@ def pod_mark_removed(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _reshaped(before: Pod, pod: Pod) -> Iterator[Finding]:
-    """Findings for a queued Pod whose role changes, or whose requests grow."""
-    if before.annotations.get(ROLE_HASH) != pod.annotations.get(ROLE_HASH):
-        message = "the role of a pod follows from its requests, and cannot be changed"
-        field = fields.join("metadata.annotations", ROLE_HASH)
-        yield Finding(pod.ref, field, message, fix=_FIX, subject=ROLE_HASH, profiles=STRICT_ONLY)
+    """Findings for a queued Pod whose role or topology changes, or whose requests grow."""
+    for key, message in _KEPT.items():
+        if before.annotations.get(key) != pod.annotations.get(key):
+            field = fields.join("metadata.annotations", key)
+            yield Finding(pod.ref, field, message, fix=_FIX, subject=key, profiles=STRICT_ONLY)
     old, new = pod_requests(before.sized), pod_requests(pod.sized)
     for resource, amount in sorted(new.items()):
         had = old.get(resource, Quantity.ZERO)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from policies.amounts.ancestry import counted_above
-from policies.amounts.requests import pod_requests, template_requests
+from policies.amounts.requests import pod_requests, template_requests, total
 from policies.dialects.core import POD, Pod
 from policies.dialects.job_shape import JobShape, PodsAt
 from policies.dialects.kueue_jobs import (
@@ -14,6 +14,7 @@ from policies.dialects.kueue_jobs import (
     PREBUILT,
     QUEUE_NAME,
     STARTED_FOR,
+    TOPOLOGY_REQUESTS,
     QueuedJob,
     identifier,
 )
@@ -30,7 +31,7 @@ from policies.model.objects import Ref
 from policies.model.pools import written
 from policies.model.quantity import Quantity
 from policies.mutation.kueue_defaults import in_namespace
-from policies.mutation.kueue_pod_defaults import ELASTIC_GATE
+from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, TOPOLOGY_GATE
 
 _KINDS = tuple(kind for kind, framework in KINDS.items() if isinstance(framework, JobShape))
 _ENDED = "Failed"
@@ -78,7 +79,9 @@ def quota_evaded(proposal: Proposal) -> Iterator[Finding]:
 def _uncounted(old: Pod, pod: Pod) -> Iterator[Finding]:
     now = _counting_keys(pod.labels, pod.annotations)
     for (where, key), was in _counting_keys(old.labels, old.annotations).items():
-        if was != now[where, key]:
+        # Another rule judges the topology of Pods that are queued themselves.
+        elsewhere = key in TOPOLOGY_REQUESTS and LABEL in old.marks
+        if was != now[where, key] and not elsewhere:
             message = f"a Pod that runs on quota is counted by {key}"
             fix = f"leave {key} as it is"
             yield Finding(pod.ref, fields.join("metadata", where, key), message, fix=fix, profiles=STRICT_ONLY)
@@ -104,8 +107,12 @@ def _resized(old: Pod, pod: Pod) -> Iterator[Finding]:
 
 
 def _counting_keys(labels: Mapping[str, str], annotations: Mapping[str, str]) -> dict[tuple[str, str], str | None]:
-    """The labels and annotations by which Pods are counted, by (labels or annotations, key); None if absent."""
-    counted = {("annotations", key): annotations.get(key) for key in (STARTED_FOR, SLICE_CHAIN)}
+    """The labels and annotations by which Pods are counted, by (labels or annotations, key); None if absent.
+
+    A Pod that requests a topology counts for its place, any other Pod for its node.
+    """
+    keys = (STARTED_FOR, SLICE_CHAIN, *TOPOLOGY_REQUESTS)
+    counted = {("annotations", key): annotations.get(key) for key in keys}
     return {("labels", POD_SET): labels.get(POD_SET), **counted}
 
 
@@ -136,8 +143,7 @@ class _Change:
         elif job.running and before is not None:
             yield from self._grown(before)
             yield from self._replaced(before)
-            if self._elastic():
-                yield from self._freed(before)
+            yield from self._freed(before)
 
     def _borrowed(self) -> Iterator[Finding]:
         """A finding if the job names a Workload of another job, whose Pods use its quota."""
@@ -163,9 +169,11 @@ class _Change:
     def _grown(self, before: QueuedJob) -> Iterator[Finding]:
         """Findings for a running job that requests more, by pod set, since each may have another flavor."""
         admitted = {pods.name: pods for pods in before.pod_sets}
+        together: dict[str, dict[str, int]] = {}  # groups with equal names would share what was admitted for one
         for pods in self.job.pod_sets:
             amounts = _of_one if self._elastic() and _waits(pods) else _amounts
-            held, asked = amounts(admitted[pods.name]) if pods.name in admitted else {}, amounts(pods)
+            held = amounts(admitted[pods.name]) if pods.name in admitted else {}
+            asked = together[pods.name] = total((together.get(pods.name, {}), amounts(pods)))
             more = [resource for resource in sorted(asked) if asked[resource] > held.get(resource, 0)]
             if more and not self._runs_for_another():
                 now, then = (
@@ -181,19 +189,21 @@ class _Change:
             yield self._finding("spec.podReplacementPolicy", message, f"leave it at {_ENDED}")
 
     def _freed(self, before: QueuedJob) -> Iterator[Finding]:
-        """Findings for pod templates that lose the gate, or a label or annotation by which Pods are counted. Otherwise
+        """Findings for pod templates that lose a gate, or a label or annotation by which Pods are counted. Otherwise
         waiting Pods could be deleted, and would be created again without these."""
         now = {pods.name: pods for pods in self.job.pod_sets}
         for old in before.pod_sets:
             pods = now.get(old.name)
             if pods is None:
                 continue
-            if _waits(old) and not _waits(pods):
-                message = f"its pods are held by the scheduling gate {ELASTIC_GATE} until they are admitted"
+            lost = [gate for gate in _gates(old) if gate not in _gates(pods)]
+            for gate in lost:
+                message = f"its pods are held by the scheduling gate {gate} until they are admitted"
                 yield self._finding(fields.join(pods.at, "spec", "schedulingGates"), message, _ALONE)
             keys = _template_keys(pods)
             for (where, key), was in _template_keys(old).items():
-                if was is not None and was != keys[where, key]:
+                held = key in TOPOLOGY_REQUESTS or (_gates(old) and was is not None)
+                if held and was != keys[where, key]:
                     message = f"its pods run on quota, and are counted by {key}"
                     yield self._finding(fields.join(pods.at, "metadata", where, key), message, _ALONE)
 
@@ -215,7 +225,12 @@ class _Change:
 
 def _waits(pods: PodsAt) -> bool:
     """Whether more of these pods use no quota, because they wait at a gate until a slice of their job is admitted."""
-    return ELASTIC_GATE in gates_in(mapping(pods.template.get("spec")))
+    return ELASTIC_GATE in _gates(pods)
+
+
+def _gates(pods: PodsAt) -> list[str]:
+    """The gates that only the reconciler removes."""
+    return [gate for gate in (ELASTIC_GATE, TOPOLOGY_GATE) if gate in gates_in(mapping(pods.template.get("spec")))]
 
 
 def _template_keys(pods: PodsAt) -> dict[tuple[str, str], str | None]:

@@ -9,7 +9,13 @@ from tests.apiserver.harness import ControlPlane
 from tests.apiserver.reconciler.shipped_reconciler import CONFIGURATION, Replica
 from tests.waiting import eventually
 
-_CONFIGURATION = {**CONFIGURATION, "integrations": {"frameworks": ["batch/job", "ray.io/raycluster", "ray.io/rayjob"]}}
+_CONFIGURATION = {
+    **CONFIGURATION,
+    "leaderElection": {"leaseDuration": "60s", "renewDeadline": "30s", "retryPeriod": "300ms"},
+    "integrations": {"frameworks": ["batch/job", "ray.io/raycluster", "ray.io/rayjob"]},
+}
+"""A write may take as long as the Lease lasts beyond its deadline. On a busy machine a second is too short for a large
+one."""
 
 
 class Running:

@@ -49,6 +49,7 @@ def test_no_pod_is_made_of_a_job_that_waits(installed: ControlPlane) -> None:
     assert not runs(installed, "second")
     held = workload_of(installed, "second")
     eventually(lambda: conditions(installed, "team", held).get("QuotaReserved") == ("False", "Pending"))
+    eventually(lambda: "SuccessfulCreate" in of(installed, "first"))
     made = of(installed, "first"), of(installed, "second")
     assert made[0].count("SuccessfulCreate") == 1
     assert "SuccessfulDelete" not in made[0] + made[1]

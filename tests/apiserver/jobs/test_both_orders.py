@@ -137,7 +137,7 @@ def test_the_workload_of_a_job_that_is_gone_gives_its_quota_back(
 
     eventually(lambda: "finalizers" not in left())
     if policy == "Orphan":
-        assert conditions(server, "team", own)["Finished"] == ("True", "OwnerNotFound")
+        eventually(lambda: conditions(server, "team", own).get("Finished") == ("True", "OwnerNotFound"))
     else:
         eventually(lambda: not left())
     eventually(lambda: runs(server, "second"))
@@ -249,6 +249,6 @@ def test_metrics_have_the_names_and_labels_that_kueue_gives_them(server: Control
     assert sum(series(running, "kueue_local_queue_pending_workloads", *local)) == 1
     assert len(series(running, "kueue_local_queue_pending_workloads", *local)) == 2, "of both statuses, also 0"
     assert series(running, "kueue_cluster_queue_status", queue_, 'status="active"', leads) == [1]
-    assert series(running, "kueue_admission_attempts_total", 'result="inadmissible"', leads)[0] >= 1
+    eventually(lambda: sum(series(running, "kueue_admission_attempts_total", 'result="inadmissible"', leads)) >= 1)
     assert series(running, "kueue_admitted_workloads_total", queue_, 'priority_class=""', leads)[0] >= 1
     assert series(running, "kueue_unadmitted_workloads") == [], "only with its gate"

@@ -108,5 +108,9 @@ def test_a_job_that_the_webhook_missed_gets_the_queue_and_is_stopped(server: Con
     finally:
         guard.start()
     eventually(lambda: asked(server) == QUOTA)
-    told = [each for each in server.request("GET", f"{TEAM}/events")["items"] if each["reason"] == "QueueAssigned"]
-    assert {each["involvedObject"]["name"] for each in told} == {"missed", "below"}
+
+    def told() -> set[str]:
+        events = server.request("GET", f"{TEAM}/events")["items"]
+        return {each["involvedObject"]["name"] for each in events if each["reason"] == "QueueAssigned"}
+
+    assert eventually(lambda: told() == {"missed", "below"})

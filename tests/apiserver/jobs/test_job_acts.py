@@ -112,6 +112,7 @@ def test_a_job_waits_for_its_check_and_obeys_it(server: ControlPlane) -> None:
         server.request("PATCH", path, {"status": {"conditions": [works]}}, content_type=MERGE)
         team.set(stopPolicy="HoldAndDrain")
         eventually(team.stands)
+        eventually(lambda: not team.is_("QuotaReserved", "True", "QuotaReserved"))  # written after the Job has stopped
         team.set(stopPolicy="None", admissionChecksStrategy={"admissionChecks": [{"name": CHECK}]})
 
         eventually(lambda: team.is_("QuotaReserved", "True", "QuotaReserved"))

@@ -51,7 +51,9 @@ def ask_about_trains(server: ControlPlane) -> None:
     installed = server.request("GET", MUTATING)
     like = next(each for each in installed["webhooks"] if each["name"] == "kueue-jobs.quotree.dev")
     webhook["clientConfig"] = like["clientConfig"]
-    server.request("PUT", MUTATING, {**installed, "webhooks": [*installed["webhooks"], webhook]})
+    # Not bound to a version: Quotree may renew the caBundle meanwhile.
+    add = [{"op": "add", "path": "/webhooks/-", "value": webhook}]
+    server.request("PATCH", MUTATING, add, content_type="application/json-patch+json")
 
 
 def created(server: ControlPlane, kind: Kind, name: str, labels: dict[str, str]) -> dict[str, Any]:

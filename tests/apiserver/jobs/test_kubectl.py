@@ -103,8 +103,11 @@ def test_describe_job_says_what_it_waits_for_that_it_started_and_that_it_was_pre
         eventually(
             lambda: any(again in each for each in described(server, "first")), lambda: described(server, "first")
         )
-        stopped = [each for each in described(server, "first") if each.startswith("Normal Stopped Preempted")]
-        assert stopped, described(server, "first")
+        stopped = "Normal Stopped Preempted"
+        eventually(
+            lambda: any(each.startswith(stopped) for each in described(server, "first")),
+            lambda: described(server, "first"),
+        )
         assert not any("Waiting" in each for each in described(server, "third"))
     finally:
         server.kubectl("delete", "workloadpriorityclass", "urgent")

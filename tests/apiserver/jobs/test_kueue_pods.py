@@ -165,7 +165,7 @@ def test_what_the_webhook_holds_the_reconciler_lets_go_where_its_quota_is(guard:
         eventually(lambda: not any(stored(guard, "pod", name)["spec"].get("schedulingGates") for name in "ab"))
 
         assert [stored(guard, "pod", name)["spec"]["nodeSelector"] for name in "ab"] == [{"pool": "a"}] * 2
-        server.kubectl("delete", "pod", "a", "b", "--timeout=20s")
+        server.kubectl("delete", "pod", "a", "b")
 
 
 def test_while_the_webhook_is_down_only_pods_that_name_a_queue_are_refused(guard: Guard) -> None:

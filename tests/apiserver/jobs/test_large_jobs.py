@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from tests.apiserver.harness import ControlPlane
+from tests.apiserver.jobs.replicas import Running
 from tests.apiserver.jobs.tenant_world import JOBS, TEAM, TENANT, Manifest, job, nothing_is_left, runs, submit
 from tests.waiting import eventually
 
 TOLERATIONS = 55_000
 """Less than 1 MB as the API server stores a Job, and more than etcd takes as it stores a Workload."""
 CONTAINERS = 2_000
-SECONDS = 15.0
 
 
 @pytest.fixture
@@ -27,7 +27,9 @@ def large(name: str) -> tuple[Manifest, Manifest]:
     return made, made["spec"]["template"]["spec"]
 
 
-def test_a_job_whose_workload_cannot_be_stored_is_told_so_and_others_start(server: ControlPlane) -> None:
+def test_a_job_whose_workload_cannot_be_stored_is_told_so_and_others_start(
+    server: ControlPlane, running: Running
+) -> None:
     made, spec = large("large")
     spec["tolerations"] = [{"key": "a", "operator": "Exists"}] * TOLERATIONS
     server.request("POST", JOBS, made, user=TENANT)
@@ -36,9 +38,9 @@ def test_a_job_whose_workload_cannot_be_stored_is_told_so_and_others_start(serve
         events = server.request("GET", f"{TEAM}/events")["items"]
         return any(each["reason"] == "WriteRefused" and "too large" in each["message"] for each in events)
 
-    eventually(told, seconds=60.0)
+    eventually(told, running.replica.log)
     submit(server, "small", "100m")
-    eventually(lambda: runs(server, "small"), seconds=SECONDS)
+    eventually(lambda: runs(server, "small"), running.replica.log)
 
 
 def test_a_job_of_thousands_of_containers_and_resources_holds_up_nobody(server: ControlPlane) -> None:
@@ -50,4 +52,4 @@ def test_a_job_of_thousands_of_containers_and_resources_holds_up_nobody(server: 
     server.request("POST", JOBS, made, user=TENANT)
 
     submit(server, "small", "100m")
-    eventually(lambda: runs(server, "small"), seconds=SECONDS)
+    eventually(lambda: runs(server, "small"))

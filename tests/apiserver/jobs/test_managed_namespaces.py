@@ -52,7 +52,7 @@ def test_jobs_wait_where_they_are_managed_with_a_queue_or_without(server: Contro
 
 
 def test_a_queue_for_all_who_name_none_is_for_managed_namespaces(server: ControlPlane) -> None:
-    for namespace in ("ours", "theirs"):
+    for namespace in ("theirs", "ours"):  # a webhook that knows ours knows theirs
         local = kueue("LocalQueue", "default", {"clusterQueue": "team"}, namespace=namespace)
         server.request("POST", f"{KUEUE}/namespaces/{namespace}/localqueues", local)
 

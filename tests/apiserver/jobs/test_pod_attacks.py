@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -153,7 +153,8 @@ def _make(server: ControlPlane) -> None:
     server.request("POST", f"{KUEUE}/namespaces/team/localqueues", local)
     for role in ("quotree-batch-user", "admin"):
         server.kubectl("create", "rolebinding", role, f"--clusterrole={role}", f"--user={ANNA}", "-n", "team")
-    eventually(lambda: server.kubectl("auth", "can-i", "patch", "pods", "-n", "team", user=ANNA, check=False))
+    may = ("auth", "can-i", "patch", "pods", "-n", "team")
+    eventually(lambda: server.kubectl(*may, user=ANNA, check=False).returncode == 0)
 
 
 @pytest.fixture
@@ -269,7 +270,7 @@ def test_what_slips_past_is_seen_stopped_and_told(unguarded: Besieged, patches: 
 
     eventually(lambda: "waits" not in unguarded.running(), lambda: unguarded.replica.log()[-3000:])
     assert unguarded.honest()
-    assert "waits" in eventually(lambda: unguarded.reported("Stopped"))
+    eventually(lambda: "waits" in unguarded.reported("Stopped"))
     undone = 'quotree_reconciler_bypasses_undone_total{kind="Pod",way="RanWithoutQuota"}'
     eventually(lambda: undone in unguarded.replica.get("/metrics")[1], lambda: unguarded.replica.get("/metrics")[1])
 
@@ -277,14 +278,14 @@ def test_what_slips_past_is_seen_stopped_and_told(unguarded: Besieged, patches: 
 def test_a_patch_loop_gains_nothing(unguarded: Besieged) -> None:
     """It would have to win against every write that stops the Pod, and none of these minds what else is patched."""
     waits(unguarded)
-    seen, until = 0.0, time.monotonic() + 3
-    while time.monotonic() < until and "waits" in unguarded.pods():
-        unguarded.patch(
-            "waits", {**GATE_OFF, **LABEL_OFF, "metadata": {**LABEL_OFF["metadata"], **FINALIZER_OFF["metadata"]}}
-        )
-        seen += not unguarded.honest()
+    everything = {**GATE_OFF, "metadata": {**LABEL_OFF["metadata"], **FINALIZER_OFF["metadata"]}}
 
-    assert "waits" not in unguarded.running()
+    def stopped() -> bool:
+        for _ in range(20):
+            unguarded.patch("waits", everything)
+        return "waits" not in unguarded.pods()
+
+    eventually(stopped, lambda: unguarded.replica.log()[-3000:])
     assert unguarded.honest()
 
 
@@ -352,20 +353,14 @@ def test_quota_is_counted_until_a_pod_that_was_orphaned_has_ended(siege: Besiege
 
     siege.delete("runs", propagationPolicy="Orphan")
 
-    owners = _owners(siege)
     eventually(lambda: "orphan" not in siege.pods()["runs"]["metadata"].get("finalizers", []))
     for _ in range(20):
         assert siege.running() == {"runs": 3000}
         assert siege.honest()
         time.sleep(0.1)
-    assert _owners(siege) or owners
     siege.let_go()
     eventually(lambda: siege.running() == {"waits": 2000}, lambda: siege.replica.log()[-3000:])
     eventually(lambda: len(siege.server.request("GET", WORKLOADS)["items"]) == 1)
-
-
-def _owners(siege: Besieged) -> Callable[[], object]:
-    return lambda: [each["metadata"].get("ownerReferences") for each in siege.server.request("GET", WORKLOADS)["items"]]
 
 
 def test_a_namespace_with_managed_pods_goes_away(team: Besieged) -> None:

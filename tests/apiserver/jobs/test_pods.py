@@ -99,8 +99,8 @@ def delete(server: ControlPlane, *names: str) -> None:
 
 
 def end(server: ControlPlane, name: str, phase: str) -> None:
-    found = server.request("GET", f"{TEAM}/pods/{name}")
-    server.request("PUT", f"{TEAM}/pods/{name}/status", {**found, "status": {"phase": phase}})
+    body = {"status": {"phase": phase}}
+    server.request("PATCH", f"{TEAM}/pods/{name}/status", body, content_type="application/merge-patch+json")
 
 
 def pods(server: ControlPlane) -> dict[str, Manifest]:

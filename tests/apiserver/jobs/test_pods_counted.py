@@ -202,8 +202,12 @@ def test_nothing_is_admitted_into_the_room_of_a_pod_that_was_let_go(server: Cont
         bind(server)
         assert not runs(server, "next")
     assert running(server) == QUOTA
-    end(server)
-    eventually(lambda: runs(server, "next"))
+
+    def starts() -> bool:
+        end(server)
+        return runs(server, "next")
+
+    eventually(starts)
 
 
 def test_a_pod_without_the_marks_that_it_is_counted_by_still_counts(server: ControlPlane, guard: Guard) -> None:

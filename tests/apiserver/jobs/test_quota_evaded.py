@@ -29,7 +29,7 @@ from tests.apiserver.jobs.tenant_world import (
     submit,
     workload_of,
 )
-from tests.apiserver.kueue_world import KUEUE, conditions
+from tests.apiserver.kueue_world import KUEUE, conditions, served
 from tests.apiserver.webhook.guard import Guard
 from tests.builders import batch_job, container, kueue, pod, template
 from tests.waiting import eventually
@@ -100,8 +100,12 @@ def test_what_the_webhook_missed_is_undone(server: ControlPlane, guard: Guard, n
         eventually(lambda: asked(server) <= QUOTA and not runs(server, name))
     finally:
         guard.start()
-    reported = [each for each in server.request("GET", f"{TEAM}/events")["items"] if each["reason"] == "Stopped"]
-    assert name in {each["involvedObject"]["name"] for each in reported}
+
+    def stopped() -> set[str]:
+        events = server.request("GET", f"{TEAM}/events")["items"]
+        return {each["involvedObject"]["name"] for each in events if each["reason"] == "Stopped"}
+
+    assert eventually(lambda: name in stopped())
 
 
 def test_a_job_that_is_created_running_waits_and_one_without_a_queue_does_not(server: ControlPlane) -> None:
@@ -140,7 +144,7 @@ def test_a_forged_owner_starts_nothing(server: ControlPlane, owner: str) -> None
     server.request("POST", JOBS, thief, user=TENANT)
     while time.monotonic() < until:
         assert asked(server) <= QUOTA
-        if server.request("GET", JOBS)["items"][-1]["metadata"]["name"] == "thief":
+        if served(server, f"{JOBS}/thief"):
             with pytest.raises(ApiError):  # until the garbage collector takes it for an owner that is not there
                 patch(server, "thief", {"spec": {"suspend": False}})
 

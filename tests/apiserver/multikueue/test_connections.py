@@ -65,12 +65,12 @@ class Planes:
             return each["status"], each["reason"], each["message"]
         return "", "", ""
 
-    def becomes(self, status: str, reason: str, message: str = "", seconds: float = 20) -> None:
+    def becomes(self, status: str, reason: str, message: str = "") -> None:
         def so() -> bool:
             found = self.active()
             return found[:2] == (status, reason) and message in found[2]
 
-        eventually(so, lambda: f"it is {self.active()}", seconds)
+        eventually(so, lambda: f"it is {self.active()}")
 
 
 @pytest.fixture(scope="module")

@@ -141,7 +141,8 @@ def test_who_is_preempted_there_queues_again_here(world: World, manager: KueueMa
     eventually(lambda: world.copies("preempted") == ["two"], lambda: progress(world, manager, "preempted"))
     there: Any = world.workers["two"].get("Job", "preempted")
     assert there["metadata"]["uid"] != first["metadata"]["uid"]
-    assert conditions(world.workers["one"].get("Workload", "urgent"))["Admitted"][0] == "True"
+    urgent = partial(world.workers["one"].get, "Workload", "urgent")
+    eventually(lambda: conditions(urgent()).get("Admitted") == ("True", "Admitted"), world.logs)
     world.workers["one"].delete("Workload", "urgent")
 
 
@@ -177,7 +178,7 @@ def test_who_is_deactivated_here_stops_there_and_runs_again_once_it_is_active(
     eventually(lambda: world.copies("stopped") == [], lambda: progress(world, manager, "stopped"))
     assert conditions(world.workload("stopped"))["QuotaReserved"][0] == "False"
     world.manager.patch("Workload", name, {"spec": {"active": True}})
-    assert world.runs("stopped", seconds=60)
+    assert world.runs("stopped")
 
 
 def test_what_is_deleted_here_is_collected_there(world: World, manager: KueueManager) -> None:
@@ -353,7 +354,7 @@ def test_manager_and_workers_end_behind_any_write_and_no_job_runs_twice_or_is_fo
     restart(world)
     manager.start()
     for job in (f"killed-{step}" for step in steps):
-        where = world.runs(job, seconds=60)
+        where = world.runs(job)
         eventually(partial(lambda name: len(world.copies(name)) == 1, job), partial(progress, world, manager, job), 60)
         assert [where] == observer.workers_of(job), progress(world, manager, job)
     assert list(observer.two_winners()) == []

@@ -170,7 +170,7 @@ def test_manager_and_workers_end_behind_any_write_and_no_job_runs_twice_or_is_fo
     world.release()
     world.manager.process.start()
     for job in (f"killed-{step}" for step in steps):
-        where = world.runs(job, seconds=60)
+        where = world.runs(job)
         eventually(partial(lambda name: len(world.copies(name)) == 1, job), world.logs, 60)
         assert [where] == observer.workers_of(job), progress_of(world, kueues, job)
     assert list(observer.two_winners()) == []

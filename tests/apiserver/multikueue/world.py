@@ -282,14 +282,14 @@ class World:
             if worker.get("Job", job, namespace) or (own and worker.get("Workload", own, namespace))
         ]
 
-    def runs(self, job: str, namespace: str = "default", seconds: float = 30.0) -> str:
+    def runs(self, job: str, namespace: str = "default") -> str:
         """The one worker where the job runs, as soon as the manager says so too."""
 
         def settled() -> str:
             where = self.placed(job, namespace)
             return where if where and self.running(job, namespace) == [where] else ""
 
-        return str(eventually(settled, lambda: f"{self.workload(job, namespace)}\n{self.logs()}", seconds))
+        return str(eventually(settled, lambda: f"{self.workload(job, namespace)}\n{self.logs()}"))
 
     def quota(self, worker: str, cpu: str) -> None:
         """Sets what a worker can run."""

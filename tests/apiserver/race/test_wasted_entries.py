@@ -7,7 +7,6 @@ import os
 import random
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -25,7 +24,7 @@ from tests.apiserver import build
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.race.holding import holding
 from tests.apiserver.race.replicas import Replicas
-from tests.apiserver.race.running import Race
+from tests.apiserver.race.running import TOO_LONG, Race, most_too_long
 from tests.apiserver.race.shapes import QUEUES, Step
 from tests.apiserver.race.wasteful import LEDGER, RIVAL, become_known, client, install
 from tests.builders import cluster_queue, flavor, group, local_queue, namespace, queue
@@ -37,10 +36,6 @@ CLUSTER_QUEUES = f"{KUEUE}/clusterqueues"
 WASTE_SECONDS = float(os.environ.get("WASTE_SECONDS", "15"))
 """How long the worst client goes on."""
 WORST_CLIENTS = 12
-TOO_LONG = "the ledger took too long"
-"""What the webhook answers where its own machine is too slow, as it is now and then where tests fill all processors."""
-MOST_TOO_LONG = 0.02
-"""The share of edits that may be answered so."""
 HELD_SECONDS = 5.0
 """Longer than it takes until the room of a known author is lent."""
 LOCAL_QUEUES = f"{KUEUE}/namespaces/waste/localqueues"
@@ -170,13 +165,7 @@ def test_beside_an_author_whose_changes_are_never_stored_pairs_are_judged_as_eve
     race.wasteful("wasteful", replicas, each=1, gaps=(0.0,))
 
     assert sum(tally.both_passed for shape, tally in race.rows.values() if shape.wrong) == 0
-    right = [tally for shape, tally in race.rows.values() if not shape.wrong]
-    refusals = Counter[str]()
-    for tally in right:
-        refusals += tally.refusals
-    assert [text for text in refusals if TOO_LONG not in text] == [], race.complaints()
-    assert refusals.total() <= max(1, MOST_TOO_LONG * sum(tally.pairs for tally in right)), race.complaints()
-    assert race.longest < 2.0 + 0.5
+    assert race.right_pairs_pass(), race.rows
 
 
 @pytest.mark.timeout(300 + WASTE_SECONDS)
@@ -217,7 +206,8 @@ def test_one_client_that_does_its_worst_delays_others_by_two_seconds_and_refuses
                         Step("DELETE", f"{QUEUES}/{each['metadata']['name']}").run(own)
 
     refused: list[str] = []
-    longest = 0.0
+    longest = unjudged = 0.0
+    leases = "/apis/coordination.k8s.io/v1/namespaces/worst/leases"
     with ThreadPoolExecutor(WORST_CLIENTS) as pool:
         running = [pool.submit(worst, number) for number in range(WORST_CLIENTS)]
         until = time.monotonic() + WASTE_SECONDS
@@ -233,6 +223,9 @@ def test_one_client_that_does_its_worst_delays_others_by_two_seconds_and_refuses
                     began = time.monotonic()
                     refused += filter(None, [step.run(admin)])
                     longest = max(longest, time.monotonic() - began)
+                began = time.monotonic()
+                admin.create(leases, {"metadata": {"name": f"turn-{turn}"}})
+                unjudged = max(unjudged, time.monotonic() - began)
         finally:
             ended.set()
         for each in running:
@@ -240,5 +233,5 @@ def test_one_client_that_does_its_worst_delays_others_by_two_seconds_and_refuses
 
     print(f"{turn} rounds of three edits, the longest took {longest:.2f} s, {len(refused)} refused: {refused[:3]}")
     assert [text for text in refused if TOO_LONG not in text] == []
-    assert len(refused) <= MOST_TOO_LONG * 3 * turn
-    assert longest < 2.5
+    assert len(refused) <= most_too_long(3 * turn)
+    assert longest < 2.5 + 2 * unjudged, "a write that no webhook judges shows how busy the machine is"

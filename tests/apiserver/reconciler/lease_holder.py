@@ -25,6 +25,7 @@ def main(kubeconfig: str, namespace: str, name: str, identity: str) -> None:
     with ClusterClient(from_kubeconfig(None, kubeconfig), attempts=1) as cluster:
         lease = Lease(cluster, namespace, name, identity, TIMES)
         lease.start()
+        print("it asks for the Lease", file=sys.stderr, flush=True)
         before = 0.0
         while not ended.wait(_LOOK):
             asked = time.monotonic()

@@ -64,6 +64,14 @@ class Stage:
     def patch(self, path: str, body: dict[str, Any]) -> None:
         self.cluster.patch(f"{KUEUE}/{path}", body, MERGE_PATCH)
 
+    def set_queue(self, **spec: Any) -> None:
+        """Change the first ClusterQueue; the reconciler knows the change when this returns: it stopped on the way."""
+        path = f"clusterqueues/{NAMES[0]}"
+        self.patch(path, {"spec": {**spec, "stopPolicy": "Hold"}})
+        eventually(lambda: active(self, path)[1] == "Stopped")
+        self.patch(path, {"spec": {"stopPolicy": "None"}})
+        eventually(lambda: active(self, path)[1] == "Ready")
+
     def submit(self, name: str, cpu: str = "1", to: str = NAMES[0], priority: int = 0) -> None:
         """Of two in the same second the uid decides who is first, so a head has a priority where that matters."""
         self.make(self.inside("workloads"), workload(name, cpu, priority, queue_name=to))
@@ -113,7 +121,7 @@ def stage(control_plane: ControlPlane, namespace: str) -> Iterator[Stage]:
 def test_a_cycle_of_cohorts_stops_its_tree_until_it_is_undone(stage: Stage) -> None:
     stage.patch("cohorts/acts-left", {"spec": {"parentName": "acts-right"}})
     stage.patch("cohorts/acts-right", {"spec": {"parentName": "acts-left"}})
-    time.sleep(0.5)
+    eventually(lambda: active(stage, "clusterqueues/acts-a")[0] == "False")
     stage.submit("waits")
     eventually(lambda: stage.is_("waits", "QuotaReserved", "False", "Inadmissible"))
 
@@ -147,6 +155,7 @@ def test_a_backoff_holds_whatever_its_spec_and_the_quota_become(stage: Stage) ->
     stage.patch(f"{path}/status", {"status": {"requeueState": {"count": 1, "requeueAt": "2100-01-01T00:00:00Z"}}})
     stage.patch(path, {"spec": {"priority": 5}})
     stage.submit("next", "4")
+    eventually(lambda: stage.is_("next", "QuotaReserved", "False", "Pending"))  # so it knows the backoff as well
     stage.patch("clusterqueues/acts-a", {"spec": {"resourceGroups": queue("", "6")["resourceGroups"]}})
     assert eventually(lambda: stage.admitted("next")), "the other has the priority, and there is room for one"
     assert not stage.admitted("back")
@@ -177,7 +186,7 @@ def test_hold_admits_nothing_new_and_lets_run_what_runs(stage: Stage) -> None:
     stage.submit("runs")
     eventually(lambda: stage.admitted("runs"))
     stage.patch("clusterqueues/acts-a", {"spec": {"stopPolicy": "Hold"}})
-    time.sleep(0.5)
+    eventually(lambda: active(stage, "clusterqueues/acts-a")[1] == "Stopped")
     stage.submit("waits")
     eventually(lambda: stage.is_("waits", "QuotaReserved", "False", "Inadmissible"))
     assert stage.admitted("runs")
@@ -205,8 +214,7 @@ def test_a_workload_waits_for_its_check_and_obeys_it(stage: Stage) -> None:
     works = {"type": "Active", "status": "True", "reason": "Works", "message": "", "lastTransitionTime": now}
     stage.patch(f"admissionchecks/{CHECK}/status", {"status": {"conditions": [works]}})
     strategy = {"admissionChecks": [{"name": CHECK}]}
-    stage.patch("clusterqueues/acts-a", {"spec": {"admissionChecksStrategy": strategy}})
-    time.sleep(0.5)
+    stage.set_queue(admissionChecksStrategy=strategy)
     for name in ("ready", "rejected"):
         stage.submit(name)
         eventually(lambda name=name: stage.is_(name, "QuotaReserved", "True", "QuotaReserved"))
@@ -234,7 +242,7 @@ LACKING = (
 
 
 def test_one_that_was_tried_says_why_and_one_behind_it_nothing(stage: Stage) -> None:
-    stage.patch("clusterqueues/acts-a", {"spec": {"queueingStrategy": "StrictFIFO"}})
+    stage.set_queue(queueingStrategy="StrictFIFO")
     stage.submit("large", "9", priority=1)
     eventually(lambda: stage.says("large") == {"QuotaReserved": ("False", "Pending", LACKING)})
     stage.submit("behind", "1")

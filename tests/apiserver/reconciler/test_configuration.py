@@ -48,12 +48,22 @@ def admitted(server: ControlPlane, name: str) -> bool:
 
 def reported(server: ControlPlane, name: str, kind: str, reason: str) -> None:
     """What whoever runs the workload says of it: a condition that holds from now on."""
-    found = server.request("GET", f"{WORKLOADS}/{name}")
-    now = found["metadata"]["creationTimestamp"]
-    condition = {"type": kind, "status": "True", "reason": reason, "message": "", "lastTransitionTime": now}
-    listed = [each for each in found["status"].get("conditions", []) if each["type"] != kind]
-    body = {"status": {"conditions": [*listed, condition]}, "metadata": {"resourceVersion": _version(found)}}
-    server.request("PATCH", f"{WORKLOADS}/{name}/status", body, content_type="application/merge-patch+json")
+
+    def written() -> bool:
+        found = server.request("GET", f"{WORKLOADS}/{name}")
+        now = found["metadata"]["creationTimestamp"]
+        condition = {"type": kind, "status": "True", "reason": reason, "message": "", "lastTransitionTime": now}
+        listed = [each for each in found["status"].get("conditions", []) if each["type"] != kind]
+        body = {"status": {"conditions": [*listed, condition]}, "metadata": {"resourceVersion": _version(found)}}
+        try:
+            server.request("PATCH", f"{WORKLOADS}/{name}/status", body, content_type="application/merge-patch+json")
+        except ApiError as error:
+            if error.status == 409:  # the reconciler has written it meanwhile
+                return False
+            raise
+        return True
+
+    eventually(written)
 
 
 def _version(found: dict[str, Any]) -> str:

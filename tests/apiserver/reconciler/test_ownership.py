@@ -360,8 +360,8 @@ def test_the_reconciler_takes_over_an_admission_that_was_left_and_comes_to_rest(
         eventually(lambda: admitted() == 1, lambda: str(stage.status))
         cluster.create(WORKLOADS.collection(stage.namespace), workload("next", "1", queue_name="ssa"))
         eventually(lambda: admitted() == 2)
+        eventually(lambda: set(stage.owners("admission")) == {(ADMISSION_MANAGER, "Apply")})
     assert stage.status["admission"]["podSetAssignments"][0]["flavors"] == {"cpu": "plain"}
-    assert set(stage.owners("admission")) == {(ADMISSION_MANAGER, "Apply")}
     with cluster.watch(WORKLOADS, since, namespace=stage.namespace, seconds=1) as events:
         writes = [each for each in events if each.manifest["metadata"].get("name") == "w"]
     assert len(writes) == 3, "cleared; applied; the ownership of the merge patches ended"

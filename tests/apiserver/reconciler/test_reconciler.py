@@ -229,7 +229,8 @@ def test_a_job_waits_for_its_admission_gates_and_then_for_quota(
         return bool(stored()) and conditions(server, namespace, stored()["metadata"]["name"]).get(kind) == expected
 
     eventually(lambda: is_("QuotaReserved", ("False", "AdmissionGated")))
-    assert stored()["status"]["conditions"][0]["message"] == "Admission is gated by: example.com/a,example.com/b"
+    (gated,) = [each for each in stored()["status"]["conditions"] if each["type"] == "QuotaReserved"]
+    assert gated["message"] == "Admission is gated by: example.com/a,example.com/b"
     assert "admission" not in stored()["status"]
 
     for left in ("example.com/b", None):

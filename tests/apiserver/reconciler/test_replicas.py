@@ -203,7 +203,7 @@ def test_a_write_on_its_way_while_its_writer_is_stopped_gives_nothing_twice(
 
         proxy.gate = gate
         server.request("DELETE", f"{workloads}/first")
-        assert reached.wait(20), one.log()
+        assert reached.wait(60), one.log()
         one.send(signal.SIGSTOP)
         server.request("POST", workloads, workload("third", "3", priority=100))
         eventually(lambda: state("third", "Admitted") == "True", two.log)

@@ -204,7 +204,7 @@ def test_with_kueues_own_definition_of_cohorts_events_tell_what_its_status_canno
         for ours in ("conditions", "flavorsReservation"):
             status.pop(ours, None)
     server.kubectl("apply", "-f", "-", input=yaml.safe_dump(definition))
-    time.sleep(1)  # the API server takes up a new schema soon after
+    eventually(lambda: _prunes(server))  # the API server takes up a new schema soon after
     with ClusterClient(from_kubeconfig(None, str(server.kubeconfig))) as cluster, following(server) as reconciler:
         company = Company(cluster, "default")
         company.cohort("a")
@@ -215,10 +215,31 @@ def test_with_kueues_own_definition_of_cohorts_events_tell_what_its_status_canno
         eventually(lambda: company.condition("clusterqueues/q", "Active") == CYCLE)
         eventually(lambda: CYCLE[1] in company.reported("Cohort", "a") & company.reported("Cohort", "b"))
         assert company.condition("cohorts/a", "CohortActive") == ()
-        time.sleep(2)
-        written = reconciler.core.stats.written
-        time.sleep(3)
-        assert reconciler.core.stats.written == written, "what is pruned is not written again and again"
+
+        def rests() -> bool:
+            written = reconciler.core.stats.written
+            time.sleep(3)
+            return reconciler.core.stats.written == written
+
+        assert eventually(rests, lambda: "what is pruned is written again and again")
+
+
+def _prunes(server: ControlPlane) -> bool:
+    """Whether it stores no condition of a Cohort."""
+    said = {
+        "type": "Probe",
+        "status": "True",
+        "reason": "R",
+        "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    path = f"{KUEUE}/cohorts"
+    server.request("POST", path, kueue("Cohort", "probe", {}))
+    found = server.request(
+        "PATCH", f"{path}/probe/status", {"status": {"conditions": [said]}}, content_type=MERGE_PATCH
+    )
+    server.request("DELETE", f"{path}/probe")
+    return "conditions" not in found.get("status", {})
 
 
 def _prunes_cohorts(core: Core) -> bool:

@@ -224,7 +224,7 @@ class Kubelet:
                 self._look(SYSTEM, "kueue-controller-manager", self.manager.start, self.manager.stop, lambda: True)
                 self._look(OURS, "quotree-webhook", lambda: None, lambda: None, lambda: True)
                 self._look(OURS, "quotree-reconciler", self._reconcile, self._end, self._ready)
-            except ApiError as error:
+            except (ApiError, OSError) as error:  # a program that does not answer in time is looked at again
                 self.failed.append(str(error))
 
     def _look(

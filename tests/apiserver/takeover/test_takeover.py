@@ -271,18 +271,19 @@ def _work_goes_on(world: World, before: dict[str, Manifest]) -> None:
     assert server.request("GET", f"{JOBS}/waiting")["spec"]["suspend"], "1 of 4 cpu is left, and it asks for 2"
     assert world.workload("job-waiting")["metadata"]["uid"] == _uid(before, "job-waiting")
 
-    job = server.request("GET", f"{JOBS}/running")
     complete = [
         {"type": kind, "status": "True", "lastTransitionTime": left_by_kueue.SINCE}
         for kind in ("SuccessCriteriaMet", "Complete")
     ]
     ended = {
+        "active": None,
+        "ready": None,
         "succeeded": 1,
         "startTime": left_by_kueue.SINCE,
         "completionTime": left_by_kueue.SINCE,
         "conditions": complete,
     }
-    server.request("PUT", f"{JOBS}/running/status", {**job, "status": ended})
+    server.request("PATCH", f"{JOBS}/running/status", {"status": ended}, content_type=MERGE)
     eventually(lambda: not server.request("GET", f"{JOBS}/waiting")["spec"]["suspend"], world.log)
     eventually(lambda: not world.workload("job-running")["metadata"].get("finalizers"), world.log)
     assert server.request("GET", f"{JOBS}/later")["spec"]["suspend"]

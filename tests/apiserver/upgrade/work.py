@@ -80,7 +80,7 @@ class LastingJob:
         for path, manifest in collections.items():
             manifest["metadata"].pop("namespace", None)
             server.request("POST", path, manifest)
-        eventually(self._runs)
+        eventually(lambda: self._runs() and self._kept())
         self._before = self._objects()
 
     def changed(self) -> str:
@@ -90,6 +90,10 @@ class LastingJob:
 
     def _runs(self) -> bool:
         return not self._server.request("GET", self._job)["spec"]["suspend"]
+
+    def _kept(self) -> bool:
+        """Whether the queue has its finalizer, which the reconciler writes at about the same time."""
+        return bool(self._server.request("GET", self._stored[0])["metadata"].get("finalizers"))
 
     def _objects(self) -> list[Any]:
         """The job with its admission, and the queue without what its status counts."""

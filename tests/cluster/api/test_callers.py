@@ -68,11 +68,36 @@ def test_a_service_account_has_its_groups() -> None:
     assert found.groups == ("system:serviceaccounts", "system:serviceaccounts:dev", "system:authenticated")
 
 
+@pytest.mark.parametrize(
+    ("wanted", "groups"),
+    [
+        (Impersonated("system:anonymous"), ("system:unauthenticated",)),
+        (Impersonated("ann", ("system:unauthenticated",)), ("system:unauthenticated",)),
+        (Impersonated("ann", ("system:authenticated",)), ("system:authenticated",)),
+    ],
+)
+def test_an_anonymous_user_does_not_get_the_rights_of_authenticated_ones(
+    wanted: Impersonated, groups: tuple[str, ...]
+) -> None:
+    """As in the API server: apiserver/pkg/endpoints/filters/impersonation.go."""
+    assert wanted.as_caller().groups == groups
+
+
 def test_headers_say_for_whom_and_nothing_else() -> None:
     assert impersonated(request(("Authorization", "Bearer x"))) is None
     found = impersonated(request(("impersonate-user", "ann"), ("Impersonate-Group", "a"), ("Impersonate-Group", "b")))
     assert found == Impersonated("ann", ("a", "b"))
     assert impersonated(request(*found.headers())) == found
+
+
+def test_names_may_have_any_letters() -> None:
+    """A proxy and the API server send and read UTF-8; Python's libraries use Latin-1."""
+    user, group = ("zo\u00eb".encode().decode("latin-1"), "\u6771\u4eac".encode().decode("latin-1"))
+
+    found = impersonated(request(("Impersonate-User", user), ("Impersonate-Group", group)))
+
+    assert found == Impersonated("zo\u00eb", ("\u6771\u4eac",))
+    assert found.headers() == [("Impersonate-User", user), ("Impersonate-Group", group)]
 
 
 @pytest.mark.parametrize(

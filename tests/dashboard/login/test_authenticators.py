@@ -137,6 +137,15 @@ def test_a_proxy_with_an_ipv4_address_is_trusted_where_the_server_listens_on_ipv
         assert answer.status_code == status
 
 
+def test_a_name_from_a_proxy_may_have_any_letters() -> None:
+    cluster = Cluster()
+    name = "zo\u00eb".encode().decode("latin-1")  # UTF-8 as a client library takes it
+
+    headers = [("X-Forwarded-User", name), ("X-Forwarded-Groups", name)]
+    assert browser(cluster, lambda _: ByProxy(HERE)).get("/trees/kueue", headers=headers).status_code == 200
+    assert cluster.logins[-1].impersonated == Impersonated("zo\u00eb", ("zo\u00eb",))
+
+
 @pytest.mark.parametrize(
     "headers",
     [

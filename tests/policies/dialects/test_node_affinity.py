@@ -73,6 +73,7 @@ def test_any_condition_on_another_label_may_hold(operator: str) -> None:
         ("Lt", "17", True),
         ("Lt", "16", False),
         ("Gt", "-1", True),
+        ("Gt", "15".zfill(63), True),
         ("Gt", "many", False),
         ("Gt", "9" * 30, False),
         ("Lt", str(2**63), False),

@@ -204,6 +204,29 @@ def test_a_pod_that_a_tenant_creates_for_a_job_has_the_marks_of_its_template_and
     assert patch(made("main", {**WORKLOAD, **SLICE}), above, ON, user=CONTROLLER) == []
 
 
+PLACED = {f"{K}podset-required-topology": "rack"}
+
+
+@pytest.mark.parametrize(("of_template", "of_pod"), [(PLACED, {}), ({}, PLACED)])
+def test_a_pod_that_a_tenant_creates_for_a_job_requests_the_topology_of_its_template(
+    of_template: dict[str, str], of_pod: dict[str, str]
+) -> None:
+    started = builders.template("1") | {
+        "metadata": {"labels": {f"{K}podset": "main"}, "annotations": {**WORKLOAD, **of_template}}
+    }
+    above = world(builders.batch_job("j", {"suspend": False, "template": started}, uid="u", labels={QUEUE: "a"}))
+
+    def made(notes: dict[str, str]) -> dict[str, Any]:
+        labels = {QUEUE: "a", f"{K}podset": "main"}
+        return pod(labels=labels, annotations={**WORKLOAD, **notes}, ownerReferences=[JOB])
+
+    forged: dict[str, Any] = jsonpatch.apply_patch(made(of_pod), patch(made(of_pod), above, ON, user=User("anna")))
+
+    assert f"{K}admission" in gates(forged)
+    assert f"{K}podset" not in forged["metadata"]["labels"]
+    assert patch(made(of_template), above, ON, user=User("anna")) == []
+
+
 def test_a_template_is_marked_whatever_owner_it_names_unless_that_is_queued() -> None:
     owner = {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "name": "l", "uid": "u"}
     child = replicas("StatefulSet", TEMPLATED, labels={QUEUE: "a"}, ownerReferences=[{**owner, "controller": True}])

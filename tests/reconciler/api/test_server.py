@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import socket
 import ssl
+import struct
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -103,6 +105,28 @@ def test_a_reconciler_without_time_and_a_fault_of_ours_are_told_as_such() -> Non
     assert (fault[0], fault[1]["reason"]) == (500, "InternalError")
 
 
+def test_a_client_that_leaves_before_the_answer_is_no_internal_error(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    left, ended = threading.Event(), threading.Event()
+
+    class Slow:
+        def answer(self, *_: Any) -> dict[str, Any]:
+            left.wait(10)
+            return {"items": ["x" * 1000] * 10_000}
+
+    monkeypatch.setattr(ApiServer, "handle_error", lambda *_: ended.set())
+    with serving(Slow()) as server:
+        client = socket.create_connection(("127.0.0.1", server.server_port))
+        client.sendall(b"GET /v1/tree HTTP/1.1\r\n\r\n")
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # close with a reset
+        client.close()
+        left.set()
+
+        assert ended.wait(10)
+    assert "internal error" not in caplog.text
+
+
 def test_one_who_says_nothing_holds_up_nobody(tmp_path: Path) -> None:
     with serving(api(core(*organisation())), tmp_path) as server:
         address = ("127.0.0.1", server.server_port)
@@ -110,6 +134,17 @@ def test_one_who_says_nothing_holds_up_nobody(tmp_path: Path) -> None:
             plain.sendall(b"GET / HTTP/1.1\r\n\r\n")  # no TLS
             url = f"https://127.0.0.1:{server.server_port}/v1/tree"
             assert get(url, "admin", tmp_path / "ca.crt")[0] == 200
+
+
+@pytest.mark.parametrize("secure", [True, False])
+def test_clients_that_send_their_request_bit_by_bit_keep_nobody_out(tmp_path: Path, secure: bool) -> None:
+    with serving(api(core(*organisation())), tmp_path if secure else None) as server, ExitStack() as opened:
+        for _ in range(70):
+            slow = opened.enter_context(socket.create_connection(("127.0.0.1", server.server_port)))
+            slow.sendall(b"GET /" if not secure else b"\x16")
+
+        scheme, trust = ("https", tmp_path / "ca.crt") if secure else ("http", None)
+        assert get(f"{scheme}://127.0.0.1:{server.server_port}/v1/tree", "admin", trust)[0] == 200
 
 
 def test_a_new_certificate_is_served_to_the_next_connection(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from cluster.actions import Action
 from policies.dialects.kueue_workload import GATED_BY
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.outcomes import Outcome
+from scheduling.objects.requests import Counting
 from scheduling.objects.times import SECOND
 from scheduling.status.observability import LEGACY, Observability
 from tests import builders
@@ -367,6 +368,19 @@ def test_who_was_set_aside_with_another_is_told_nothing_or_that_it_was_bypassed(
     assert "status" not in legacy.objects["Workload", "ns/w1"]
     assert why(granular, "w0")[1] == "ExceedsMaxQuota"
     assert why(granular, "w1") == why(granular, "w2") == ("False", "ExceedsMaxQuota", BYPASSED)
+
+
+def test_one_whose_pod_set_has_another_name_is_bypassed_too() -> None:
+    """In Kueue 0.20 it is equal."""
+    world = Prompt((), observability=GRANULAR)
+    world.loop.core.state.world.counting = Counting(hashes_names=False)
+    for number, name in enumerate(("main", "workers")):
+        made = workload(f"w{number}", number, "q0", 9, 0)
+        made["spec"]["podSets"][0]["name"] = name
+        world.put(("Workload", f"ns/w{number}"), made)
+    world.rounds(20)
+
+    assert why(world, "w1") == ("False", "ExceedsMaxQuota", BYPASSED)
 
 
 def test_one_that_comes_later_is_bypassed_too() -> None:

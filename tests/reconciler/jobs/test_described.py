@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -230,6 +231,39 @@ def test_a_job_whose_pod_sets_changed_after_admission_cannot_start() -> None:
 
     with pytest.raises(CannotStart, match="quota is assigned to lead, work, the job has lead"):
         kind("JobSet").starting(fewer, read, AROUND)
+
+
+LARGER: dict[str, Any] = {
+    "resources": {"requests": {"cpu": "60"}},
+    "overhead": {"cpu": "60"},
+    "runtimeClassName": "with-overhead",
+    "resourceClaims": [{"name": "device", "resourceClaimTemplateName": "devices"}],
+}
+
+
+@pytest.mark.parametrize("field", LARGER)
+@pytest.mark.parametrize("name", SPECS)
+def test_a_suspended_job_whose_template_requests_more_does_not_start_on_its_old_workload(name: str, field: str) -> None:
+    before = job(name)
+    workload = stored(name, before)
+    waiting, held = read_workload(workload), admitted(workload)
+    changed = _with_larger_pods(name, before, {field: LARGER[field]})
+
+    around = replace(AROUND, pods_ready=False)
+    (update,) = steps(kind(name), changed, workload, waiting, around, NOW)
+    (deletion,) = steps(kind(name), changed, workload, held, around, NOW)
+
+    assert [update.reason, deletion.reason] == ["UpdatedWorkload", "DeletedWorkload"]
+    assert field in after(workload, update)["spec"]["podSets"][0]["template"]["spec"]
+
+
+def _with_larger_pods(name: str, manifest: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    made = deepcopy(manifest)
+    held: Any = made
+    for step in kind(name).pods(made)[0].path:
+        held = held[step]
+    held["spec"].update(more)
+    return made
 
 
 def test_who_was_started_by_hand_is_stopped() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from scheduling.objects.workload import EVICTED, FINISHED, QUOTA_RESERVED, REQUEUED, Admission
 from scheduling.status.reservation import reserve
-from tests.reconciler.jobs.world import NOW, K, World, job
+from tests.reconciler.jobs.world import NOW, K, World, job, template
 
 
 def spec_of_pods(world: World) -> dict[str, Any]:
@@ -119,6 +119,43 @@ def test_a_waiting_job_that_asks_for_other_pods_takes_its_workload_with_it() -> 
 
     assert world.settle() == ["UpdatedWorkload"]
     assert world.read.pod_sets[0].count == 3
+
+
+TOPOLOGY = {f"{K}podset-unconstrained-topology": "true"}
+
+
+@pytest.mark.parametrize(("before", "after"), [({}, TOPOLOGY), (TOPOLOGY, dict.fromkeys(TOPOLOGY))])
+def test_a_waiting_job_that_asks_for_another_topology_takes_its_workload_with_it(
+    before: dict[str, str], after: dict[str, str | None]
+) -> None:
+    world = World(job(template=_with_annotations(before)))
+    world.settle()
+    world.edit_job({"spec": {"template": {"metadata": {"annotations": after}}}})
+
+    assert world.settle() == ["UpdatedWorkload"]
+    assert ("unconstrained" in (world.read.pod_sets[0].topology or {})) is not bool(before)
+
+
+@pytest.mark.parametrize(("before", "after"), [({}, TOPOLOGY), (TOPOLOGY, dict.fromkeys(TOPOLOGY))])
+def test_a_job_with_quota_does_not_start_with_another_topology_after_its_user_stopped_it(
+    before: dict[str, str], after: dict[str, str | None]
+) -> None:
+    world = World(job(template=_with_annotations(before)))
+    world.settle()
+    world.admit()
+    world.settle()
+    world.edit_job({"spec": {"suspend": True}})
+    world.control()
+    world.edit_job({"spec": {"template": {"metadata": {"annotations": after}}}})
+
+    assert world.settle() == ["DeletedWorkload", "CreatedWorkload"]
+    assert world.job["spec"]["template"]["metadata"].get("annotations", {}) == before
+
+
+def _with_annotations(notes: dict[str, str]) -> dict[str, Any]:
+    made = template()
+    made["metadata"]["annotations"] = notes
+    return made
 
 
 def test_a_running_job_that_asks_for_other_pods_is_stopped_and_queued_anew() -> None:

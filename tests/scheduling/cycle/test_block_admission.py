@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from policies.dialects.kueue_flavor import Flavor
 from policies.model.pools import Terms
 from scheduling.cycle.engine import AdmissionEngine
 from scheduling.objects.queue_settings import BEST_EFFORT_FIFO, STRICT_FIFO
@@ -170,11 +171,18 @@ class HeldInTopology(Held, TopologyCluster):
     """The same, with a flavor that has a topology."""
 
 
-def test_it_is_evaluated_anew_where_its_node_has_gone() -> None:
+@pytest.fixture
+def hosted() -> HeldInTopology:
+    """Room for three pods, each on another host."""
     cluster = HeldInTopology()
     cluster.put_queue(queue_settings("a", None, {FLAVOR: Terms(10)}))
     for name in ("n1", "n2", "n3"):
         cluster.put_node(gpu_node(name, 1))
+    return cluster
+
+
+def test_it_is_evaluated_anew_where_its_node_has_gone(hosted: HeldInTopology) -> None:
+    cluster = hosted
     for name in ("one", "two"):
         cluster.put(asks(name, "a", 1, required="rack"))
     cluster.settle()
@@ -183,6 +191,31 @@ def test_it_is_evaluated_anew_where_its_node_has_gone() -> None:
     cluster.fail_node("n2")
     cluster.ready("ns/one")
     assert hosts(cluster.workloads["ns/two"]) == {"n3": 1}
+
+
+def test_it_is_evaluated_anew_where_its_flavor_is_made_again_without_its_topology(hosted: HeldInTopology) -> None:
+    cluster = hosted
+    for name in ("one", "two"):
+        cluster.put(asks(name, "a", 1, required="rack"))
+    cluster.settle()
+
+    cluster.world.drop_flavor(FLAVOR)
+    cluster.world.put_flavor(Flavor(FLAVOR, {}))
+    cluster.ready("ns/one")
+    assert cluster.running() == ["ns/one"]
+
+
+def test_it_is_evaluated_anew_where_its_flavor_is_made_again_with_a_topology(hosted: HeldInTopology) -> None:
+    cluster = hosted
+    cluster.world.put_flavor(Flavor(FLAVOR, {}))
+    for name in ("one", "two"):
+        cluster.submit(name, "a")
+    cluster.settle()
+
+    cluster.world.drop_flavor(FLAVOR)
+    cluster.world.put_flavor(Flavor(FLAVOR, {}, topology="default"))
+    cluster.ready("ns/one")
+    assert hosts(cluster.workloads["ns/two"]) == {"n1": 1}
 
 
 def test_who_goes_while_it_is_held_back_leaves_the_others_to_be_tried(cluster: Held) -> None:

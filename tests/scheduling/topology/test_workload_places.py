@@ -41,6 +41,14 @@ def test_a_pod_set_without_a_request_gets_a_place_only_where_all_flavors_have_to
     assert shown(ask(fleet(), asked, only=True)) == {"racked": "n7=2", "other": "n3=2"}
 
 
+def test_a_group_without_a_request_is_placed_together() -> None:
+    """Alone, the leader would go to n2 and the workers to n3, the smallest hosts with room for each."""
+    grouped = {"podSetGroupName": "g"}
+    asked = workload(pod_set("leader", 1, **grouped), pod_set("workers", 2, **grouped))
+
+    assert shown(ask(fleet(), asked, only=True)) == {"leader": "n1=1", "workers": "n1=2"}
+
+
 def test_flavors_are_tried_in_the_order_of_their_names_and_see_what_the_others_took() -> None:
     made = fleet("b1/r1 n1=2 n2=2")
     made.put_flavor(Flavor("a-first", {}, topology="hosts"), (HOSTNAME,))

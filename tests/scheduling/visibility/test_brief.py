@@ -7,17 +7,21 @@ from typing import Any
 
 import pytest
 
+from policies.model.pools import Terms
 from reconciler.api import pending
 from reconciler.api.explanation import explanation_json
 from reconciler.api.pending import local_rows, named_rows, rows
 from reconciler.objects.moments import whole_second
 from scheduling.cycle.cycle import try_alone
+from scheduling.objects.requests import Counting
 from scheduling.queues.pending import PendingEntry
 from scheduling.visibility import explanation
 from scheduling.visibility.sentence import why_it_waits
 from scheduling.world.decisions import Wait
 from scheduling.world.world import World
 from tests.reconciler.api.organisation import NOW, admitted, core, kueue, organisation, queue, waiting
+from tests.scheduling.cluster import Cluster, queue_settings
+from tests.scheduling.manifests import pod_set, workload
 from tests.scheduling.visibility.waiting_cases import CASES
 
 BRIEF = {
@@ -120,3 +124,25 @@ def test_an_attempt_that_was_explained_is_not_kept() -> None:
     assert said.text
     del said
     assert sys.getrefcount(wait) == before
+
+
+def test_a_message_names_the_pod_sets_of_its_own_workload() -> None:
+    """In Kueue 0.20 workloads are equal whose pod sets differ only in their names."""
+    cluster = Cluster()
+    cluster.world.counting = Counting(hashes_names=False)
+    cluster.put_queue(queue_settings("q", None, {"spot": Terms(1)}))
+    names = ("main", "main", "workers", "workers")
+    for number, name in enumerate(names):
+        cluster.put(workload(pod_set(name, gpu="2"), name=f"w{number}"))
+    cluster.settle()
+
+    messages = [row.message for row in rows(cluster.world, "q", 0, 9)]
+    explained = [explanation_of(cluster.world, f"ns/w{number}") for number in range(len(names))]
+    assert messages == explained
+    assert [message.split(":")[0].split()[-1] for message in messages] == list(names)
+
+
+def explanation_of(world: World, key: str) -> str:
+    found = explanation.explain(world, key, consider=try_alone)
+    assert found is not None
+    return found.message

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import zlib
 from typing import Any
 
 import pytest
@@ -148,6 +150,11 @@ def test_an_update_is_based_on_the_old_object_and_a_creation_on_nothing() -> Non
     assert str(deleted) == "DELETE of Queue a by ada at now"
 
 
+def with_state(state: str) -> str:
+    fields = {"uid": "", "base": "", "user": "", "at": "", "state": state}
+    return json.dumps({"format": 1, "object": ["", "", "", "a"], **fields})
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -156,9 +163,8 @@ def test_an_update_is_based_on_the_old_object_and_a_creation_on_nothing() -> Non
         "[]",
         "null",
         json.dumps({"format": FORMAT + 1}),
-        json.dumps(
-            {"format": 1, "object": ["", "", "", "a"], "uid": "", "base": "", "user": "", "at": "", "state": "!"}
-        ),
+        with_state("!"),
+        with_state(base64.b64encode(zlib.compress(b"[1]")).decode()),
     ],
 )
 def test_an_entry_of_a_later_version_or_none_at_all_is_never_passed_over(text: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 from cluster.errors import ApiError, Conflict
 from tests.builders import queue, typed
 from tests.cluster.fake import FakeApi, Reply, status
+from tests.waiting import eventually
 from webhook.ledger.contents import LedgerContents
 from webhook.ledger.entry import LedgerEntry, UnreadableEntry, written
 from webhook.ledger.keeping import MaintainedLedger
@@ -135,3 +136,26 @@ def test_it_is_ready_once_the_config_map_was_read_and_may_be_written(api: FakeAp
         assert api.seen[-1].body == {"metadata": {"resourceVersion": "1"}, "data": {}}
     finally:
         kept.close()
+
+
+def test_an_internal_error_does_not_end_the_thread(api: FakeApi, caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(Calm):
+        tidied = 0
+
+        def tidy(self) -> None:
+            self.tidied += 1
+            raise KeyError("queue")
+
+        def observe(self) -> None:
+            """Nothing is open."""
+
+    api.others.extend([says(config_map(1))] * 20)
+    broken = Broken()
+    kept = MaintainedLedger(broken, ConfigMapStore(api.cluster(attempts=1)))  # type: ignore[arg-type]
+    kept.attempt()
+    kept.start()
+    try:
+        eventually(lambda: broken.tidied > 1)
+    finally:
+        kept.close()
+    assert "ledger: internal error; trying again" in caplog.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -101,8 +102,13 @@ def identify(
 
 
 def same(one: Manifest, other: Manifest) -> bool:
-    """Whether both are equal, including types: true is not 1, and 1 is not 1.0."""
-    return one is other or (one == other and repr(one) == repr(other))
+    """Whether both have the same content; see `content`."""
+    return one is other or (one == other and content(one) == content(other))
+
+
+def content(manifest: Manifest) -> str:
+    """The content as a text. The order of fields does not matter, but types do: true is not 1, and 1 is not 1.0."""
+    return json.dumps(manifest, sort_keys=True, default=repr)
 
 
 def _numbered(obj: KubeObject, objects: Mapping[Ref, Placed]) -> KubeObject:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -23,8 +23,11 @@ from cli.input.documents import expand
 from cli.input.login import LOGIN
 from cli.input.settings import configuration_file
 from cli.output import discard, note
-from cluster.errors import ClusterError
+from cluster.errors import ClusterError, Forbidden
 from cluster.sources import WatchSource
+
+if TYPE_CHECKING:  # it takes long to load
+    from cluster.client import ClusterClient
 
 _LISTS = ("paths", "filenames", "kustomizations", "charts", "values", "each")
 _FILES = ("config", "kueue_config", "baseline", "within")
@@ -38,6 +41,8 @@ _SETTLED = 5.0
 _LISTED = 10.0
 """Seconds to wait for the first lists. Objects that arrive later count as changes."""
 _LIST_POLL_SECONDS = 0.05
+_BLIND_SECONDS = 15
+"""Seconds between two runs if the user may not list some kinds, since their changes are not seen."""
 Look = Mapping[str, tuple[int, ...] | None]
 
 
@@ -70,7 +75,7 @@ def _watch(command: Callable[[], Any], options: Mapping[str, Any]) -> None:
                 note("nothing is different")
             shown = text
             _wait(before, lambda: _seen_state(options, cluster), time.monotonic() - began)
-            note(f"{datetime.now():%H:%M:%S} something changed; run again")  # noqa: DTZ005, for people here
+            note(f"{datetime.now():%H:%M:%S} run again")  # noqa: DTZ005, for people here
 
 
 def _wait(before: object, look: Callable[[], object], least: float) -> None:
@@ -172,42 +177,68 @@ class _Captured(io.StringIO):
 
 
 class ChangeCounter:
-    def __init__(self) -> None:
-        self.count = 0
+    """Counts changes. With `blind`, the passing of some time counts as a change, too."""
+
+    def __init__(self, *, blind: bool = False) -> None:
+        self._count = 0
+        self._blind = blind
         self._lock = threading.Lock()
 
     def add(self) -> None:
         with self._lock:
-            self.count += 1
+            self._count += 1
+
+    @property
+    def count(self) -> int:
+        return self._count + (int(time.monotonic() / _BLIND_SECONDS) if self._blind else 0)
 
 
 @contextmanager
 def following(against: Against) -> Iterator[ChangeCounter]:
-    """Count the changes in a cluster until the `with` block ends. Without a cluster, the count stays 0.
+    """Count the changes in a cluster until the `with` block ends, except those of Nodes, which change all the time.
+
+    Without a cluster, the count stays 0.
 
     Raises OutOfReach.
     """
-    changes = ChangeCounter()
     if against.kind != "cluster":
-        yield changes
+        yield ChangeCounter()
         return
     from analysis.cluster import read_kinds  # here, since these take long to load
+    from cluster.sources import NODES_ONCE
     from cluster.store import Store
 
     try:
         cluster = against.login.connect()
     except ClusterError as error:
         raise OutOfReach(f"cannot read {against}: {error}") from error
-    store = Store(following=[_counted(source, changes) for source in read_kinds()])
     with cluster:
+        kinds = [each for each in read_kinds() if each is not NODES_ONCE]
+        allowed = [each for each in kinds if _may_list(cluster, each)]
+        changes = ChangeCounter(blind=len(allowed) < len(kinds))
+        if len(allowed) < len(kinds):
+            note(f"you may not watch the whole cluster, so the command also runs again every {_BLIND_SECONDS} s")
+        store = Store(following=[_counted(source, changes) for source in allowed])
         store.start(cluster)
         try:
             until = time.monotonic() + _LISTED
-            while store.ready() and time.monotonic() < until:
+            while store.lacking() and time.monotonic() < until:
                 time.sleep(_LIST_POLL_SECONDS)
             yield changes
         finally:
             store.close()
+
+
+def _may_list(cluster: ClusterClient, source: WatchSource) -> bool:
+    """Whether the user may list these objects. Other errors are left to the watch, which tries again."""
+    listed = cluster.list(source.versions[0], 1, namespace=source.namespace, field_selector=source.field_selector)
+    try:
+        next(listed, None)
+    except Forbidden:
+        return False
+    except ClusterError:
+        return True
+    return True
 
 
 def _counted(source: WatchSource, changes: ChangeCounter) -> WatchSource:

@@ -6,6 +6,7 @@ import ipaddress
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
 
 
 def bracketed(host: str) -> str:
@@ -18,6 +19,15 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def split_url(url: str) -> SplitResult:
+    """The parts of the URL of a server that gets tokens. Raises ValueError if tokens must not be sent there."""
+    parts = urlsplit(url)
+    host, _ = parts.hostname or "", parts.port  # reading a malformed port raises ValueError
+    if host and (parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host))):
+        return parts
+    raise ValueError("write https://HOST:PORT; http is allowed on this machine only")
 
 
 def url_of(scheme: str, host: str, port: int) -> str:

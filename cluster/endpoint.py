@@ -26,6 +26,7 @@ from urllib3.util import Url, parse_url
 from cluster import guarded_connections
 from cluster.errors import NotConfigured
 from cluster.plain_login import Headers, NotPlain, of_kubeconfig, of_service_account
+from cluster.trust import trusting
 
 DEFAULT_KUBECONFIG = "~/.kube/config"
 _LOOPBACK = ("localhost", "127.0.0.0/8", "::1")
@@ -184,9 +185,7 @@ def _endpoint(settings: Any) -> Endpoint:
 
 
 def _tls(settings: Any) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=settings.ssl_ca_cert)
-    # Python 3.13 rejects authorities without a key identifier, which older clusters still have and Go accepts.
-    context.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", 0)
+    context = trusting(settings.ssl_ca_cert)
     if not settings.verify_ssl:  # the user's `insecure-skip-tls-verify`
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

@@ -166,12 +166,18 @@ def _wants_news() -> bool:
 
 
 def _not_signed_in(settings: DashboardSettings) -> Any:
-    if settings.authenticator.asks and request.method == "GET":
-        return redirect(url_for("sign_in", next=request.full_path.rstrip("?")), 303)
+    if settings.authenticator.asks:
+        return _to_sign_in()
     message = "Open the address that the command printed; it has a key."
     if not isinstance(settings.authenticator, ByKey):
         message = "The proxy in front of this page did not name you, or it is not a trusted proxy."
     return _page("error.html", code=401, title="Not signed in", message=message), 401
+
+
+def _to_sign_in() -> Any:
+    """A redirect to the sign-in form, which leads back to this page, or to the page of the form that was sent."""
+    target = _last_page() if request.method == "POST" else request.full_path.rstrip("?")
+    return redirect(url_for("sign_in", next=target), 303)
 
 
 def _pages(app: Flask, settings: DashboardSettings, sources: CertificateSources, *, audited: bool) -> None:
@@ -427,7 +433,7 @@ def _missing(message: str, url: str = "", text: str = "") -> tuple[Response, int
 def _cluster_error(settings: DashboardSettings, error: ClusterError) -> Any:
     """The response to a failed read: a redirect if users can sign in again, otherwise a page with the error."""
     if isinstance(error, Unauthorized) and settings.authenticator.asks:
-        return redirect(url_for("sign_in", next=request.full_path.rstrip("?")), 303)
+        return _to_sign_in()
     code, title = _kind_of(error)
     message = error.message if isinstance(error, ApiError) and error.message else str(error)
     if isinstance(error, Forbidden) and (role := missing_role(message)):

@@ -6,15 +6,15 @@ import ssl
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import click
 
 from cli.exits import Misused
 from cli.input.grouped import grouped
 from cli.input.login import ClusterLogin, unavailable
-from cluster.addresses import is_loopback
+from cluster.addresses import split_url
 from cluster.errors import ClusterError, NotFound
+from cluster.trust import trusting
 from policies.model.printing import plain
 
 if TYPE_CHECKING:  # it takes long to load
@@ -79,16 +79,11 @@ def endpoint(server: Server, login: ClusterLogin) -> Endpoint:
 def _tls(server: Server) -> ssl.SSLContext | None:
     """The TLS context; None for plain HTTP, which is only allowed on loopback, since the request carries a token."""
     try:
-        scheme, host = urlsplit(server.url).scheme, urlsplit(server.url).hostname or ""
-        if scheme == "https" and host:
-            return ssl.create_default_context(cafile=server.ca)
+        return trusting(server.ca) if split_url(server.url).scheme == "https" else None
     except ValueError as error:
         raise Misused(f"--reconciler {server.url}: {error}") from error
     except OSError as error:
         raise Misused(f"--ca {server.ca}: {error.strerror or 'has no PEM certificate'}") from error
-    if scheme == "http" and is_loopback(host):
-        return None
-    raise Misused(f"--reconciler {server.url}: write https://HOST:PORT; http is allowed on this machine only")
 
 
 def _from_file(name: str) -> str:

@@ -8,7 +8,6 @@ that they refer to. If two files of one folder differ in a single object, this c
 
 from __future__ import annotations
 
-import json
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +16,7 @@ from pathlib import Path
 
 from analysis.context import Context
 from analysis.documents import Document, Unreadable
-from analysis.inputs import NO_FILES, InputObjects, Placed, identify
+from analysis.inputs import NO_FILES, InputObjects, Placed, content, identify
 from analysis.queue_config import QueuesFileRegion
 from cli.input.gathering import noted
 from cli.input.paths import HERE, path_within
@@ -182,8 +181,8 @@ def _number(read: Sequence[_Read]) -> None:
         for ref, placed in each.inputs.objects.items():
             if ref.is_generated:
                 continue  # the API server generates a different name for each
-            text = json.dumps(placed.document.manifest, sort_keys=True, default=repr)
-            each.versions[ref] = numbers.setdefault((ref, text), len(numbers))
+            version = (ref, content(placed.document.manifest))
+            each.versions[ref] = numbers.setdefault(version, len(numbers))
 
 
 def _contradictions(read: Sequence[_Read]) -> dict[Ref, list[_Read]]:

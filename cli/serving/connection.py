@@ -6,14 +6,14 @@ import logging
 import ssl
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from cli.exits import Misused
 from cli.input.login import ClusterLogin
-from cluster.addresses import is_loopback
+from cluster.addresses import split_url
 from cluster.client import ClusterClient
 from cluster.endpoint import Endpoint, from_service_account
 from cluster.errors import NotConfigured
+from cluster.trust import trusting
 
 log = logging.getLogger(__name__)
 
@@ -30,13 +30,14 @@ class Address:
 
         Raises Misused.
         """
-        parts = urlsplit(self.url)
-        if parts.scheme == "http" and is_loopback(parts.hostname or ""):
-            return Endpoint(self.url.rstrip("/"))
-        if parts.scheme != "https" or not parts.hostname:
-            raise Misused(f"{self.url}: write https://HOST:PORT; http is allowed on this machine only")
         try:
-            trust = ssl.create_default_context(cafile=self.ca)
+            scheme = split_url(self.url).scheme
+        except ValueError as error:
+            raise Misused(f"{self.url}: {error}") from error
+        if scheme == "http":
+            return Endpoint(self.url.rstrip("/"))
+        try:
+            trust = trusting(self.ca)
         except FileNotFoundError:
             log.warning("%s is not there yet; %s is not trusted until it is", self.ca, self.url)
             trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from cli.serving.options import SignIn
 from cluster.addresses import is_loopback
 from cluster.client import ClusterClient
 from cluster.endpoint import Endpoint, from_service_account
-from cluster.errors import ClusterError
+from cluster.errors import ClusterError, NotConfigured
 from dashboard.login.authenticators import Authenticator, ByProxy, ByToken
 from dashboard.login.ended import EndedSessions
 from dashboard.login.sessions import Sessions, cookie_name
@@ -27,6 +29,8 @@ from dashboard.settings import DashboardSettings
 from dashboard.what_if.processes import Processes
 from webhook.logs import log_as_json
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class ServerAddresses:
@@ -35,6 +39,10 @@ class ServerAddresses:
     api: Address | None
     reconciler: Address | None
     audit: Address | None
+
+    @property
+    def every(self) -> tuple[Address | None, ...]:
+        return self.api, self.reconciler, self.audit
 
 
 def run(
@@ -131,12 +139,21 @@ def _own_token(sign_in: SignIn) -> Callable[[], str | None]:
     """A function that reads the dashboard's token for each request, since its file is renewed."""
     if sign_in.token_file is None:
         return lambda: from_service_account().authorization()
-    return lambda: f"Bearer {sign_in.token_file.read_text().strip()}" if sign_in.token_file else None
+    return partial(_token_in, sign_in.token_file)
+
+
+def _token_in(file: Path) -> str:
+    """The Authorization header with the token in the file. Raises NotConfigured."""
+    try:
+        return f"Bearer {file.read_text().strip()}"
+    except (OSError, ValueError) as error:
+        raise NotConfigured(f"{file}: the token of the dashboard cannot be read: {error}") from error
 
 
 class _ReloadedServers:
     """Returns the endpoints of the servers, and creates them again when the file of a CA changes.
 
+    If a changed file has no certificate, the previous endpoints are kept.
     `own`: the Authorization header of this process. If it is None, no credentials of this process are sent. A user's
     token must never be sent with a client certificate of ours: the API server would use that certificate.
     """
@@ -148,14 +165,21 @@ class _ReloadedServers:
         self._servers: Servers | None = None
 
     def __call__(self) -> Servers:
-        every = (self._others.api, self._others.reconciler, self._others.audit)
-        seen = tuple(_fingerprint(each.ca) for each in every if each)
+        seen = tuple(_fingerprint(each.ca) for each in self._others.every if each)
         with self._lock:
-            if self._servers is None or seen != self._seen:
-                made = [self._with_own_login(each.endpoint()) if each else None for each in every]
-                api = made[0] or self._of_pod()
-                self._servers, self._seen = Servers(api, *made[1:]), seen
+            if self._servers is None:
+                self._servers = self._made()
+            elif seen != self._seen:
+                try:
+                    self._servers = self._made()
+                except Misused as error:
+                    log.error("%s; the previous certificates of servers are still trusted", error.message)
+            self._seen = seen
             return self._servers
+
+    def _made(self) -> Servers:
+        api, *others = (self._with_own_login(each.endpoint()) if each else None for each in self._others.every)
+        return Servers(api or self._of_pod(), *others)
 
     def _of_pod(self) -> Endpoint:
         try:

@@ -23,6 +23,7 @@ from reconciler.core.core import Core
 from scheduling.objects.times import parse, written
 from scheduling.objects.workload import Workload
 from scheduling.simulation.simulation import START
+from scheduling.status.writing import written_admission, written_condition
 
 T = TypeVar("T")
 
@@ -125,20 +126,19 @@ def _manifest(workload: Workload, ahead: int) -> Manifest:
     date, but pages show how long ago something happened.
     """
     conditions = [
-        {
-            "type": kind,
-            "status": each.status,
-            "reason": each.reason,
-            "message": each.message,
-            "lastTransitionTime": written(each.since + ahead),
-        }
-        for kind, each in workload.conditions.items()
+        written_condition(kind, each._replace(since=each.since + ahead)) for kind, each in workload.conditions.items()
     ]
-    admission = {"clusterQueue": workload.admission.cluster_queue} if workload.admission else None
+    admission = {"admission": written_admission(workload.admission)} if workload.admission else {}
+    pod_sets = [{"name": each.name, "count": each.count} for each in workload.pod_sets]
     owners = [{"kind": each.kind, "name": each.name} for each in workload.owners]
     meta: dict[str, Any] = {"namespace": workload.namespace, "name": workload.name, "ownerReferences": owners}
     return {
         "metadata": meta | {"creationTimestamp": written(workload.created + ahead)},
-        "spec": {"queueName": workload.queue, "priority": workload.priority, "active": workload.active},
-        "status": {"conditions": conditions, **({"admission": admission} if admission else {})},
+        "spec": {
+            "queueName": workload.queue,
+            "priority": workload.priority,
+            "active": workload.active,
+            "podSets": pod_sets,
+        },
+        "status": {"conditions": conditions, **admission},
     }

@@ -61,16 +61,16 @@ class OwnAudit:
                 threading.Thread(target=self._run, name="audit", daemon=True).start()
 
     def _run(self) -> None:
-        began = time.monotonic()
+        began, factor = time.monotonic(), PAUSE_FACTOR
         try:
             with unavailable_as_client_errors("the audit"):
                 self._last, self._error = self._judge(), None
         except ClusterError as error:
-            self._error = error
+            self._error, factor = error, 0.0  # a cluster that did not answer for long may answer now
         except Exception:
             log.exception("the cluster could not be audited: internal error")
             self._error = Unreachable("the audit", "internal error", "the command's output has the trace")
         finally:
             ended = time.monotonic()
-            self._next_at = ended + max(SHORTEST_PAUSE, PAUSE_FACTOR * (ended - began))
+            self._next_at = ended + max(SHORTEST_PAUSE, factor * (ended - began))
             self._idle.set()

@@ -76,6 +76,8 @@ class ByProxy:
             peer = ip_address(address or "")
         except ValueError:
             return False
+        # A server that listens on IPv6 and IPv4 at once sees IPv4 addresses in this form.
+        peer = getattr(peer, "ipv4_mapped", None) or peer
         return any(peer in network for network in self.trusted)
 
 

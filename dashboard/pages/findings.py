@@ -26,6 +26,8 @@ def page(reader: CachedReader, query: Mapping[str, str], sources: CertificateSou
     offset = offset_of(query)
     found = reader.findings({**chosen, "offset": str(offset), "limit": str(PAGE + 1)})
     items = found["items"]
+    if offset and not items:  # there are fewer findings than before
+        return page(reader, chosen, sources)
     first = offset + 1
     beside = [] if chosen or offset else beside_rules(reader, sources)
     return {

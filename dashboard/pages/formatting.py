@@ -95,6 +95,14 @@ def offset_of(query: Mapping[str, str]) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 8 else 0
 
 
+def page_start(offset: int, number: int, step: int) -> int:
+    """The offset of a page, or of the last page if the list has become shorter.
+
+    `number`: the rows of the list. `step`: the rows of a page.
+    """
+    return min(offset, max(0, number - 1) // step * step)
+
+
 def node_url(node: TreeNode) -> str:
     return queue_url(node.dialect, *node.key)
 

@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 
 from cluster.errors import ClusterError, Forbidden, Unauthorized
 from cluster.resource import NAMESPACES, Resource
-from dashboard.pages.formatting import offset_of, scarce_text
+from dashboard.pages.formatting import offset_of, page_start, scarce_text
 from dashboard.pages.headline import pending_since
 from dashboard.pages.local_queues import STATES, LocalQueueRow, QuotaHeld, example, held_by, local_queue, seen_tree
 from dashboard.pages.namespace import LOCAL_QUEUES, held, pods_of, workload_state
@@ -175,7 +175,7 @@ def _tiles(rows: list[MyNamespace]) -> list[Tile]:
 
 
 def _shown(rows: list[Any], query: Mapping[str, str]) -> dict[str, Any]:
-    offset = offset_of(query)
+    offset = page_start(offset_of(query), len(rows), _ROWS)
     return {
         "q": query.get("q", "")[:200],
         "rows": rows[offset : offset + _ROWS],

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from dashboard.pages.formatting import UsageBar, offset_of, path_part
+from dashboard.pages.formatting import UsageBar, offset_of, page_start, path_part
 from dashboard.pages.parts import Tile
 from dashboard.reading.cache import CachedReader
 from dashboard.trees.tree import nano_of
@@ -92,7 +92,7 @@ def domains_page(reader: CachedReader, flavor: str, query: Mapping[str, str]) ->
     resource = resource if resource in resources else _scarcest(found["items"], resources)
     has_children = len(within) + 1 < len(found["levels"])
     rows = sorted((_row(flavor, each, resource, has_children) for each in found["items"]), key=_by_use)
-    offset = offset_of(query)
+    offset = page_start(offset_of(query), len(rows), PAGE)
     return {
         "flavor": flavor,
         "found": found,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from dashboard.pages.formatting import UsageBar, bar_of, columns, node_text
+from dashboard.pages.formatting import UsageBar, bar_of, columns, node_text, page_start
 from dashboard.pages.view import TreePageView
 from dashboard.trees.tree import DialectTree, PairUsage, TreeNode, lent, natural, state_of
 
@@ -57,15 +57,16 @@ def table(tree: DialectTree, view: TreePageView) -> TablePage:
     else:
         found = list(_folded(tree, view, large=len(every) > PAGE))
         hidden = len(every) - len(found)
-    shown = [_row(tree, view, *each) for each in islice(found, view.offset, view.offset + PAGE)]
+    offset = page_start(view.offset, len(found), PAGE)
+    shown = [_row(tree, view, *each) for each in islice(found, offset, offset + PAGE)]
     return TablePage(
         shown,
-        view.offset + 1,
-        min(len(found), view.offset + PAGE),
+        offset + 1,
+        min(len(found), offset + PAGE),
         len(found),
         hidden,
-        view.url(offset=max(0, view.offset - PAGE)) if view.offset else "",
-        view.url(offset=view.offset + PAGE) if view.offset + PAGE < len(found) else "",
+        view.url(offset=max(0, offset - PAGE)) if offset else "",
+        view.url(offset=offset + PAGE) if offset + PAGE < len(found) else "",
     )
 
 

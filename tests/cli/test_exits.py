@@ -131,6 +131,16 @@ def test_an_object_given_twice_and_equally_is_0_and_named(tmp_path: Path) -> Non
     assert f"{tmp_path}/b.yaml:7:1: info[given-twice]: Cohort org: is given twice, with the same" in result.stdout
 
 
+def test_the_order_of_fields_is_not_content(tmp_path: Path) -> None:
+    write(tmp_path / "a.yaml", cohort("org", "lab"))
+    write(tmp_path / "b.yaml", cohort("lab"), dict(reversed(cohort("org", "lab").items())))
+
+    result = run("validate", tmp_path)
+
+    assert result.exit_code == 0
+    assert "Cohort org: is given twice, with the same content" in result.stdout
+
+
 def test_objects_of_one_generate_name_are_not_the_same(tmp_path: Path) -> None:
     pod_group = {
         "apiVersion": "scheduling.volcano.sh/v1beta1",

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from cli import watching
+from cli.input.against import Against
+from cli.input.login import ClusterLogin
+from tests.cli.clusters import holding
+from tests.cli.runs import kubeconfig
+from tests.cluster.fake import FakeApi
 
 
 class Clock:
@@ -48,3 +55,39 @@ def test_it_rests_longer_where_a_look_or_the_run_takes_long(monkeypatch: pytest.
 def test_it_waits_for_a_pause_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(rests(monkeypatch, [0, 1, 2, 3, 3], 0.0)) == 6
     assert len(rests(monkeypatch, [0, *range(1, 12)], 0.0)) == 13
+
+
+class Everything:
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+def test_who_may_not_watch_the_cluster_sees_the_command_run_again_from_time_to_time(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with closing(FakeApi()) as api:
+        holding(api, forbidden=Everything())
+        login = ClusterLogin(kubeconfig=str(kubeconfig(tmp_path, api.url)))
+        with watching.following(Against("cluster", login=login)) as changes:
+            before = changes.count
+            clock = Clock([], 0.0)
+            clock.now = watching.time.monotonic() + watching._BLIND_SECONDS
+            monkeypatch.setattr(watching, "time", clock)
+
+            assert changes.count == before + 1
+    assert "you may not watch the whole cluster" in capsys.readouterr().err
+    assert not caplog.records, "no kind is tried again and again"
+
+
+def test_nodes_are_not_watched_since_their_status_changes_all_the_time(tmp_path: Path) -> None:
+    with closing(FakeApi()) as api:
+        holding(api, nodes=[])
+        login = ClusterLogin(kubeconfig=str(kubeconfig(tmp_path, api.url)))
+        with watching.following(Against("cluster", login=login)):
+            asked = {each.path for each in api.seen}
+
+    assert "/api/v1/namespaces" in asked
+    assert "/api/v1/nodes" not in asked

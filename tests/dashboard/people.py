@@ -96,7 +96,9 @@ class Answering:
 
     def findings(self, params: Mapping[str, str] = NO_PARAMS) -> dict[str, Any]:
         of_tenant = self._login.authorization == TENANT and params.get("namespace") == "team"
-        return {**self._backend.answers["/v1/findings"], "roots": []} if of_tenant else self.ask("/v1/findings")
+        found = {**self._backend.answers["/v1/findings"], "roots": []} if of_tenant else self.ask("/v1/findings")
+        first = int(params.get("offset", 0))
+        return {**found, "items": found["items"][first : first + int(params["limit"])]}
 
     def stored(self, resource: Resource, namespace: str | None, name: str) -> dict[str, Any]:
         return self.ask(resource.item(name, namespace))

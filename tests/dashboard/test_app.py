@@ -92,7 +92,8 @@ def test_findings_are_counted_in_words() -> None:
         (1, "/findings", "1 finding"),
         (2, "/findings?root=org", "2 findings"),
         (201, "/findings?root=a", "Findings 1 to 200"),
-        (3, "/findings?offset=200", "Findings 201 to 203"),
+        (203, "/findings?offset=200", "Findings 201 to 203"),
+        (2, "/findings?root=b&offset=200", "2 findings"),
     ):
         cluster.answers["/v1/findings"] = {"items": [item] * number, "roots": []}
         assert f"<caption>{said}</caption>" in client.get(path).text

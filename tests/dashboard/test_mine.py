@@ -140,6 +140,12 @@ def test_a_page_is_bounded() -> None:
     assert '<a href="/workloads/?q=w-&amp;offset=100">Previous 100</a>' in last
 
 
+def test_a_page_behind_the_end_of_a_list_that_became_shorter_is_the_last_page() -> None:
+    client = signed_in(everything(*(workload("a", f"w-{each:03}") for each in range(150))), ADMIN)
+
+    assert "101 to 150 of 150" in client.get("/workloads/?offset=200").text
+
+
 def test_a_namespace_that_was_opened_is_mine() -> None:
     client = signed_in(cluster(team=[workload("team", "late")]), ADMIN)
     assert "team/late" not in client.get("/workloads/").text

@@ -116,6 +116,7 @@ def test_many_domains_come_in_pages() -> None:
     assert "1 to 100 of 101" in page
     assert "offset=100" in page
     assert ">r100</a>" in rest
+    assert ">r100</a>" in signed_in(many, ADMIN).get("/topologies/gpu?offset=200").text, "there were more before"
 
 
 def test_nodes_without_labels_are_said() -> None:

@@ -221,6 +221,7 @@ def test_a_large_tree_is_folded_at_first_and_links_unfold_parts_of_it() -> None:
     whole = client.get("/trees/kueue?rows=all").text
     assert "1 to 100 of 125" in whole
     assert len(rows(whole)) == 100
+    assert "101 to 125 of 125" in client.get("/trees/kueue?rows=all&offset=200").text, "there were more before"
 
 
 def test_a_small_tree_is_open_and_can_be_folded() -> None:

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from cli.serving.file_reader import FilesReader
+from dashboard.pages.namespace import held, pods_of
 from dashboard.pages.times import lasted
 from dashboard.pages.workload import WORKLOADS
 from reconciler.api.routes import ReconcilerApi
@@ -19,9 +20,10 @@ from scheduling.simulation.simulation import START
 CREATED = "2026-01-01T00:00:00Z"
 
 
-def reader(start: int) -> FilesReader:
-    meta = {"namespace": "team", "name": "a", "creationTimestamp": CREATED}
-    manifest: dict[str, Any] = {"metadata": meta, "spec": {}}
+BARE = {"metadata": {"namespace": "team", "name": "a", "creationTimestamp": CREATED}, "spec": {}}
+
+
+def reader(start: int, manifest: dict[str, Any] = BARE) -> FilesReader:
     world = SimpleNamespace(workloads={"team/a": read_workload(manifest)})
     played = SimpleNamespace(kueue=SimpleNamespace(world=world, start=start, now=start + 600 * SECOND))
     unused: Any = None
@@ -38,6 +40,18 @@ def test_work_of_files_without_times_was_created_when_the_simulation_ran() -> No
 @pytest.mark.parametrize("start", [START + SECOND])
 def test_times_in_files_stay_as_they_are(start: int) -> None:
     assert reader(start).stored(WORKLOADS, "team", "a")["metadata"]["creationTimestamp"] == CREATED
+
+
+def test_a_page_shows_what_admitted_work_of_files_holds_and_in_how_many_pods() -> None:
+    assigned = {"name": "main", "count": 3, "flavors": {"cpu": "spot"}, "resourceUsage": {"cpu": "6"}}
+    manifest = {
+        "metadata": {"namespace": "team", "name": "a", "creationTimestamp": CREATED},
+        "spec": {"podSets": [{"name": "main", "count": 3, "template": {}}]},
+        "status": {"admission": {"clusterQueue": "q", "podSetAssignments": [assigned]}},
+    }
+    found = reader(START, manifest).stored(WORKLOADS, "team", "a")
+
+    assert (held(found["status"]), pods_of(found["spec"])) == ({"cpu": "6"}, 3)
 
 
 def test_a_tree_says_since_when_work_waits_by_the_clock_of_who_looks(monkeypatch: pytest.MonkeyPatch) -> None:

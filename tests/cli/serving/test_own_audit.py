@@ -132,3 +132,24 @@ def test_why_there_is_no_audit_is_said(error: Exception, kind: type[ClusterError
 
     assert said in str(caught.value)
     assert "secret detail" not in str(caught.value)
+
+
+def test_a_reload_tries_again_soon_even_if_the_cluster_did_not_answer_for_long(
+    found: Audit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("cli.serving.own_audit.time.monotonic", lambda: now)
+
+    def judge() -> Audit:
+        nonlocal now
+        if now:
+            return found
+        now = 90.0
+        raise OutOfReach("no answer in 30 s")
+
+    audit = OwnAudit(judge, patience=60.0)
+    with pytest.raises(Unreachable, match="reload this page to try again"):
+        audit.get(PATH)
+    now += 3.0
+
+    assert audit.get(PATH)["items"]

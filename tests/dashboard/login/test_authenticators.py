@@ -33,6 +33,15 @@ def test_who_signs_in_with_a_token_sees_pages_until_signing_out() -> None:
     assert client.get("/trees/kueue").status_code == 303
 
 
+@pytest.mark.parametrize("path", ["/sign-out", "/what-if", "/what-if/tree.svg"])
+def test_a_form_that_is_sent_after_the_session_has_ended_leads_to_sign_in(path: str) -> None:
+    """The link back leads to the page of the form: a picture, for one, cannot be opened by a link."""
+    client = browser(Cluster())
+    answer = client.post(path, headers={**OWN, "Referer": "http://localhost/what-if?kind=Cohort"})
+
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/sign-in?next=/what-if?kind%3DCohort")
+
+
 def test_a_copy_of_the_cookie_opens_nothing_after_signing_out() -> None:
     client = browser(Cluster()).application.test_client(use_cookies=False)
 
@@ -119,6 +128,13 @@ def test_a_trusted_proxy_says_who_looks() -> None:
     assert client.get("/trees/kueue", headers=headers).status_code == 200
     assert cluster.logins[-1].impersonated == Impersonated("ann", ("team", "b"))
     assert cluster.logins[-1].authorization is None
+
+
+def test_a_proxy_with_an_ipv4_address_is_trusted_where_the_server_listens_on_ipv6_too() -> None:
+    client = browser(Cluster(), lambda _: ByProxy(HERE))
+    for address, status in (("::ffff:127.0.0.1", 200), ("::ffff:10.0.0.1", 401), ("::1", 401)):
+        answer = client.get("/trees/kueue", headers={"X-Forwarded-User": "ann"}, environ_base={"REMOTE_ADDR": address})
+        assert answer.status_code == status
 
 
 def test_a_name_from_a_proxy_may_have_any_letters() -> None:

@@ -173,13 +173,17 @@ def _endpoint(settings: Any) -> Endpoint:
                 header = settings.get_api_key_with_prefix("BearerToken", alias="authorization")
         except Exception as error:  # third-party code, plugins and files: any exception means "no token"
             raise NotConfigured(f"{settings.host}: the token cannot be renewed: {_text(error)}") from error
-        return str(header).strip() if header else None
+        sent = str(header or "").strip()
+        if not (sent.isascii() and sent.isprintable()):  # checked here, since the error of http.client shows the token
+            raise NotConfigured(f"{settings.host}: the token has a character that a token may not have")
+        return sent or None
 
+    server = _checked(str(settings.host), "server")
     return Endpoint(
-        url=str(settings.host).rstrip("/"),
-        tls=_tls(settings) if str(settings.host).startswith("https") else None,
+        url=server.rstrip("/"),
+        tls=_tls(settings) if server.startswith("https") else None,
         server_name=settings.tls_server_name,
-        proxy=_proxy(str(settings.host), settings.proxy),
+        proxy=_proxy(server, settings.proxy),
         authorization=authorization,
     )
 
@@ -198,7 +202,7 @@ def _tls(settings: Any) -> ssl.SSLContext:
 def _proxy(server: str, named: str | None) -> str | None:
     """The proxy as kubectl chooses it. `named`: the `proxy-url` of the kubeconfig, which NO_PROXY does not concern.
 
-    Raises ValueError for a kind of proxy that urllib3 does not support.
+    Raises ValueError.
     """
     url, environment = parse_url(server), getproxies()
     direct = (*_LOOPBACK, *environment.get("no", "").lower().split(","))
@@ -207,10 +211,23 @@ def _proxy(server: str, named: str | None) -> str | None:
         proxy = environment.get(url.scheme or "") or environment.get("all")
     if not proxy:
         return None
-    scheme, found, _ = proxy.partition("://")
-    if found and scheme.lower() not in ("http", "https"):
-        raise ValueError(f"its proxy is a {scheme}:// proxy; use one with http:// or https://")
-    return proxy if found else f"http://{proxy}"
+    return _checked(proxy if "://" in proxy else f"http://{proxy}", "proxy")
+
+
+def _checked(address: str, called: str) -> str:
+    """The address. Raises ValueError if urllib3 cannot use it; the message does not show it, since it may have a login.
+
+    `called`: server or proxy.
+    """
+    try:
+        url = parse_url(address)
+    except ValueError:
+        raise ValueError(f"the address of its {called} is not a valid URL") from None
+    if url.scheme not in ("http", "https"):
+        raise ValueError(f"its {called} is a {url.scheme}:// {called}; use one with http:// or https://")
+    if not url.host:
+        raise ValueError(f"the address of its {called} has no host")
+    return address
 
 
 def _covers(entry: str, url: Url) -> bool:

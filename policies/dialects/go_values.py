@@ -20,3 +20,9 @@ def read_integer(written: str, bits: int) -> int | None:
     number = -int(digits) if written[0] == "-" else int(digits)
     most = 2 ** (bits - 1)
     return number if -most <= number < most else None
+
+
+def read_count(written: str) -> int | None:
+    """The number above 0 with at most 32 bits; None for all other strings."""
+    number = read_integer(written, 32)
+    return number if number is not None and number > 0 else None

@@ -99,7 +99,7 @@ def _bypassed(world: World, workload: Workload, queue: str) -> UnadmittedCause |
 
 def successor_of(world: World, records: Records, workload: Workload) -> Workload | None:
     """The stored slice that has taken over this one's quota. A take-over that is not stored may still fail."""
-    later = world.slices.successor(workload.key)
+    later = world.slices.successor(workload)
     found = records.workload(later) if later is not None else None
     stored = found.value if found is not None else None
     taken = stored is not None and stored.counts and not stored.evicted and stored.takes_over_from(workload)

@@ -11,6 +11,7 @@ from sys import intern
 
 from cluster.resource import Manifest
 from policies.dialects.core import POD
+from policies.dialects.go_values import read_count
 from policies.dialects.kueue_jobs import (
     MANAGED,
     POD_GROUP_SIZE,
@@ -147,7 +148,7 @@ def member(pod: PodReading, packed: Packed, naming: Naming) -> GroupPod:
         created=pod.created,
         workload=f"{namespace}/{prebuilt or group or naming.workload(POD, name, pod.uid)}",
         group=intern(group),
-        size=_number(notes.get(POD_GROUP_SIZE, "")),
+        size=read_count(notes.get(POD_GROUP_SIZE, "")),
         queue=intern(queue_of(pod.manifest)),
         claim=RoleClaim(intern(claimed_role(pod.manifest)) if group else "main", pod_requests(shape)),
         node_selector=shape.node_selector,
@@ -187,7 +188,3 @@ def _ended_at(pod: PodReading) -> str:
     failed = ready.get("status") == "False" and ready.get("reason") == "PodFailed"
     moments = (text(ready.get("lastTransitionTime")) if failed else None, text(pod.meta.get("deletionTimestamp")))
     return min(filter(None, moments), default=_UNKNOWN_END)
-
-
-def _number(value: str) -> int | None:
-    return int(value) or None if value.isascii() and value.isdecimal() and len(value) < 10 else None

@@ -15,6 +15,7 @@ from reconciler.objects.workers import WorkerConnection
 from scheduling.objects import times
 from scheduling.objects.queue_settings import CheckParameters
 from scheduling.objects.times import SECOND
+from scheduling.status.conditions import shortened
 
 
 def cluster_condition(
@@ -30,7 +31,7 @@ def cluster_condition(
         return None
     if not connection.connected:
         tried = _tried(connection) if counted and connection.attempts else ""
-        return ActiveCondition(False, connection.reason, connection.message + tried)
+        return ActiveCondition(False, connection.reason, shortened(connection.message + tried))
     return ActiveCondition(True, connection.reason, connection.message + _ending(expiry, now))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from reconciler.objects.observed import Key
@@ -29,10 +28,12 @@ class Bypasses:
     def __init__(self) -> None:
         self.undone: dict[tuple[str, str], Undone] = {}
         self._standing: dict[tuple[Key, str], int] = {}
+        self._ways: dict[str, None] = {}  # all ways that were ever seen, which are few
         self._gone: list[tuple[Key, str]] = []
 
     def seen(self, key: Key, way: str, now: int) -> None:
         self._standing.setdefault((key, way), now)
+        self._ways[way] = None
 
     def end(self, key: Key, way: str, now: int) -> None:
         """The change is undone. Nothing happens if it was not known."""
@@ -54,9 +55,9 @@ class Bypasses:
                 self.end(key, each, now)
         self._gone.clear()
 
-    def ways(self, key: Key) -> Iterator[str]:
+    def ways(self, key: Key) -> list[str]:
         """The ways in which the object has bypassed the webhook, and which are not undone yet."""
-        yield from [way for each, way in self._standing if each == key]
+        return [way for way in self._ways if (key, way) in self._standing]
 
     def oldest(self) -> int | None:
         """When the oldest change that is not undone was first observed; None if there is none."""

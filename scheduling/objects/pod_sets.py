@@ -117,8 +117,3 @@ def _is_level(value: object) -> bool:
 
 def _is_size(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**31
-
-
-def number(value: str | None) -> int | None:
-    """The count in an annotation; None if it is not a valid count."""
-    return int(value) if value and value.isascii() and value.isdecimal() and len(value) < 10 else None

@@ -10,6 +10,7 @@ from typing import Any
 
 from policies.dialects.core import POD
 from policies.dialects.frameworks import SHAPES
+from policies.dialects.go_values import read_count
 from policies.dialects.job_shape import JobShape, at
 from policies.dialects.kueue_jobs import BATCH_JOB, MAX_SECONDS, POD_GROUP_SIZE, QUEUE_NAME, min_parallelism
 from policies.dialects.kueue_jobs import PRIORITY_CLASS as PRIORITY_CLASS_LABEL
@@ -19,8 +20,8 @@ from policies.dialects.kueue_workload import ELASTIC, GATED_BY
 from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text, texts
 from policies.model.errors import PolicyError
 from policies.model.objects import GroupKind
-from scheduling.objects.naming import LONGEST_LABEL, NAMING, Naming
-from scheduling.objects.pod_sets import ALL_REQUESTS, RequestGates, number, pod_set, pod_sets
+from scheduling.objects.naming import NAMING, Naming
+from scheduling.objects.pod_sets import ALL_REQUESTS, RequestGates, pod_set, pod_sets
 from scheduling.objects.priority import PriorityClasses, priority_of
 from scheduling.objects.roles import claim_of, role_names
 from scheduling.objects.workload import IS_GROUP_WORKLOAD, JOB_UID
@@ -28,8 +29,6 @@ from scheduling.objects.workload import IS_GROUP_WORKLOAD, JOB_UID
 FAST_ADMISSION = f"{PREFIX}pod-group-fast-admission"
 _COPIED_ANNOTATIONS = (ELASTIC, GATED_BY)
 _PROVISIONING_PREFIX = "provreq.kueue.x-k8s.io/"
-_INT32_MAX = 2**31 - 1
-"""The field of the Workload is a signed 32-bit integer."""
 
 
 class IncompleteGroup(PolicyError):
@@ -98,9 +97,10 @@ def workload_of_group(
     if not members:
         raise IncompleteGroup("a group without Pods has no Workload; create its Pods")
     name = naming.group(members[0])
-    size = number(texts(metadata(members[0]).get("annotations")).get(POD_GROUP_SIZE))
-    if not size:
-        raise IncompleteGroup(f"Pod group {name} does not say its size; add the annotation {POD_GROUP_SIZE}")
+    size = read_count(texts(metadata(members[0]).get("annotations")).get(POD_GROUP_SIZE, ""))
+    if size is None:
+        cure = f"set the annotation {POD_GROUP_SIZE} of each Pod to the number of Pods"
+        raise IncompleteGroup(f"Pod group {name} has no valid size; {cure}")
     members = members[:size]
     sets = _roles(members, gates)
     if len(members) < size:
@@ -128,9 +128,7 @@ def queue_of(manifest: Manifest) -> str:
 
 def maximum_seconds(labels: Mapping[str, str]) -> int | None:
     """The maximum execution time from the labels; None if it is missing or invalid."""
-    value = labels.get(MAX_SECONDS, "")
-    seconds = int(value) if value.isascii() and value.isdecimal() and len(value) <= LONGEST_LABEL else 0
-    return seconds if 0 < seconds <= _INT32_MAX else None
+    return read_count(labels.get(MAX_SECONDS, ""))
 
 
 def _workload_name(kind: GroupKind, manifest: Manifest, naming: Naming) -> str:

@@ -315,9 +315,10 @@ class Workload:
         """Whether its annotation names the other Workload, and both belong to the same elastic job.
 
         A slice that a manager created on this worker belongs to no job until it is admitted. A job that is not elastic
-        would not follow the slice that has the quota.
+        would not follow the slice that has the quota. Of two slices that name each other, none takes over; otherwise
+        neither would count.
         """
-        if self.replaces != other.key or self.namespace != other.namespace:
+        if self.replaces != other.key or other.replaces == self.key or self.namespace != other.namespace:
             return False
         if other.owners and not other.elastic:
             return False

@@ -96,8 +96,8 @@ class Consumption:
         The first sample only sets the time.
         """
         old = self._records.get(queue, ConsumptionRecord({}, now))
-        elapsed = max(0, now - old.at)  # the clock of another replica may be ahead
-        self.put(queue, self.decay.sampled(old.consumed, in_use, elapsed), max(now, old.at))
+        elapsed = max(0, now - old.at)  # the clock of an earlier leader may have been ahead
+        self.put(queue, self.decay.sampled(old.consumed, in_use, elapsed), now)
 
     def has_penalty(self, queue: str, workload: str) -> bool:
         return workload in self._penalties.get(queue, {})
@@ -113,9 +113,11 @@ class Consumption:
         )
 
     def next_sample(self, queue: str, now: int) -> int:
-        """The nanoseconds until the next sample is due; 0 if it is due now."""
+        """The nanoseconds until the next sample is due; 0 if it is due now, or the last one is in the future."""
         record = self._records.get(queue)
-        return max(0, self.decay.sampling - max(0, now - record.at)) if record is not None else 0
+        if record is None or record.at > now:
+            return 0
+        return max(0, record.at + self.decay.sampling - now)
 
     def put_weight(self, queue: str, weight: int) -> None:
         """Store the fairSharing.weight, in units of 1e-9."""

@@ -326,8 +326,8 @@ class KueueSimulation:
         name = workload.admission.cluster_queue if workload.admission else local.cluster_queue if local else ""
         queue = world.state.queues.get(name)
         gated, settings = world.gated(workload), queue.settings if queue else None
-        later = world.workloads.get(world.slices.successor(workload.key) or "")
-        taken = later if later is not None and later.takes_over_from(workload) and not later.evicted else None
+        later = world.workloads.get(world.slices.successor(workload) or "")
+        taken = later if later is not None and not later.evicted else None
         return Lifecycle(self.now, local, settings, None, self.settings.waiting, gated=gated, successor=taken)
 
     def _checked(self, workload: Workload) -> Workload:

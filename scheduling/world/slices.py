@@ -10,8 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from scheduling.objects.amounts import Usage
-from scheduling.objects.workload import Workload
+from scheduling.objects.workload import Owner, Workload
 from scheduling.quota.state import ClusterQueueState, QuotaState, Reservation
+
+_Claim = tuple[str, str, tuple[Owner, ...]]
+"""The namespace of a slice, the slice that it names, and its owners. Only slices of the same job share a claim."""
 
 
 class WorkloadSlices:
@@ -20,46 +23,63 @@ class WorkloadSlices:
     def __init__(self, state: QuotaState) -> None:
         self._state = state
         self._whole: dict[str, Reservation] = {}  # reservations of slices with their full usage
-        self._later: dict[str, str] = {}  # the slice that replaces each slice
+        self._later: dict[_Claim, str] = {}  # the slices that replace others
 
     def predecessor(self, workload: Workload, queue: ClusterQueueState) -> Reservation | None:
         """The slice with quota in this ClusterQueue that the workload replaces; None if there is none."""
         found = self._state.reservations.get(workload.replaces) if workload.replaces else None
         return found if found is not None and self._follows(workload, queue, found) else None
 
-    def successor(self, key: str) -> str | None:
-        """The slice with quota that replaces this one; None if there is none."""
-        return self._later.get(key)
+    def successor(self, workload: Workload) -> str | None:
+        """The key of the slice with quota that takes over from this one; None if there is none."""
+        found = self._successor(workload)
+        return found.workload.key if found is not None else None
+
+    def _successor(self, workload: Workload) -> Reservation | None:
+        for owners in (workload.owners, ()):  # a slice that a manager sent has no owner
+            later = self._whole.get(self._later.get((workload.namespace, workload.key, owners), ""))
+            if later is not None and later.workload.takes_over_from(workload):
+                return later
+        return None
 
     def reserve(self, reservation: Reservation) -> None:
         """Count the reservation instead of the former one, and of the slice that it replaces only the rest."""
         workload = reservation.workload
-        sliced = workload.elastic or workload.key in self._later
+        former = self._whole.get(workload.key)
+        sliced = workload.elastic or former is not None or self._successor(workload) is not None
         if not (self._state.options.elastic and sliced):
             self._state.reserve(reservation)
             return
         self._whole[workload.key] = reservation
         if before := workload.replaces:
-            self._later[before] = workload.key
-            if before not in self._whole and before in self._state.reservations:
-                self._whole[before] = self._state.reservations[before]
+            self._later[_claim(workload)] = workload.key
+            named = self._state.reservations.get(before)
+            if named is not None and workload.takes_over_from(named.workload):
+                self._whole.setdefault(before, named)
         self._count(workload.key)
         self._count(workload.replaces)
+        if former is not None and _claim(former.workload) != _claim(workload):
+            self._withdraw(former.workload)
 
     def release(self, key: str) -> Reservation | None:
         """Remove and return the reservation; None if there is none. The slice that it replaced counts in full again."""
         reservation, whole = self._state.release(key), self._whole.pop(key, None)
-        if whole is not None and self._later.get(whole.workload.replaces) == key:
-            del self._later[whole.workload.replaces]
-            self._count(whole.workload.replaces)
+        if whole is not None:
+            self._withdraw(whole.workload)
         return reservation
+
+    def _withdraw(self, later: Workload) -> None:
+        """The slice no longer replaces another one, which counts in full again."""
+        if self._later.get(_claim(later)) == later.key:
+            del self._later[_claim(later)]
+            self._count(later.replaces)
 
     def _count(self, key: str) -> None:
         whole = self._whole.get(key)
         if whole is None or (key not in self._state.reservations and self._gone(whole)):
             return
-        later = self._whole.get(self._later.get(key, ""))
-        if later is not None and self._follows(later.workload, later.queue, whole):
+        later = self._successor(whole.workload)
+        if later is not None and later.queue is whole.queue:
             places = () if later.places else whole.places
             whole = replace(whole, usage=_beyond(whole.usage, later.usage), places=places)
         self._state.reserve(whole)
@@ -71,6 +91,10 @@ class WorkloadSlices:
     def _follows(self, workload: Workload, queue: ClusterQueueState, before: Reservation) -> bool:
         queued = self._state.options.elastic and before.queue is queue
         return queued and workload.takes_over_from(before.workload)
+
+
+def _claim(later: Workload) -> _Claim:
+    return later.namespace, later.replaces, later.owners
 
 
 def _beyond(usage: Usage, covered: Usage) -> Usage:

@@ -471,6 +471,30 @@ def test_a_proxy_may_be_named_without_its_scheme_but_socks_is_refused(
     assert "secret" not in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("cluster", "fault"),
+    [
+        ({"server": "ftp://api.test"}, "its server is a ftp:// server; use one with http:// or https://"),
+        ({"server": "http://"}, "the address of its server has no host"),
+        ({"server": "http://ann:secret@api.test:port"}, "the address of its server is not a valid URL"),
+        ({"server": "http://api.test", "proxy-url": "ann:secret@[x"}, "the address of its proxy is not a valid URL"),
+        ({"server": "http://a", "proxy-url": "ann:secret@h:99999"}, "the address of its proxy is not a valid URL"),
+    ],
+)
+def test_an_address_that_cannot_be_used_is_an_error_of_the_kubeconfig(cluster: dict[str, Any], fault: str) -> None:
+    with pytest.raises(NotConfigured, match=fault) as refused:
+        from_content(builders.kubeconfig(cluster), "it")
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("token", ["secret\nsecret", "secret\u2603", "secret\x7f"])
+def test_a_token_that_cannot_be_sent_is_an_error_that_does_not_show_it(api: FakeApi, token: str) -> None:
+    made = from_content(builders.kubeconfig({"server": api.url}, {"token": token}), "it")
+    with ClusterClient(made) as cluster, pytest.raises(NotConfigured, match="the token has a character") as refused:
+        cluster.get("/version")
+    assert "secret" not in str(refused.value)
+
+
 def test_a_host_name_that_nobody_knows_is_told_apart() -> None:
     error = unreachable(
         "https://api.test", exceptions.NameResolutionError("api.test", HTTPSConnection("api.test"), socket.gaierror())

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 from policies.dialects.core import POD, Pod
+from policies.dialects.go_values import read_count
 from policies.dialects.kueue_jobs import (
     IDENTIFIERS,
     KINDS,
@@ -23,9 +23,6 @@ from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
 from policies.model.findings import Action, Finding
-
-_COUNT = re.compile(r"\+?0{0,20}[1-9][0-9]{0,9}").fullmatch
-_MOST = 2**31 - 1
 
 Fault = tuple[str, str, str, str]
 """A fault as (labels or annotations, key, message, fix)."""
@@ -87,7 +84,7 @@ def _common(labels: Mapping[str, str], annotations: Mapping[str, str], prebuilt:
         if key == PREBUILT and not prebuilt:
             yield where, PREBUILT, f"a {kind} cannot use an existing Workload", f"remove {PREBUILT}"
     seconds = labels.get(MAX_SECONDS)
-    if seconds is not None and not _is_count(seconds):
+    if seconds is not None and read_count(seconds) is None:
         yield (
             "labels",
             MAX_SECONDS,
@@ -119,7 +116,7 @@ def _grouped(pod: Pod, *, annotated: bool) -> Iterator[Fault]:
         yield "annotations", POD_GROUP_SIZE, message, f"write {POD_GROUP_SIZE}"
     if size is not None and not given:
         yield "labels", POD_GROUP, f"a group of {size[:40]} pods has no name", f"write {POD_GROUP}"
-    if size is not None and not _is_count(size):
+    if size is not None and read_count(size) is None:
         yield "annotations", POD_GROUP_SIZE, f"{size[:40]!r} is not a whole number above 0", "write the number of pods"
     yield from _two_workloads(pod, annotated=annotated)
 
@@ -132,7 +129,3 @@ def _two_workloads(pod: Pod, *, annotated: bool) -> Iterator[Fault]:
         where = next(where for where, _ in _given(pod.labels, pod.annotations, PREBUILT))
         message = f"the Pod is of group {group[:80]}, but names Workload {prebuilt[:80]}"
         yield where, PREBUILT, message, f"write {group[:80]}, or remove one of both"
-
-
-def _is_count(text: str) -> bool:
-    return _COUNT(text) is not None and int(text) <= _MOST

@@ -232,6 +232,16 @@ def test_checks_of_others_are_left_alone(cluster: Cluster) -> None:
     assert [write for write in cluster.write() if write.key[0] == CHECK_VIEW.kind] == []
 
 
+def test_a_long_message_of_a_worker_is_cut_to_what_a_condition_may_have(cluster: Cluster) -> None:
+    line = connect(cluster, "one")
+    cluster.workers.tell(SessionBroken("x" * 100_000), session=line)
+    cluster.write()
+
+    active = cluster.active("MultiKueueCluster", "one")
+    assert active is not None
+    assert len(active[2]) == 32 * 1024
+
+
 def test_what_is_being_written_waits(cluster: Cluster) -> None:
     connect(cluster, "one")
     cluster.report()

@@ -114,6 +114,20 @@ def test_a_new_process_goes_on_from_the_status() -> None:
     assert after.at(510) == before.at(30)
 
 
+def test_samples_continue_after_a_leader_whose_clock_was_ahead() -> None:
+    share = {"consumedResources": {"gpu": "8"}, "lastUpdate": "2026-01-01T01:00:00Z"}
+    status = {"fairSharing": {"admissionFairSharingStatus": share}}
+    sampled = Sampled(status)
+    assert sampled.at(0) == 8
+    sampled.observe(status)  # the LocalQueue changes before its new status is written
+
+    sampled.at(10)
+    later = sampled.at(20)
+
+    assert later is not None
+    assert 0 < later < 8
+
+
 def test_a_queue_that_nobody_uses_shows_each_of_its_resources() -> None:
     sampled = Sampled()
     sampled.at(0)

@@ -46,6 +46,14 @@ def test_a_group_waits_for_all_its_pods_and_says_so() -> None:
     assert world.settle() == ["CreatedWorkload"]
 
 
+def test_a_size_with_a_sign_is_read_as_go_reads_it() -> None:
+    size = {"pod-group-total-count": "+2"}
+    world = PodWorld(pod("a", "g", 2, notes=size), pod("b", "g", 2, notes=size))
+
+    assert world.settle() == ["CreatedWorkload"]
+    assert [pod_set.count for pod_set in world.read.pod_sets] == [2]
+
+
 def test_a_group_that_is_admitted_fast_takes_its_pods_when_they_come() -> None:
     fast = {"pod-group-fast-admission": "true"}
     world = admitted(pod("a", "g", 2, notes=fast))

@@ -202,6 +202,44 @@ def test_nobody_takes_over_the_quota_of_another_job(change: Any) -> None:
     assert used(made) == 6
 
 
+def test_a_stranger_who_names_a_slice_does_not_change_who_takes_over_from_it() -> None:
+    made = cluster(20)
+    admitted(made, a_slice("one", 6))
+    made.put(a_slice("two", 9, "one"))
+    made.step()
+    stranger = replace(a_slice("stranger", 1, "one", at=9), owners=(replace_owner("another"),))
+    admitted(made, stranger)
+
+    slices, one = made.world.slices, made.workloads["ns/one"]
+    assert (used(made), slices.successor(one)) == (9 + 1, "ns/two")
+    made.write(finish(made.workloads[stranger.key], "Succeeded", "", made.now))
+    assert (used(made), slices.successor(one)) == (9, "ns/two")
+
+
+def test_a_slice_that_no_longer_names_the_one_before_counts_beside_it() -> None:
+    made = cluster(20)
+    admitted(made, a_slice("one", 6))
+    made.put(a_slice("two", 9, "one"))
+    made.step()
+
+    made.write(replace(made.workloads["ns/two"], annotations={}))
+
+    assert used(made) == 6 + 9
+
+
+def test_slices_that_name_themselves_or_each_other_count_in_full() -> None:
+    made = cluster(20)
+    admitted(made, a_slice("one", 6))
+    made.put(a_slice("two", 9, "one"))
+    made.step()
+
+    made.write(replace(made.workloads["ns/one"], annotations={ELASTIC: "true", REPLACES: "ns/two"}))
+    assert used(made) == 6 + 9
+    made.write(replace(made.workloads["ns/two"], annotations={ELASTIC: "true", REPLACES: "ns/two"}))
+    made.drop("ns/one")
+    assert used(made) == 9
+
+
 def replace_owner(uid: str) -> Owner:
     return OWNER._replace(uid=uid)
 

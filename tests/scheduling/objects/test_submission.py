@@ -342,9 +342,16 @@ def test_a_group_of_several_roles_waits_for_all_its_pods() -> None:
     assert sorted(entry["count"] for entry in made["spec"]["podSets"]) == [1, 2]
 
 
-@pytest.mark.parametrize("size", ["", "x", "0", "-1"])
-def test_a_group_that_does_not_say_its_size_is_told(size: str) -> None:
-    with pytest.raises(IncompleteGroup, match="pod-group-total-count"):
+@pytest.mark.parametrize("size", ["2", "+2", "0000000002"])
+def test_the_size_of_a_group_is_read_as_go_reads_it(size: str) -> None:
+    made = workload_of_group([pod("a", "1", "g", size), pod("b", "1", "g", size)], CLASSES)
+
+    assert [entry["count"] for entry in made["spec"]["podSets"]] == [2]
+
+
+@pytest.mark.parametrize("size", ["", "x", "0", "-1", "2147483648"])
+def test_a_group_without_a_valid_size_is_told_to_set_it(size: str) -> None:
+    with pytest.raises(IncompleteGroup, match=r"Pod group g has no valid size; set .*pod-group-total-count"):
         workload_of_group([pod("a", "1", "g", size)], CLASSES)
     with pytest.raises(IncompleteGroup):
         workload_of_group([], CLASSES)

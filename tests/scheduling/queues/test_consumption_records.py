@@ -33,11 +33,14 @@ def test_after_a_half_life_half_is_what_was_and_half_what_is_in_use() -> None:
     assert known.record("ns/q") == ConsumptionRecord(cpu("6"), NOW + 10 * MINUTE)
 
 
-def test_a_record_of_a_clock_that_is_ahead_does_not_fade_and_is_not_made_older() -> None:
+def test_sampling_continues_at_once_after_a_record_from_the_future() -> None:
     known = consumption()
-    known.put("ns/q", cpu("8"), NOW + MINUTE)
+    known.put("ns/q", cpu("8"), NOW + 1_000 * MINUTE)
+    assert known.next_sample("ns/q", NOW) == 0
     known.sample("ns/q", cpu("4"), NOW)
-    assert known.record("ns/q") == ConsumptionRecord(cpu("8"), NOW + MINUTE)
+    assert known.record("ns/q") == ConsumptionRecord(cpu("8"), NOW)
+    known.sample("ns/q", cpu("4"), NOW + 10 * MINUTE)
+    assert known.record("ns/q") == ConsumptionRecord(cpu("6"), NOW + 10 * MINUTE)
 
 
 def test_a_sample_is_due_when_the_interval_is_over() -> None:

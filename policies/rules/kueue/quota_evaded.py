@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from policies.amounts.ancestry import counted_above
@@ -70,18 +70,18 @@ def quota_evaded(proposal: Proposal) -> Iterator[Finding]:
             message = "only a Pod that was started on quota has this label"
             yield Finding(pod.ref, fields.join("metadata.labels", POD_SET), message, fix=_NO_MARK, profiles=STRICT_ONLY)
         if old is not None and POD_SET in old.labels:
-            yield from _uncounted(old, pod)
-            yield from _resized(old, pod)
+            alone = settings.manage_pods and LABEL in old.marks  # the rule pod-mark-removed judges such Pods
+            yield from _uncounted(old, pod, TOPOLOGY_REQUESTS if alone else ())
+            yield from () if alone else _resized(old, pod)
             if not proposal.circumstances.user.is_of_kubernetes:
                 yield from _taken_away(old, pod)
 
 
-def _uncounted(old: Pod, pod: Pod) -> Iterator[Finding]:
+def _uncounted(old: Pod, pod: Pod, judged: Collection[str]) -> Iterator[Finding]:
+    """Findings for changes of the keys by which the Pod is counted. `judged`: those that another rule judges."""
     now = _counting_keys(pod.labels, pod.annotations)
     for (where, key), was in _counting_keys(old.labels, old.annotations).items():
-        # Another rule judges the topology of Pods that are queued themselves.
-        elsewhere = key in TOPOLOGY_REQUESTS and LABEL in old.marks
-        if was != now[where, key] and not elsewhere:
+        if was != now[where, key] and key not in judged:
             message = f"a Pod that runs on quota is counted by {key}"
             fix = f"leave {key} as it is"
             yield Finding(pod.ref, fields.join("metadata", where, key), message, fix=fix, profiles=STRICT_ONLY)
@@ -97,9 +97,9 @@ def _taken_away(old: Pod, pod: Pod) -> Iterator[Finding]:
 
 
 def _resized(old: Pod, pod: Pod) -> Iterator[Finding]:
-    """Findings for Pods that are resized to more. Another rule judges Pods that are queued themselves."""
+    """Findings for Pods that are resized to more."""
     had, asks = pod_requests(old.sized), pod_requests(pod.sized)
-    for resource, amount in sorted(asks.items()) if pod.sized and LABEL not in old.marks else ():
+    for resource, amount in sorted(asks.items()) if pod.sized else ():
         if amount > had.get(resource, Quantity.ZERO):
             message = f"requests {resource}={amount}, but {had.get(resource, Quantity.ZERO)} was admitted"
             fix = "change the pod template of its job"

@@ -10,6 +10,8 @@ from policies.dialects.frameworks.ray import CLUSTERS
 from policies.dialects.reading import Manifest, listing, mapping, text
 from policies.model import fields
 
+_BY_JOB = "K8sJobMode"
+
 
 @dataclass(frozen=True, slots=True)
 class Ray:
@@ -21,6 +23,7 @@ class Ray:
     `autoscaled`: whether Ray's autoscaler is on.
     `selects`: whether a RayJob runs in an existing cluster.
     `shuts_down`: whether the cluster is deleted after the job has finished.
+    `submitted`: whether a pod outside the cluster submits the job, as it does by default.
     """
 
     at: str
@@ -29,6 +32,7 @@ class Ray:
     autoscaled: bool
     selects: bool
     shuts_down: bool
+    submitted: bool
 
 
 def read_ray(kind: str, manifest: Manifest) -> Ray | None:
@@ -44,6 +48,7 @@ def read_ray(kind: str, manifest: Manifest) -> Ray | None:
         autoscaled=cluster.get("enableInTreeAutoscaling") is True,
         selects=kind == "RayJob" and bool(mapping(spec.get("clusterSelector"))),
         shuts_down=kind != "RayJob" or spec.get("shutdownAfterJobFinishes") is True,
+        submitted=kind == "RayJob" and spec.get("submissionMode", _BY_JOB) == _BY_JOB,
     )
 
 

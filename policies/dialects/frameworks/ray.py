@@ -16,6 +16,8 @@ from policies.model.quantity import Quantity
 GROUP = "ray.io"
 HEAD = "head"
 """The pod set of a Ray cluster's head, in lower case."""
+SUBMITTER = "submitter"
+"""The pod set of the pod that submits a RayJob."""
 CLUSTERS: Mapping[str, tuple[str, ...]] = {
     "RayCluster": ("spec",),
     "RayJob": ("spec", "rayClusterSpec"),
@@ -88,7 +90,7 @@ def _of(kind: str, **more: Any) -> JobShape:
         entries=f"{where}.workerGroupSpecs",
     )
     submitters = PodSetPath(
-        "submitter",
+        SUBMITTER,
         "spec.submitterPodTemplate",
         when={"spec.submissionMode": ("K8sJobMode",)},
         otherwise=_submitter,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 
 from policies.dialects import READERS
 from policies.judging.proposal import Proposal
@@ -13,6 +14,8 @@ from policies.model.exemptions import EXAMPLE, Exemption
 from policies.model.findings import STRICT_ONLY, Action, Finding
 from policies.model.objects import KubeObject, Ref
 from policies.rules import find
+
+_MOST = 20  # the most flaws of one object that are reported; an object could have ten thousand exemptions
 
 
 @rule("exemption-invalid", source="Quotree: exemptions", kinds=READERS, only=Occasion.EXEMPTION)
@@ -25,10 +28,14 @@ def exemption_invalid(proposal: Proposal) -> Iterator[Finding]:
     Fix: `ignore.quotree.dev/<rule-id>: "reason; until=YYYY-MM-DD; ref=..."`, where `ref` is optional.
     """
     for _, obj in proposal.changed(KubeObject):
-        for exemption in obj.exemptions:
-            message, fix = _flaw(proposal, exemption)
-            if message:
-                yield Finding(obj.ref, exemption.field, message, fix=fix, subject=exemption.rule, profiles=STRICT_ONLY)
+        yield from islice(_flawed(proposal, obj), _MOST)
+
+
+def _flawed(proposal: Proposal, obj: KubeObject) -> Iterator[Finding]:
+    for exemption in obj.exemptions:
+        message, fix = _flaw(proposal, exemption)
+        if message:
+            yield Finding(obj.ref, exemption.field, message, fix=fix, subject=exemption.rule, profiles=STRICT_ONLY)
 
 
 def _flaw(proposal: Proposal, exemption: Exemption) -> tuple[str, str]:

@@ -115,7 +115,11 @@ def _misplaced(work: QueuedJob | OtherWork | None) -> dict[str, Finding]:
         return {}
     return {
         (field := fields.join(where, key)): Finding(
-            work.ref, field, f"has no effect here: {reason}", fix=f"write it in {right}", profiles=STRICT_ONLY
+            work.ref,
+            field,
+            f"has no effect for the {work.ref.kind}: {reason}",
+            fix=f"write it in {right}",
+            profiles=STRICT_ONLY,
         )
         for where, pairs, reason in places
         for key in _LABELS_ONLY

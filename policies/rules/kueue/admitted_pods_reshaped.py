@@ -81,7 +81,7 @@ def _reshaped(job: QueuedJob, at: str, old: PodsAt | None, new: PodsAt | None) -
 
 
 def _shape(pods: PodsAt) -> dict[str, Any]:
-    """The fields of a pod's spec that decide where it can run, with quantities as numbers.
+    """The fields of a pod's spec that decide where it can run, with quantities as numbers and defaults filled in.
 
     Source: Kueue v0.19, pkg/util/pod (the shape of a pod's spec).
     """
@@ -98,7 +98,8 @@ def _shape(pods: PodsAt) -> dict[str, Any]:
 
 
 def _container(container: Mapping[str, Any]) -> dict[str, Any]:
-    return {"requests": _requests(container), "ports": listing(container.get("ports"))}
+    ports = [{"protocol": "TCP", **mapping(port)} for port in listing(container.get("ports"))]
+    return {"requests": _requests(container), "ports": ports}
 
 
 def _requests(holder: Mapping[str, Any]) -> dict[str, int]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import nsmallest
 
-from policies.dialects.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR
+from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, RESOURCE_FLAVOR
 from policies.dialects.kueue_kinds import ADMISSION_CHECK
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
@@ -19,6 +19,7 @@ _LOSS = {
     RESOURCE_FLAVOR: "would admit nothing without it",
     ADMISSION_CHECK: "would admit nothing without it",
 }
+_LOSS_OF_COHORTS = "the quota in it could not be used"
 
 
 @rule(
@@ -31,7 +32,8 @@ def delete_while_used(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A ClusterQueue, ResourceFlavor or AdmissionCheck is deleted while others refer to it.
 
     Why it is refused: a ClusterQueue without its flavor or check admits nothing at all, and work in a LocalQueue
-    without its ClusterQueue waits forever. Kueue accepts the deletion, and its finalizer keeps the object.
+    without its ClusterQueue waits forever. Kueue accepts the deletion, and its finalizer keeps the object while a
+    ClusterQueue uses it. A flavor that only Cohorts use is gone at once.
     Example: deleting ResourceFlavor `spot` while ClusterQueue `ml` has quota in it.
     Fix: change or delete the objects that refer to it first, or in the same change set.
     """
@@ -47,10 +49,12 @@ def delete_while_used(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
                     f"the references to {obj.ref.kind} objects are not known: not all {needed.kind} objects are known"
                 )
             continue
+        only_cohorts = first[0].group_kind == COHORT  # ClusterQueues come first
+        loss = _LOSS_OF_COHORTS if only_cohorts else _LOSS[kind]
         yield Finding(
             obj.ref,
             "metadata.name",
-            f"cannot be deleted: {listed(first, count)} {'refers' if count == 1 else 'refer'} to it, and {_LOSS[kind]}",
+            f"cannot be deleted: {listed(first, count)} {'refers' if count == 1 else 'refer'} to it, and {loss}",
             fix="change or delete the objects that refer to it first, or in the same change set",
             excess=count,
             causes=tuple(Cause(user, "spec", f"refers to {obj.ref}") for user in first),

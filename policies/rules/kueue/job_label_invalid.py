@@ -38,9 +38,10 @@ Fault = tuple[str, str, str, str]
 def job_label_invalid(proposal: Proposal) -> Iterator[Finding]:
     """A label of Kueue on a job or Pod has a value that Kueue cannot use.
 
-    Why it is refused: Kueue reads the queue, the time and the group of a job only from labels and annotations. With the
-    name of a queue that cannot exist, a time that is not a number, or a pod group without a size, the job waits forever
-    or runs without quota. A Pod with the label of managed Pods whose owner is managed as well gets a warning.
+    Why it is refused: Kueue reads the queue, the time and the group of a job only from labels and annotations. With an
+    empty name, the name of a queue that cannot exist, a time that is not a number, or a pod group without a size, the
+    job waits forever or runs without quota. A Pod with the label of managed Pods whose owner is managed as well gets a
+    warning.
     Example: `kueue.x-k8s.io/queue-name: Team_A`; `max-exec-time-seconds: 1h`; a pod-group-name without its total count.
     Fix: write names in lower case with letters, digits, `-` and `.`; write times and counts as whole numbers above 0.
     """
@@ -76,10 +77,12 @@ def _findings(job: QueuedJob | Pod, faults: Iterator[Fault]) -> Iterator[Finding
 
 def _common(labels: Mapping[str, str], annotations: Mapping[str, str], prebuilt: bool, kind: str) -> Iterator[Fault]:
     name = "write lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit"
-    values = [("labels", QUEUE_NAME, labels.get(QUEUE_NAME, ""))]
+    values = [("labels", QUEUE_NAME, labels[QUEUE_NAME])] if QUEUE_NAME in labels else []
     values += [(where, PREBUILT, value) for where, value in _given(labels, annotations, PREBUILT)]
     for where, key, value in values:
-        if value and not is_domain(value):
+        if not value:
+            yield where, key, "is empty", f"write a name, or remove the {where.removesuffix('s')}"
+        elif not is_domain(value):
             yield where, key, f"{value[:80]!r} is not a valid object name", name
         if key == PREBUILT and not prebuilt:
             yield where, PREBUILT, f"a {kind} cannot use an existing Workload", f"remove {PREBUILT}"

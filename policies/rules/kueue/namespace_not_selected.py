@@ -96,10 +96,12 @@ def _leading(proposal: Proposal) -> Iterator[tuple[Ref, str, LocalQueue]]:
         named = proposal.after.get(LOCAL_QUEUE.named(name, each.ref.namespace)) if name else None
         if isinstance(named, LocalQueue) and not known.may_be_elsewhere(each.ref.namespace):
             yield each.ref, fields.join(each.at, QUEUE_NAME), named
+    judged = {local.ref for _, local in proposal.changed(LocalQueue)}
     for before, queue in proposal.changed(ClusterQueue):
-        if before is not None and before.selector != queue.selector:
+        if before is None or before.selector != queue.selector:
             for there in proposal.after.attached(queue.ref):
-                if isinstance(there, LocalQueue) and not known.may_be_elsewhere(there.ref.namespace):
+                spared = there.ref in judged or known.may_be_elsewhere(there.ref.namespace)
+                if isinstance(there, LocalQueue) and not spared:
                     yield queue.ref, SELECTOR, there
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from policies.amounts.ancestry import counted_above
@@ -50,10 +50,11 @@ def quota_evaded(proposal: Proposal) -> Iterator[Finding]:
     it smaller, and move it to another queue while it is suspended. They must not make a running job larger unless it is
     elastic, remove its queue, or change its controller. The controller of a running job may start its children if they
     request no more than was admitted. Started Pods are counted by labels and annotations, so these must stay. This also
-    holds for the pod templates of an elastic job, which creates Pods at any time. A running Pod stays with its job:
-    only Kubernetes' own controllers may change its owner, or the labels of the Job controller. Nobody else may add the
-    label of a Pod that was started on quota. A job must not name the Workload of another job as its own. A running Pod
-    must not be resized to more.
+    holds for the pod templates of an elastic job, which creates Pods at any time. The pod templates of a running job
+    keep their node selector, because quota is reserved in the flavor of these nodes; more labels may be selected. A
+    running Pod stays with its job: only Kubernetes' own controllers may change its owner, or the labels of the Job
+    controller. Nobody else may add the label of a Pod that was started on quota. A job must not name the Workload of
+    another job as its own. A running Pod must not be resized to more.
     Example: `kubectl patch job train -p '{"spec":{"suspend":false}}'` on a Job with a queue-name.
     Fix: leave it suspended; it starts when its queue has quota for it. To make it larger, suspend it first.
     """
@@ -70,18 +71,18 @@ def quota_evaded(proposal: Proposal) -> Iterator[Finding]:
             message = "only a Pod that was started on quota has this label"
             yield Finding(pod.ref, fields.join("metadata.labels", POD_SET), message, fix=_NO_MARK, profiles=STRICT_ONLY)
         if old is not None and POD_SET in old.labels:
-            yield from _uncounted(old, pod)
-            yield from _resized(old, pod)
+            alone = settings.manage_pods and LABEL in old.marks  # the rule pod-mark-removed judges such Pods
+            yield from _uncounted(old, pod, TOPOLOGY_REQUESTS if alone else ())
+            yield from () if alone else _resized(old, pod)
             if not proposal.circumstances.user.is_of_kubernetes:
                 yield from _taken_away(old, pod)
 
 
-def _uncounted(old: Pod, pod: Pod) -> Iterator[Finding]:
+def _uncounted(old: Pod, pod: Pod, judged: Collection[str]) -> Iterator[Finding]:
+    """Findings for changes of the keys by which the Pod is counted. `judged`: those that another rule judges."""
     now = _counting_keys(pod.labels, pod.annotations)
     for (where, key), was in _counting_keys(old.labels, old.annotations).items():
-        # Another rule judges the topology of Pods that are queued themselves.
-        elsewhere = key in TOPOLOGY_REQUESTS and LABEL in old.marks
-        if was != now[where, key] and not elsewhere:
+        if was != now[where, key] and key not in judged:
             message = f"a Pod that runs on quota is counted by {key}"
             fix = f"leave {key} as it is"
             yield Finding(pod.ref, fields.join("metadata", where, key), message, fix=fix, profiles=STRICT_ONLY)
@@ -97,9 +98,9 @@ def _taken_away(old: Pod, pod: Pod) -> Iterator[Finding]:
 
 
 def _resized(old: Pod, pod: Pod) -> Iterator[Finding]:
-    """Findings for Pods that are resized to more. Another rule judges Pods that are queued themselves."""
+    """Findings for Pods that are resized to more."""
     had, asks = pod_requests(old.sized), pod_requests(pod.sized)
-    for resource, amount in sorted(asks.items()) if pod.sized and LABEL not in old.marks else ():
+    for resource, amount in sorted(asks.items()) if pod.sized else ():
         if amount > had.get(resource, Quantity.ZERO):
             message = f"requests {resource}={amount}, but {had.get(resource, Quantity.ZERO)} was admitted"
             fix = "change the pod template of its job"
@@ -189,8 +190,8 @@ class _Change:
             yield self._finding("spec.podReplacementPolicy", message, f"leave it at {_ENDED}")
 
     def _freed(self, before: QueuedJob) -> Iterator[Finding]:
-        """Findings for pod templates that lose a gate, or a label or annotation by which Pods are counted. Otherwise
-        waiting Pods could be deleted, and would be created again without these."""
+        """Findings for pod templates that lose a gate, a node selector of the flavor, or a label or annotation by which
+        Pods are counted. Otherwise Pods could be deleted, and would be created again without these."""
         now = {pods.name: pods for pods in self.job.pod_sets}
         for old in before.pod_sets:
             pods = now.get(old.name)
@@ -200,10 +201,16 @@ class _Change:
             for gate in lost:
                 message = f"its pods are held by the scheduling gate {gate} until they are admitted"
                 yield self._finding(fields.join(pods.at, "spec", "schedulingGates"), message, _ALONE)
+            selector = _node_selector(pods)
+            for key, was in _node_selector(old).items():
+                if selector.get(key) != was:
+                    message = f"its pods were admitted for nodes with {key}={was}"
+                    field = fields.join(pods.at, "spec", "nodeSelector", key)
+                    yield self._finding(field, message, "suspend the job first")
             keys = _template_keys(pods)
-            for (where, key), was in _template_keys(old).items():
-                held = key in TOPOLOGY_REQUESTS or (_gates(old) and was is not None)
-                if held and was != keys[where, key]:
+            for (where, key), mark in _template_keys(old).items():
+                held = key in TOPOLOGY_REQUESTS or (_gates(old) and mark is not None)
+                if held and mark != keys[where, key]:
                     message = f"its pods run on quota, and are counted by {key}"
                     yield self._finding(fields.join(pods.at, "metadata", where, key), message, _ALONE)
 
@@ -231,6 +238,11 @@ def _waits(pods: PodsAt) -> bool:
 def _gates(pods: PodsAt) -> list[str]:
     """The gates that only the reconciler removes."""
     return [gate for gate in (ELASTIC_GATE, TOPOLOGY_GATE) if gate in gates_in(mapping(pods.template.get("spec")))]
+
+
+def _node_selector(pods: PodsAt) -> Mapping[str, str]:
+    """The node selector. While the job runs, it has the labels of its flavor's nodes."""
+    return texts(mapping(pods.template.get("spec")).get("nodeSelector"))
 
 
 def _template_keys(pods: PodsAt) -> dict[tuple[str, str], str | None]:

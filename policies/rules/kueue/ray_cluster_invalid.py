@@ -2,20 +2,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.dialects.frameworks.ray import HEAD
+from policies.dialects.frameworks.ray import HEAD, SUBMITTER
 from policies.dialects.kueue_jobs import QUEUE_NAME, RAY, QueuedJob
 from policies.dialects.kueue_ray import Ray
 from policies.dialects.kueue_workload import ELASTIC
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
-from policies.model.findings import Finding
+from policies.model.findings import BOTH, STRICT_ONLY, Finding, Profile
 
 _MOST = 18  # the most pod sets of a Workload
 _EXAMPLE = "name it after what its pods do, such as workers"
 
-Fault = tuple[str, str, str]
-"""A fault as (field, message, fix)."""
+Fault = tuple[str, str, str, frozenset[Profile]]
+"""A fault as (field, message, fix, profiles in which it counts)."""
 
 
 @rule(
@@ -28,9 +28,11 @@ Fault = tuple[str, str, str]
 def ray_cluster_invalid(proposal: Proposal) -> Iterator[Finding]:
     """A queued Ray cluster cannot be counted, or would keep its quota after its job has ended.
 
-    Why it is refused: Kueue admits a cluster as a whole, with at most 18 pod sets, one of them the head. An autoscaled
-    cluster becomes larger than it was admitted, unless the job is elastic. A cluster that outlives its job uses quota
-    for nothing. A job cannot both describe a cluster and select another one.
+    Why it is refused: Kueue admits a cluster as a whole, with at most 18 pod sets of different names. The head is one
+    of them, and so is the pod that submits a RayJob. Upper and lower case do not make names different. Kueue's webhook
+    does not count that pod, and compares names only with `head`: it accepts the job, which then gets no Workload and
+    never starts. An autoscaled cluster becomes larger than it was admitted, unless the job is elastic. A cluster that
+    outlives its job uses quota for nothing. A job cannot both describe a cluster and select another one.
     Example: a RayJob with a queue-name and without `shutdownAfterJobFinishes: true`; a worker group named `head`.
     Fix: follow the message, or remove the queue-name if no quota should apply.
     """
@@ -38,17 +40,17 @@ def ray_cluster_invalid(proposal: Proposal) -> Iterator[Finding]:
     for _, job in proposal.changed(QueuedJob):
         if job.ray is not None and job.labels.get(QUEUE_NAME):
             grows = elastic and job.annotations.get(ELASTIC) == "true"
-            for field, message, fix in _faults(job.ray, grows):
-                yield Finding(job.ref, field, message, fix=fix)
+            for field, message, fix, profiles in _faults(job.ray, grows):
+                yield Finding(job.ref, field, message, fix=fix, profiles=profiles)
 
 
 def _faults(ray: Ray, grows: bool) -> Iterator[Fault]:
     if ray.selects and ray.described:
         fix = "remove clusterSelector; or remove rayClusterSpec, to run outside all quota"
-        yield "spec.clusterSelector", "a job that describes its own cluster cannot select another one", fix
+        yield "spec.clusterSelector", "a job that describes its own cluster cannot select another one", fix, BOTH
     elif not ray.described and not ray.selects:
         message = "it neither describes a cluster nor selects one, so there is nothing to admit"
-        yield "spec.rayClusterSpec", message, "describe the cluster"
+        yield "spec.rayClusterSpec", message, "describe the cluster", BOTH
     elif ray.described:
         yield from _of_cluster(ray, grows)
 
@@ -56,19 +58,27 @@ def _faults(ray: Ray, grows: bool) -> Iterator[Fault]:
 def _of_cluster(ray: Ray, grows: bool) -> Iterator[Fault]:
     if not ray.shuts_down:
         message = "the cluster would outlive its job and keep its quota"
-        yield "spec.shutdownAfterJobFinishes", message, "write shutdownAfterJobFinishes: true"
+        yield "spec.shutdownAfterJobFinishes", message, "write shutdownAfterJobFinishes: true", BOTH
     if ray.autoscaled and not grows:
         message = "an autoscaled cluster outgrows what was admitted"
         fix = f"write enableInTreeAutoscaling: false, or annotate {ELASTIC}: true where Kueue has elastic jobs"
-        yield fields.join(ray.at, "enableInTreeAutoscaling"), message, fix
+        yield fields.join(ray.at, "enableInTreeAutoscaling"), message, fix, BOTH
     groups = fields.join(ray.at, "workerGroupSpecs")
-    sets = 1 + len(ray.groups)
+    others = (HEAD, SUBMITTER) if ray.submitted else (HEAD,)
+    sets, most = len(others) + len(ray.groups), _MOST - len(others)
     if sets > _MOST:
         message = (
-            f"the head and {len(ray.groups)} worker groups are {sets} pod sets, but a Workload has at most {_MOST}"
+            f"the {', the '.join(others)} and {len(ray.groups)} worker groups are {sets} pod sets, but a Workload has "
+            f"at most {_MOST}"
         )
-        yield groups, message, f"put the workers into {_MOST - 1} groups or fewer"
+        profiles = BOTH if 1 + len(ray.groups) > _MOST else STRICT_ONLY
+        yield groups, message, f"put the workers into {most} groups or fewer", profiles
+    taken = set(others)
     for index, name in enumerate(ray.groups):
+        at = fields.join(groups, index, "groupName")
         if name == HEAD:
-            message = f"{HEAD} is the name of the cluster's head; no worker group can have it"
-            yield fields.join(groups, index, "groupName"), message, _EXAMPLE
+            yield at, f"{HEAD} is the name of the cluster's head; no worker group can have it", _EXAMPLE, BOTH
+        elif name and name.lower() in taken:
+            message = f"{name} is already the name of another pod set, so no Workload can be created"
+            yield at, message, "give the group another name", STRICT_ONLY
+        taken.add(name.lower())

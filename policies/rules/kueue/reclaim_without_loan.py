@@ -23,10 +23,11 @@ def reclaim_without_loan(proposal: Proposal) -> Iterator[Finding | NotEvaluated]
 
     Why it is reported: with `reclaimWithinCohort` a queue reclaims quota that others have borrowed from it or from its
     ancestors. If none of these lends anything, nothing can be borrowed, and the setting has no effect. The same holds
-    for
-    `borrowWithinCohort` if no other node lends to the queue.
+    for `borrowWithinCohort` if no other node lends to the queue. With Kueue's fair sharing, a queue that can borrow
+    also reclaims its fair share of what others borrow. So `reclaimWithinCohort` is not reported if the queue can borrow
+    and has a `fairSharing.weight`.
     Example: `reclaimWithinCohort: Any` in a queue whose flavors all have `lendingLimit: 0`.
-    Fix: raise a lendingLimit, or set the policy to Never.
+    Fix: raise a lendingLimit, or set the policy to Never. With fair sharing, write the weight, which is 1 by default.
     """
     for before, queue in proposal.changed(ClusterQueue):
         if queue.parent is None or not any(queue.terms()) or not proposal.after.ends_at_root(queue.ref):
@@ -44,8 +45,8 @@ def _settings(queue: ClusterQueue) -> object:
 
 
 def _findings(forest: Forest, queue: ClusterQueue) -> Iterator[Finding]:
-    policy = queue.preemption
-    if policy.reclaim_within_cohort != NEVER and not _lends(forest, queue):
+    policy, shares = queue.preemption, queue.weight is not None and _borrows(forest, queue)
+    if policy.reclaim_within_cohort != NEVER and not shares and not _lends(forest, queue):
         yield Finding(
             queue.ref,
             "spec.preemption.reclaimWithinCohort",

@@ -120,6 +120,16 @@ def test_no_other_exemption_does(annotation: str, waivable: list[str], beside: s
     assert {judged.rule.id for judged in verdict.findings} == {DEPTH, beside}
 
 
+def test_of_thousands_of_exemptions_only_the_first_flaws_are_judged() -> None:
+    """A suggestion for a misspelt rule takes milliseconds, and anybody can annotate a job."""
+    manifest = queue("low")
+    manifest["metadata"]["annotations"] = {f"{PREFIX}parent-cycl{number}": "soon" for number in range(5000)}
+
+    findings = evaluate(change(world(), manifest)).findings
+
+    assert [judged.rule.id for judged in findings] == ["exemption-invalid"] * 20
+
+
 def test_a_rule_that_lacks_facts_may_need_its_exemption_yet() -> None:
     manifest = queue("low", "nobody")
     manifest["metadata"]["annotations"] = {PREFIX + "parent-missing": "soon; until=2026-12-31"}

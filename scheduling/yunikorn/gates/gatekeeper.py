@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from policies.dialects.core import Namespace
+from policies.dialects.yunikorn_config.dynamic import TagLimits
 from policies.dialects.yunikorn_config.placement import ReportedApplication as Submission
 from policies.dialects.yunikorn_gangs import TASK_GROUPS, BadTaskGroups, TaskGroup, placeholder_timeout, task_groups
 from scheduling.objects.times import SECOND
@@ -348,18 +349,18 @@ class YuniKornGatekeeper:
 
     def _submitted(self, pod: YuniKornGatedPod, runs: bool) -> Application | ApplicationRefusal:
         """Submit the application of this first Pod. Returns it, or why it is in no queue."""
-        submission, tree = self._submission(pod), self.scheduler.tree
+        tree = self.scheduler.tree
         recorded = self.granted.get(pod.key) or pod.admitted
         if runs and recorded:
-            leaf = tree.resumed(recorded.lower(), submission)
+            leaf = tree.resumed(recorded.lower())
         else:
-            placement = tree.place(submission)
+            placement = tree.place(self._submission(pod))
             known = tree.queues.get(placement.queue.lower()) if placement.queue else None
             if not runs and (barred := self._why_barred(pod, known)) is not None:
                 return barred
             if not placement.queue:
                 return ApplicationRefusal(REJECTED, "; ".join((placement.reason, *placement.passed)))
-            leaf = tree.leaf(placement.queue, submission)
+            leaf = tree.leaf(placement.queue)
         try:
             gang = self._gang(pod)
         except BadTaskGroups as error:
@@ -402,8 +403,8 @@ class YuniKornGatekeeper:
     def _joined(self, leaf: YuniKornQueue, namespace: str) -> None:
         sharing = self._sharing.setdefault(leaf, Counter())
         sharing[namespace] += 1
-        if sharing[namespace] == 1 or len(sharing) > 1:
-            self._share(leaf)
+        if sharing[namespace] == 1:
+            self._share(leaf, namespace, self.spaces.limits(namespace))
 
     def _left(self, leaf: YuniKornQueue, namespace: str) -> None:
         sharing = self._sharing[leaf]
@@ -411,15 +412,14 @@ class YuniKornGatekeeper:
         if not sharing[namespace]:
             del sharing[namespace]
             if sharing:
-                self._share(leaf)
+                self._share(leaf, namespace, None)
             else:
                 del self._sharing[leaf]
 
-    def _share(self, leaf: YuniKornQueue) -> None:
+    def _share(self, leaf: YuniKornQueue, namespace: str, limits: TagLimits | None) -> None:
         if leaf.settings.managed:  # quotas of Namespaces do not limit it
             return
-        submissions = [Submission(tags=self.spaces.tags(name)) for name in sorted(self._sharing[leaf])]
-        self.scheduler.tree.share(leaf, submissions)
+        self.scheduler.tree.share(leaf, namespace, limits)
         self.scheduler.changed(leaf)
 
     def _keep_places(self) -> None:

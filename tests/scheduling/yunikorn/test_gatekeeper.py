@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import pytest
 
@@ -10,12 +10,11 @@ from policies.dialects.core import read_namespace
 from policies.dialects.quota_gates import QUOTA_KEY
 from policies.dialects.yunikorn_config import dynamic
 from policies.dialects.yunikorn_config.configmap import CONFIGS, read_config_map
-from scheduling.yunikorn import leaf_work
 from scheduling.yunikorn.application import Application
 from scheduling.yunikorn.gates.gated_pod import read_gated_pod
 from scheduling.yunikorn.gates.gatekeeper import YuniKornGatekeeper
 from scheduling.yunikorn.gates.queues_in_force import QueuesInForce
-from scheduling.yunikorn.leaf_work import AskBounds, LeafWork
+from scheduling.yunikorn.leaf_work import LeafWork
 from tests.builders import Manifest
 from tests.scheduling.yunikorn.manifests import namespace, pod, queues_yaml
 from tests.scheduling.yunikorn.recount import check
@@ -112,30 +111,6 @@ def test_an_application_that_comes_does_not_move_all_that_wait(
     keeper.decide(2)
 
     assert {*placed} == {"dev/new", "ops/other"}
-
-
-def test_a_pod_with_other_requests_is_not_compared_with_all_that_wait(
-    keeper: YuniKornGatekeeper, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With 2000 Pods of different requests in one queue, a decision took 44 seconds."""
-    queue = "- {name: q, resources: {max: {vcore: 1m}}}"
-    keeper.queues.put(CONFIGS, read_config_map(queues_yaml(queue, "[{name: fixed, value: root.q}]")))
-    put(keeper, *(waiting(pod(f"p{number}", "a", f"{100 + number}m", "dev")) for number in range(30)))
-    keeper.decide(1)
-    compared: list[AskBounds] = []
-    merged = leaf_work.merged
-
-    def counting(every: Iterable[AskBounds]) -> AskBounds | None:
-        compared.extend(found := [*every])
-        return merged(found)
-
-    monkeypatch.setattr(leaf_work, "merged", counting)
-    put(keeper, waiting(pod("new", "a", "50m", "dev")))
-    keeper.decide(2)
-
-    assert compared == []
-    work = keeper.scheduler._waiting[keeper.scheduler.tree.queues["root.q"]]
-    assert work.bounds() == AskBounds({"vcore": 50, "pods": 1}, 0)
 
 
 def shared_by(number: int) -> YuniKornGatekeeper:

@@ -3,8 +3,8 @@
 A queue may reclaim a resource only while it stays within its deserved amount. If it names no deserved amount of the
 resource, the nearest ancestor that does counts instead. Victims are outside of that queue, those of the nearest
 relatives first. A queue that loses a Pod must not fall below its deserved amount, unless it also contains the
-reclaiming Pod. So every reclaim brings one queue nearer to its deserved amount, and moves no queue of that depth or
-deeper away from it: two queues never take the same quota from each other in turns.
+reclaiming Pod. So a reclaim brings one queue nearer to its deserved amount, and can move only ancestors of that queue
+away from theirs. Two queues therefore never take the same quota from each other in turns.
 
 A *promise* is a batch of Pods for which others are reclaimed. The quota that they free is reserved for it. Pods that
 are being deleted anyway count as victims, so a new process continues where the last one stopped.

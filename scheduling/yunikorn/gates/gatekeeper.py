@@ -98,10 +98,12 @@ class YuniKornGatekeeper:
             self._in_namespace.setdefault(pod.namespace, {})[key] = None
         self._dirty[key] = None
 
-    def put_namespace(self, name: str, namespace: Namespace | None) -> None:
-        """Take in the Namespace as it is stored now; None: it was deleted."""
-        if self.spaces.put(name, namespace):
+    def put_namespace(self, name: str, namespace: Namespace | None) -> bool:
+        """Take in the Namespace as it is stored now; None: it was deleted. Returns whether decisions may change."""
+        changes = self.spaces.put(name, namespace)
+        if changes:
             self._stale[name] = None
+        return changes
 
     def forget_decision(self, key: str) -> None:
         """Forget an unstored decision about the Pod, for example after a failed write. The Pod is decided again."""
@@ -180,6 +182,10 @@ class YuniKornGatekeeper:
         gang = next(ask for ask in application.pending.values() if ask.key not in self.scheduler.owners)
         lacks = tuple(self.scheduler.lacks(application, gang))
         return replace(waits(self.scheduler, application, application.kept[key]), lacks=lacks)
+
+    def slipped_in(self, namespace: str) -> list[str]:
+        """The Pods of the Namespace whose gate another client removed."""
+        return [key for key in self._in_namespace.get(namespace, ()) if self._pods[key].slipped]
 
     def waiting(self) -> list[str]:
         return [key for key in self._entered if self.is_waiting(key)]

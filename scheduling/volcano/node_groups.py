@@ -5,7 +5,7 @@ Source: Volcano, pkg/scheduler/plugins/nodegroup.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from policies.dialects.volcano_node_groups import NODE_GROUP, NodeGroupAffinity
 from scheduling.objects.amounts import add_to
@@ -35,11 +35,13 @@ class NodeGroups(Plugin):
         self._in_order = arguments.get("enablePreferredOrder") is True
         self._hierarchy = hierarchy
         self._world: SessionWorld | None = None
-        self._used: dict[tuple[str, str], dict[str, int]] = {}  # usage by queue and node group, computed when needed
+        # usage by queue and node group; None until it is needed in a session
+        self._used: dict[tuple[str, str], dict[str, int]] | None = None
+        self._counted: dict[str, tuple[str, str]] = {}  # by counted pod: its queue and node group
 
     def open(self, world: SessionWorld) -> None:
         self._world = world
-        self._used.clear()
+        self._used = None
 
     def predicate(self, task: Task, room: Room) -> QueueRefusal | None:
         name = self.session.queue_of(task)
@@ -70,11 +72,11 @@ class NodeGroups(Plugin):
             score += 0.5 * _BASE * ((count - place) / count if self._in_order else 1)
         return score
 
-    def allocated(self, task: Task) -> None:  # noqa: ARG002
-        self._used.clear()
+    def allocated(self, task: Task) -> None:
+        self._recount(task)
 
-    def deallocated(self, task: Task) -> None:  # noqa: ARG002
-        self._used.clear()
+    def deallocated(self, task: Task) -> None:
+        self._recount(task)
 
     def _over(self, task: Task, queue: str, group: str, limits: Mapping[str, int]) -> QueueRefusal | None:
         if not limits:
@@ -86,18 +88,29 @@ class NodeGroups(Plugin):
         return QueueRefusal(f"queue {queue} would exceed its limit in node group {group}: {', '.join(sorted(over))}")
 
     def _uses(self, queue: str, group: str) -> Mapping[str, int]:
-        found = self._used.get((queue, group))
-        if found is None:
-            found = self._used[queue, group] = {}
-            for task in self._tasks(group):
-                job = self._world.jobs.get(task.group) if self._world is not None else None
-                if task.status in _COUNTED and job is not None and job.group.queue == queue:
-                    add_to(found, task.request)
-        return found
+        if self._used is None:
+            self._used, self._counted = {}, {}
+            for room in self._world.rooms.values() if self._world is not None else ():
+                for task in room.tasks.values():
+                    self._count(task, room)
+        return self._used.get((queue, group), {})
 
-    def _tasks(self, group: str) -> Iterator[Task]:
-        rooms = self._world.rooms.values() if self._world is not None else ()
-        return (task for room in rooms if room.machine.labels.get(NODE_GROUP) == group for task in room.tasks.values())
+    def _recount(self, task: Task) -> None:
+        """Count the pod as it is now, instead of what was counted for it before. Its request does not change."""
+        if self._used is None or self._world is None:
+            return
+        if (place := self._counted.pop(task.name, None)) is not None:
+            add_to(self._used[place], task.request, -1)
+        room = self._world.rooms.get(task.node)
+        if room is not None and task.name in room.tasks:
+            self._count(task, room)
+
+    def _count(self, task: Task, room: Room) -> None:
+        job = self._world.jobs.get(task.group) if self._world is not None else None
+        group = room.machine.labels.get(NODE_GROUP)
+        if self._used is not None and group is not None and job is not None and task.status in _COUNTED:
+            place = self._counted[task.name] = job.group.queue, group
+            add_to(self._used.setdefault(place, {}), task.request)
 
     def _settings(self, name: str) -> VolcanoQueueSettings | None:
         node = self._world.queues.get(name) if self._world is not None else None

@@ -67,8 +67,8 @@ class Reclaim:
     def _is_final(self, mine: Node, node: Node, reclaimer: Task, task: Task) -> bool:
         """Whether the victim's queue cannot reclaim the room back.
 
-        The reason is that the reclaimer's queue stays within its deserved amounts, or that the victim's queue is not
-        entitled to reclaim.
+        It cannot if the reclaimer's queue stays within its deserved amounts, or if the victim's queue is not entitled
+        to reclaim.
         """
         deserved, used = self._queues.deserved(mine), self._allocated(mine)
         named = [r for r in limited_resources(reclaimer.request) if deserved.get(r)]

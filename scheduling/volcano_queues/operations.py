@@ -172,8 +172,8 @@ def awaited(tree: VolcanoQueueTree, name: str, operation: QueueOperation) -> str
     """What a deletion without a next step waits for, in words; empty if it waits for a controller."""
     if operation.kind is not OperationKind.DELETE:
         return ""
-    below = tree.subtree(name)
-    if new := [each for each in below if each not in operation.deletes]:
+    below, deletes = tree.subtree(name), set(operation.deletes)
+    if new := [each for each in below if each not in deletes]:
         return f"queues that were added below {name} later are not deleted with it: {', '.join(new)}"
     work = [f"{tree.pod_groups(each)} in {each}" for each in below if tree.pod_groups(each)]
     return f"PodGroups to be deleted: {', '.join(work)}" if work else ""

@@ -70,8 +70,10 @@ def pause(tree: VolcanoQueueTree, name: str) -> OperationPlan:
         )
     if not operation.open:
         return OperationPlan(refusals=(f"neither {name} nor a queue below is open",))
-    closing = [f"close {each}" for each in _closing(tree, name) if each in set(operation.open)]
-    return OperationPlan((*closing, f"resume opens these again: {', '.join(operation.open)}"), operation=operation)
+    opened, gone = _parted(tree, name, operation)
+    closing = [f"close {each}" for each in _closing(tree, name) if each in opened]
+    again = [f"resume opens these again: {', '.join(opened)}"] if opened else []
+    return OperationPlan((*closing, *again, *gone), operation=operation)
 
 
 def resume(tree: VolcanoQueueTree, name: str) -> OperationPlan:
@@ -81,9 +83,8 @@ def resume(tree: VolcanoQueueTree, name: str) -> OperationPlan:
     operation = read_operation(tree.queues[name].operation)
     if operation is None:
         return OperationPlan(refusals=(f"{name} is not paused",))
-    below = set(tree.subtree(name))
-    opening = [f"open {each}" for each in operation.open if each in below and tree.queues[each].state in SHUT]
-    gone = [f"{each} is no longer below {name}" for each in operation.open if each not in below]
+    opened, gone = _parted(tree, name, operation)
+    opening = [f"open {each}" for each in opened if tree.queues[each].state in SHUT]
     if tree.above(name) in SHUT:
         opening = [f"{name} and those below open with {tree.queues[name].parent}, which is {tree.above(name)}"]
     return OperationPlan((*opening, *gone), operation=replace(operation, kind=OperationKind.RESUME))
@@ -126,11 +127,12 @@ def move(tree: VolcanoQueueTree, name: str, target: str, configuration: Configur
     operation = operation or QueueOperation(OperationKind.MOVE, open_below(tree, name), source, target)
     if len(operation.text()) > LONGEST:
         return OperationPlan(refusals=(f"the names of {len(operation.open)} queues do not fit in an annotation",))
-    closing = [f"close {each}" for each in _closing(tree, name) if each in set(operation.open)]
-    opening = [f"open {each}" for each in operation.open]
-    if target in tree.queues and tree.queues[target].state in SHUT and operation.open:
+    opened, gone = _parted(tree, name, operation)
+    closing = [f"close {each}" for each in _closing(tree, name) if each in opened]
+    opening = [f"open {each}" for each in opened]
+    if target in tree.queues and tree.queues[target].state in SHUT and opened:
         opening = [f"{name} and those below stay closed, since {target} is {tree.queues[target].state}"]
-    return OperationPlan((*closing, f"move {name} from {source} to {target}", *opening), operation=operation)
+    return OperationPlan((*closing, f"move {name} from {source} to {target}", *opening, *gone), operation=operation)
 
 
 def _refused(tree: VolcanoQueueTree, name: str, *going_on: OperationKind, top: bool = False) -> OperationPlan | None:
@@ -149,6 +151,13 @@ def _refused(tree: VolcanoQueueTree, name: str, *going_on: OperationKind, top: b
         said = "is paused; resume it first" if operation.is_paused else f"is being changed: {operation.kind}"
         return OperationPlan(refusals=(f"{name} {said}",))
     return None
+
+
+def _parted(tree: VolcanoQueueTree, name: str, operation: QueueOperation) -> tuple[dict[str, None], list[str]]:
+    """The recorded open queues that are still in the subtree, and a line for each of the others."""
+    below = set(tree.subtree(name))
+    opened = dict.fromkeys(each for each in operation.open if each in below)
+    return opened, [f"{each} is no longer below {name}" for each in operation.open if each not in below]
 
 
 def _after_work(tree: VolcanoQueueTree, name: str) -> str:

@@ -118,41 +118,55 @@ class VolcanoQueueTree:
         before = self._up.get(name)
         if before == parent:
             return
-        broken = bool(self._loop) or parent == name or (parent is not None and name in self.ancestors(parent))
         if before is not None:
-            if not broken:
-                self._add_to_ancestors(before, Counter({key: -amount for key, amount in self.sums(name).items()}))
-            self._cut(name, before)
+            self._detach(name, before)
         if parent is not None:
-            self._up[name] = parent
-            self._below.setdefault(parent, {})[name] = None
-            if not broken:
-                self._add_to_ancestors(parent, self.sums(name))
-        if broken:
-            self._recompute_sums()
+            self._attach(name, parent)
 
-    def _cut(self, name: str, parent: str) -> None:
+    def _detach(self, name: str, parent: str) -> None:
+        """Remove the link to the parent. If that breaks a cycle, its queues count in their parents again."""
         del self._up[name]
         del self._below[parent][name]
         if not self._below[parent]:
             del self._below[parent]
         self._touched[parent] = None
+        if name in self._loop:
+            self._loop.discard(name)
+            for each in self._way(parent, name):
+                self._loop.discard(each)
+                self._count_in(each, self._up[each], 1)
+        else:
+            self._count_in(name, parent, -1)
+
+    def _attach(self, name: str, parent: str) -> None:
+        """Link a queue without a parent to this one. If that closes a cycle, its queues count in no parent any more."""
+        if parent == name or name in self.ancestors(parent):
+            self._loop.add(name)
+            for each in reversed(self._way(parent, name)):
+                self._count_in(each, self._up[each], -1)
+                self._loop.add(each)
+        else:
+            self._count_in(name, parent, 1)
+        self._up[name] = parent
+        self._below.setdefault(parent, {})[name] = None
+        self._touched[parent] = None
+
+    def _way(self, start: str, end: str) -> list[str]:
+        """The queues from `start` up to `end`, without `end`."""
+        found = []
+        while start != end:
+            found.append(start)
+            start = self._up[start]
+        return found
+
+    def _count_in(self, name: str, parent: str, times: int) -> None:
+        self._touched[name] = None
+        self._add_to_ancestors(parent, Counter({key: times * amount for key, amount in self.sums(name).items()}))
 
     def _add_to_ancestors(self, name: str, change: Sums) -> None:
         for each in (name, *self.ancestors(name)):
             _change(self._sums, each, change)
             self._touched[each] = None
-
-    def _recompute_sums(self) -> None:
-        """Find the queues on cycles, and compute all sums again.
-
-        This is rare, and simpler than to undo single changes.
-        """
-        self._loop = _on_cycle(self._up)
-        self._sums = {}
-        for name, own in self._own.items():
-            self._add_to_ancestors(name, own)
-        self._touched.update(dict.fromkeys(self.queues))
 
 
 def _change(table: dict[str, Sums], name: str, change: Sums) -> None:
@@ -164,18 +178,3 @@ def _change(table: dict[str, Sums], name: str, change: Sums) -> None:
             del total[key]
     if not total:
         del table[name]
-
-
-def _on_cycle(up: dict[str, str]) -> set[str]:
-    looked, found = set[str](), set[str]()
-    for start in up:
-        way: dict[str, None] = {}
-        name = start
-        while name and name not in looked and name not in way:
-            way[name] = None
-            name = up.get(name, "")
-        if name in way:
-            names = [*way]
-            found.update(names[names.index(name) :])
-        looked.update(way)
-    return found

@@ -12,7 +12,6 @@ from enum import StrEnum
 
 from policies.dialects.yunikorn_config.resources import YuniKornAmounts, minus, plus
 from policies.dialects.yunikorn_gangs import TaskGroup
-from scheduling.objects.amounts import add_to
 from scheduling.yunikorn.ordered import Ordered
 from scheduling.yunikorn.queue import YuniKornQueue
 
@@ -80,23 +79,21 @@ class Application:
     allocated: YuniKornAmounts = field(default_factory=dict)
     placeholders: Counter[str] | None = None
     quota: NamespaceQuota | None = None
-    _priorities: Counter[int] = field(default_factory=Counter)
 
     @property
     def priority(self) -> int:
-        """The highest priority of a waiting ask. Raises ValueError if none waits."""
-        return max(self._priorities)
+        """The highest priority of a waiting ask. Raises IndexError if none waits."""
+        negative: int = self.order.first[0][0]
+        return -negative
 
     def wait(self, ask: Ask) -> None:
         self.pending[ask.key] = ask
         self.order.put(ask.key, (-ask.priority, ask.created), ask)
-        self._priorities[ask.priority] += 1
 
     def give_up(self, key: str) -> Ask:
         """Remove an ask that waits, and return it. Raises KeyError."""
         ask = self.pending.pop(key)
         self.order.drop(key)
-        add_to(self._priorities, {ask.priority: -1})
         return ask
 
     def hold(self, ask: Ask) -> None:

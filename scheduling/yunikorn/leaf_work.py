@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any, NamedTuple
 
 from policies.dialects.yunikorn_config.resources import YuniKornAmounts
 from policies.dialects.yunikorn_config.shares import shares
-from scheduling.objects.amounts import add_to
 from scheduling.yunikorn.application import Application, Ask
 from scheduling.yunikorn.ordered import Ordered
 from scheduling.yunikorn.properties import FAIR, Properties
@@ -42,26 +40,23 @@ class LeafWork:
         self.leaf = leaf
         self.applications: Ordered[Application] = Ordered()
         self.shapes: dict[str, AskShape] = {}
-        self._counts: Counter[AskShape] = Counter()
-        self._priorities: Counter[int] = Counter()
-        self._least: YuniKornAmounts | None = None
+        self._amounts: dict[str, Ordered[Ask]] = {}  # the asks for each type by their amount
+        self._priorities: Ordered[Ask] = Ordered()  # the asks, highest priority first
         self._compared_by = self._comparison()  # the settings by which the applications are sorted
 
     def wait(self, application: Application, ask: Ask) -> None:
-        shape = self.shapes[ask.key] = frozenset(ask.amounts.items())
-        self._counts[shape] += 1
-        self._priorities[ask.priority] += 1
-        if self._least is not None:
-            known = self._least.items()
-            self._least = {name: min(least, ask.amounts[name]) for name, least in known if name in ask.amounts}
+        self.shapes[ask.key] = frozenset(ask.amounts.items())
+        for name, amount in ask.amounts.items():
+            self._amounts.setdefault(name, Ordered()).put(ask.key, amount, ask)
+        self._priorities.put(ask.key, -ask.priority, ask)
         self.place(application)
 
     def give_up(self, application: Application, ask: Ask) -> None:
-        shape = self.shapes.pop(ask.key)
-        add_to(self._counts, {shape: -1})
-        if shape not in self._counts:
-            self._least = None
-        add_to(self._priorities, {ask.priority: -1})
+        for name, _ in self.shapes.pop(ask.key):
+            self._amounts[name].drop(ask.key)
+            if not self._amounts[name]:
+                del self._amounts[name]
+        self._priorities.drop(ask.key)
         self.place(application)
 
     def place(self, application: Application) -> None:
@@ -92,10 +87,9 @@ class LeafWork:
 
     def bounds(self) -> AskBounds | None:
         """The bounds of the waiting asks; None if none waits."""
-        if not self._counts:
+        if not self.shapes:
             return None
-        if self._least is None:
-            found = merged(AskBounds(dict(shape), 0) for shape in self._counts)
-            assert found
-            self._least = found.least
-        return AskBounds(self._least, max(self._priorities))
+        priority, key = self._priorities.first
+        asks = {name: self._amounts[name] for name, _ in self.shapes[key]}
+        least = {name: each.first[0] for name, each in asks.items() if len(each) == len(self.shapes)}
+        return AskBounds(least, -priority)

@@ -33,6 +33,11 @@ class Ordered(Generic[T]):
         if self._items.pop(name, None) is not None:
             self._remove(name)
 
+    @property
+    def first(self) -> tuple[Any, str]:
+        """The smallest key, and the name of its item. Raises IndexError if there is no item."""
+        return self._sorted[0]
+
     def _remove(self, name: str) -> None:
         del self._sorted[bisect_left(self._sorted, (self._keys.pop(name), name))]
 

@@ -5,20 +5,21 @@ Source: YuniKorn core, `pkg/scheduler/partition.go`, `objects/queue.go`, `object
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import reduce
 from itertools import count
 
 from policies.dialects.yunikorn_config import ConfiguredQueue as Declared
 from policies.dialects.yunikorn_config import Partition
-from policies.dialects.yunikorn_config.dynamic import Leaf, with_tags
+from policies.dialects.yunikorn_config.dynamic import Leaf, TagLimits, with_limits, with_tags
 from policies.dialects.yunikorn_config.model import ROOT, Template, amounts
 from policies.dialects.yunikorn_config.placement import ConfiguredPartition, QueuePlacement, placed
 from policies.dialects.yunikorn_config.placement import ReportedApplication as Submission
 from policies.dialects.yunikorn_config.resources import YuniKornAmounts, is_positive, least
 from scheduling.yunikorn.properties import inherited, read_properties
 from scheduling.yunikorn.queue import YuniKornQueue, YuniKornQueueSettings
+
+_UNTAGGED = Submission()
 
 
 class ApplicationTree:
@@ -36,6 +37,7 @@ class ApplicationTree:
         self.draining: set[YuniKornQueue] = set()
         self._numbers = count()  # numbers for the order of creation
         self._guaranteed: dict[str, int] = {}  # the order in which queues first got a guaranteed amount
+        self._shared: dict[YuniKornQueue, dict[str, Leaf]] = {}  # by dynamic leaf: its limits for each Namespace
         self._texts: dict[str, Mapping[str, str]] = {}  # property texts by path
         self._declared: dict[str, Declared] = {}  # the declaration of each queue in queues.yaml, by path
         self._configured = ConfiguredPartition(partition)
@@ -114,7 +116,7 @@ class ApplicationTree:
 
     # --- dynamic queues
 
-    def leaf(self, path: str, submission: Submission) -> YuniKornQueue:
+    def leaf(self, path: str, submission: Submission = _UNTAGGED) -> YuniKornQueue:
         """The leaf of the application, created if needed. A dynamic leaf gets the limits that the tags set."""
         queue = self.queues.get(path.lower()) or self._make(path.lower())
         own = queue.settings
@@ -126,25 +128,31 @@ class ApplicationTree:
             self._note_guarantee(queue)
         return queue
 
-    def resumed(self, path: str, submission: Submission) -> YuniKornQueue:
+    def resumed(self, path: str) -> YuniKornQueue:
         """The leaf for running work that was admitted at this path. If it no longer exists, a draining leaf."""
         if self.is_leaf(path) or (path not in self.queues and self._has_room_for(path)):
-            return self.leaf(path, submission)
+            return self.leaf(path)
         return self.adopt(YuniKornQueue(YuniKornQueueSettings(path, managed=False)))
 
-    def share(self, queue: YuniKornQueue, submissions: Iterable[Submission]) -> None:
-        """Limit a dynamic leaf that several namespaces use by all of their quotas, not only by the last one."""
+    def share(self, queue: YuniKornQueue, namespace: str, limits: TagLimits | None) -> None:
+        """Limit a dynamic leaf by the quotas of all Namespaces that use it, not only by the last one.
+
+        limits: those of the Namespace that joins; None if it no longer uses the leaf.
+        """
         if queue.parent is None or queue in self.draining:
             return
         own = self._template_settings(queue.path, queue.parent)
         fresh = Leaf(own.path, False, own.maximum, own.guaranteed, own.max_applications)
-        leaves = [with_tags(fresh, each) for each in submissions] or [fresh]
-        counts = [leaf.max_applications for leaf in leaves if leaf.max_applications]
-        maxima = [leaf.maximum for leaf in leaves if leaf.maximum is not None]
+        shared = self._shared.setdefault(queue, {})
+        if limits is None:
+            del shared[namespace]
+        else:
+            shared[namespace] = with_limits(fresh, limits)
+        counts = [leaf.max_applications for leaf in shared.values() if leaf.max_applications]
         queue.settings = replace(
             own,
-            maximum=reduce(least, maxima) if maxima else None,
-            guaranteed=leaves[-1].guaranteed,
+            maximum=least(*(leaf.maximum for leaf in shared.values())) or None,
+            guaranteed=shared[max(shared)].guaranteed,
             max_applications=min(counts, default=0),
         )
         self._note_guarantee(queue)
@@ -216,6 +224,7 @@ class ApplicationTree:
             del self.queues[here.path]
             self._guaranteed.pop(here.path, None)
             self.draining.discard(here)
+            self._shared.pop(here, None)
             if here.parent is not None:
                 del here.parent.children[here.name]
             here = here.parent

@@ -58,10 +58,14 @@ def times(amounts: YuniKornAmounts | None, factor: int | float) -> dict[str, int
 # -- minimum and maximum -----------------------------------------------------------------------------------------------
 
 
-def least(left: YuniKornAmounts | None, right: YuniKornAmounts | None) -> dict[str, int]:
-    """The smaller amount of each type. If only one side has a type, its amount."""
-    left, right = left or {}, right or {}
-    return {name: min(side[name] for side in (left, right) if name in side) for name in _names(left, right)}
+def least(*every: YuniKornAmounts | None) -> dict[str, int]:
+    """The smallest amount of each type. Amounts that do not have the type do not count."""
+    result: dict[str, int] = {}
+    for one in every:
+        for name, amount in (one or {}).items():
+            if name not in result or amount < result[name]:
+                result[name] = amount
+    return result
 
 
 def largest(left: YuniKornAmounts | None, right: YuniKornAmounts | None) -> dict[str, int]:

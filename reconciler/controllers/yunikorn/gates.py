@@ -54,7 +54,8 @@ class QuotaGatesController(GatesController[YuniKornGatekeeper]):
         if kind == NAMESPACE.kind:
             namespace = NAMESPACE.value(observed)
             warn_of_legacy(self.keeper.spaces.annotations(name), namespace)
-            self.keeper.put_namespace(name, namespace)
+            if self.keeper.put_namespace(name, namespace):
+                self.look_at((GATED_POD.kind, each) for each in self.keeper.slipped_in(name))
         else:
             self.keeper.put_pod(name, GATED_POD.value(observed))
             self._used[parted(name)[0]] = None

@@ -60,7 +60,8 @@ class _Stage(NamedTuple):
     together: no Pod has passed, so that the first ones pass together.
     starves: fewer Pods have passed than the PodGroup needs.
     queue, order: its queue, and its sort key in the queue.
-    until: a Pod created up to this moment (nanoseconds) completes a gang of which some Pods have passed.
+    until: until all Pods of a joint start have passed, the creation time of the youngest of them (nanoseconds); else 0.
+        Waiting Pods that are not younger come first, since they complete the gang.
     """
 
     together: bool

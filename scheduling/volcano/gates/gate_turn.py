@@ -1,8 +1,8 @@
 """One round of decisions at the gate, in Volcano's order, until nothing more fits.
 
 A *line* is a list of equal batches (`lines.py`). Lines that are parked because of the same queue, and need the same
-amounts, form one contest: they compete for the free quota of that queue. The contest is over as soon as the queue has
-no room for one of them, so that the other lines are not tried.
+amounts, form one contest: they compete for the free quota of that queue. Once these amounts no longer fit there, none
+of the lines is tried any more.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 A queue may reclaim a resource only while it stays within its deserved amount. If it names no deserved amount of the
 resource, the nearest ancestor that does counts instead. Victims are outside of that queue, those of the nearest
 relatives first. A queue that loses a Pod must not fall below its deserved amount, unless it also contains the
-reclaiming Pod. So every reclaim brings one queue nearer to its deserved amount, and moves no queue of that depth or
-deeper away from it: two queues never take the same quota from each other in turns.
+reclaiming Pod. So a reclaim brings one queue nearer to its deserved amount, and can move only ancestors of that queue
+away from theirs. Two queues therefore never take the same quota from each other in turns.
 
 A *promise* is a batch of Pods for which others are reclaimed. The quota that they free is reserved for it. Pods that
 are being deleted anyway count as victims, so a new process continues where the last one stopped.
@@ -73,6 +73,8 @@ class GateReclaim:
         self._last = ""  # the queue at which a search reached its limit
         self._tried: dict[str, PodBatch] = {}  # by queue: the batch at which a search reached its limit
         self._changed = False  # whether anything has changed since the last search
+        self._in_vain: set[PodBatch] = set()  # the batches without victims, since the last change
+        self._unfinished = False  # whether the last search reached its limit
 
     # --- what is observed
 
@@ -142,13 +144,15 @@ class GateReclaim:
 
     def choose(self, batches: Iterable[PodBatch], now: int) -> None:
         """Choose victims for the waiting batches. A queue has at most one promise at a time."""
-        if not self._changed or now < self._again:
+        if not (self._changed or self._unfinished) or now < self._again:
             return
-        self._changed, self._again = False, now + _PERIOD
+        if self._changed:
+            self._in_vain.clear()
+        self._changed, self._unfinished, self._again = False, False, now + _PERIOD
         order = self._queues.order
         found: dict[str, list[PodBatch]] = {}
         for batch in batches:
-            if batch.queue not in self._promises:
+            if batch.queue not in self._promises and batch not in self._in_vain:
                 found.setdefault(batch.queue, []).append(batch)
         open_ones = [name for name in found if self._queues.shut(name) is None]
         ordered = sorted(sorted(open_ones), key=cmp_to_key(order.compare))
@@ -160,7 +164,7 @@ class GateReclaim:
         for name in ordered:
             self._choose_for(name, sorted(found[name]), candidates, now)
             if candidates.is_exhausted:
-                self._last, self._changed = name, True
+                self._last, self._unfinished = name, True
                 return
         self._last = ""
 
@@ -176,6 +180,7 @@ class GateReclaim:
             if units is not None:
                 self._promise(batch, units, now)
                 return
+            self._in_vain.add(batch)
             if candidates.is_exhausted:
                 self._tried[name] = batch
                 return
@@ -185,7 +190,7 @@ class GateReclaim:
         moments = [*(p.until for p in self._promises.values()), *self._spared.values()]
         if self._promises:
             moments += self._leaving.values()
-        if self._changed:
+        if self._changed or self._unfinished:
             moments.append(max(self._again, now + 1))
         return min((moment for moment in moments if moment > now), default=None)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple, Self, TypeAlias
 from policies.dialects import yunikorn
 from policies.dialects.core import Namespace
 from policies.dialects.yunikorn import PARENT_QUEUE
-from policies.dialects.yunikorn_config.dynamic import Leaf, with_tags
+from policies.dialects.yunikorn_config.dynamic import TagLimits, tag_limits
 from policies.dialects.yunikorn_config.placement import ReportedApplication
 from policies.dialects.yunikorn_flaws import deciding
 from policies.dialects.yunikorn_gates import has_quota
@@ -25,6 +25,7 @@ class GatedNamespace(NamedTuple):
     quota: None if it has no quota, or if it cannot be read.
     flaw: why the quota cannot be read; empty if it can.
     tags: the tags of its applications, which placement rules read.
+    limits: the limits in these tags.
     """
 
     annotations: Mapping[str, str]
@@ -32,6 +33,7 @@ class GatedNamespace(NamedTuple):
     quota: Mapping[str, int] | None
     flaw: str
     tags: dict[str, str]
+    limits: TagLimits
 
     @classmethod
     def of(cls, name: str, namespace: Namespace) -> Self:
@@ -39,7 +41,8 @@ class GatedNamespace(NamedTuple):
         said = f"{flaw.annotation} cannot be read: {flaw.message}; {flaw.fix}" if flaw else ""
         tags = {"namespace": name, **yunikorn.application_tags(namespace)}
         quota = yunikorn.quota(namespace) if has_quota(namespace) and not flaw else None
-        return cls(namespace.annotations, has_quota(namespace), quota, said, tags)
+        limits = tag_limits(ReportedApplication(tags=tags))
+        return cls(namespace.annotations, has_quota(namespace), quota, said, tags, limits)
 
 
 class GatedNamespaces:
@@ -83,14 +86,18 @@ class GatedNamespaces:
         """The limit for all dynamic queues of the Namespace together; None without a quota."""
         if name not in self._found:
             return None
-        leaf = with_tags(Leaf(name, False, None, None, 0), ReportedApplication(tags=self._found[name].tags))
-        if leaf.maximum is None and not leaf.max_applications:
+        limits = self._found[name].limits
+        if limits.maximum is None and not limits.max_applications:
             return None
-        return NamespaceQuota(name, leaf.maximum or {}, leaf.max_applications)
+        return NamespaceQuota(name, limits.maximum or {}, limits.max_applications)
 
     def parent_of(self, name: str) -> str:
         """The parent queue that the Namespace names; empty if it names none."""
         return self._found[name].annotations.get(PARENT_QUEUE, "") if name in self._found else ""
+
+    def limits(self, name: str) -> TagLimits:
+        """The limits that an application of the Namespace sets on a dynamic leaf."""
+        return self._found[name].limits if name in self._found else TagLimits()
 
     def tags(self, name: str) -> dict[str, str]:
         return self._found[name].tags if name in self._found else {"namespace": name}

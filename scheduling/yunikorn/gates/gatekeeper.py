@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from policies.dialects.core import Namespace
+from policies.dialects.yunikorn_config.dynamic import TagLimits
 from policies.dialects.yunikorn_config.placement import ReportedApplication as Submission
 from policies.dialects.yunikorn_gangs import TASK_GROUPS, BadTaskGroups, TaskGroup, placeholder_timeout, task_groups
 from scheduling.objects.times import SECOND
@@ -97,10 +98,12 @@ class YuniKornGatekeeper:
             self._in_namespace.setdefault(pod.namespace, {})[key] = None
         self._dirty[key] = None
 
-    def put_namespace(self, name: str, namespace: Namespace | None) -> None:
-        """Take in the Namespace as it is stored now; None: it was deleted."""
-        if self.spaces.put(name, namespace):
+    def put_namespace(self, name: str, namespace: Namespace | None) -> bool:
+        """Take in the Namespace as it is stored now; None: it was deleted. Returns whether decisions may change."""
+        changes = self.spaces.put(name, namespace)
+        if changes:
             self._stale[name] = None
+        return changes
 
     def forget_decision(self, key: str) -> None:
         """Forget an unstored decision about the Pod, for example after a failed write. The Pod is decided again."""
@@ -179,6 +182,10 @@ class YuniKornGatekeeper:
         gang = next(ask for ask in application.pending.values() if ask.key not in self.scheduler.owners)
         lacks = tuple(self.scheduler.lacks(application, gang))
         return replace(waits(self.scheduler, application, application.kept[key]), lacks=lacks)
+
+    def slipped_in(self, namespace: str) -> list[str]:
+        """The Pods of the Namespace whose gate another client removed."""
+        return [key for key in self._in_namespace.get(namespace, ()) if self._pods[key].slipped]
 
     def waiting(self) -> list[str]:
         return [key for key in self._entered if self.is_waiting(key)]
@@ -348,18 +355,18 @@ class YuniKornGatekeeper:
 
     def _submitted(self, pod: YuniKornGatedPod, runs: bool) -> Application | ApplicationRefusal:
         """Submit the application of this first Pod. Returns it, or why it is in no queue."""
-        submission, tree = self._submission(pod), self.scheduler.tree
+        tree = self.scheduler.tree
         recorded = self.granted.get(pod.key) or pod.admitted
         if runs and recorded:
-            leaf = tree.resumed(recorded.lower(), submission)
+            leaf = tree.resumed(recorded.lower())
         else:
-            placement = tree.place(submission)
+            placement = tree.place(self._submission(pod))
             known = tree.queues.get(placement.queue.lower()) if placement.queue else None
             if not runs and (barred := self._why_barred(pod, known)) is not None:
                 return barred
             if not placement.queue:
                 return ApplicationRefusal(REJECTED, "; ".join((placement.reason, *placement.passed)))
-            leaf = tree.leaf(placement.queue, submission)
+            leaf = tree.leaf(placement.queue)
         try:
             gang = self._gang(pod)
         except BadTaskGroups as error:
@@ -402,8 +409,8 @@ class YuniKornGatekeeper:
     def _joined(self, leaf: YuniKornQueue, namespace: str) -> None:
         sharing = self._sharing.setdefault(leaf, Counter())
         sharing[namespace] += 1
-        if sharing[namespace] == 1 or len(sharing) > 1:
-            self._share(leaf)
+        if sharing[namespace] == 1:
+            self._share(leaf, namespace, self.spaces.limits(namespace))
 
     def _left(self, leaf: YuniKornQueue, namespace: str) -> None:
         sharing = self._sharing[leaf]
@@ -411,15 +418,14 @@ class YuniKornGatekeeper:
         if not sharing[namespace]:
             del sharing[namespace]
             if sharing:
-                self._share(leaf)
+                self._share(leaf, namespace, None)
             else:
                 del self._sharing[leaf]
 
-    def _share(self, leaf: YuniKornQueue) -> None:
+    def _share(self, leaf: YuniKornQueue, namespace: str, limits: TagLimits | None) -> None:
         if leaf.settings.managed:  # quotas of Namespaces do not limit it
             return
-        submissions = [Submission(tags=self.spaces.tags(name)) for name in sorted(self._sharing[leaf])]
-        self.scheduler.tree.share(leaf, submissions)
+        self.scheduler.tree.share(leaf, namespace, limits)
         self.scheduler.changed(leaf)
 
     def _keep_places(self) -> None:

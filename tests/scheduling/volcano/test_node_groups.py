@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from scheduling.objects.amounts import add_to
+from scheduling.queue_tree.amounts import Amounts
+from scheduling.volcano import node_groups
 from scheduling.volcano.play.simulation import VolcanoSimulation
 from scheduling.volcano.scheduler_conf import read_conf
 from tests.scheduling.volcano.manifests import Manifest, job, node, queue, task
@@ -17,8 +20,8 @@ BOTH = {
 }
 
 
-def in_group(name: str, group: str) -> Manifest:
-    made = node(name, "8")
+def in_group(name: str, group: str, cpu: str = "8") -> Manifest:
+    made = node(name, cpu)
     if group:
         made["metadata"]["labels"] = {"volcano.sh/nodegroup-name": group}
     return made
@@ -62,6 +65,20 @@ def test_a_limit_of_a_group_sends_the_rest_to_another() -> None:
 
     assert placed(made, work(6)) == {"n1": 3, "n2": 3}, "t4 is preferred, up to its limit"
     assert placed(limited(queue("q", affinity=AMPERE), '{"a100": {"cpu": "0"}}'), work(1)) == {}
+
+
+def test_a_placement_does_not_count_all_pods_of_the_group_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[Amounts] = []
+
+    def counting(amounts: dict[str, int], more: Amounts, times: int = 1) -> None:
+        counted.append(more)
+        add_to(amounts, more, times)
+
+    monkeypatch.setattr(node_groups, "add_to", counting)
+    made = limited(queue("q", affinity=AMPERE), '{"a100": {"cpu": "30"}}')
+
+    assert placed(in_group("n1", "a100", "40"), made, work(40)) == {"n1": 30}
+    assert 30 <= len(counted) < 200
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"a100": {"cpu": "many"}}'])

@@ -108,6 +108,27 @@ def test_a_move_is_judged_with_what_runs() -> None:
     assert refusal == "cpu=3 runs in queue p; with it queue small would hold 9, and its capability is 8"
 
 
+def test_a_continued_move_opens_no_queue_that_is_no_longer_below() -> None:
+    record = QueueOperation(OperationKind.MOVE, ("p", "a", "gone"), "root", "target").text()
+    moving = noted(queue("p", state="Closed"), operation=record)
+    found = tree(moving, queue("a", "p"), queue("target"), queue("gone", "target"))
+
+    assert plans.move(found, "p", "target", RULES).lines == (
+        "close a",
+        "move p from root to target",
+        "open p",
+        "open a",
+        "gone is no longer below p",
+    )
+
+
+def test_a_continued_pause_names_no_queue_that_is_no_longer_below_as_one_to_open() -> None:
+    record = QueueOperation(OperationKind.PAUSE, ("p", "gone")).text()
+    found = tree(noted(queue("p"), operation=record), queue("gone"))
+
+    assert plans.pause(found, "p").lines == ("close p", "resume opens these again: p", "gone is no longer below p")
+
+
 @pytest.mark.parametrize("target", ["p", "a"])
 def test_a_queue_is_not_moved_below_itself(target: str) -> None:
     (refusal,) = plans.move(tree(queue("p"), queue("a", "p")), "p", target, RULES).refusals

@@ -68,6 +68,26 @@ def test_a_cycle_that_is_broken_is_counted_anew() -> None:
     assert (running(found, "b"), running(found, "root")) == (1, 1)
 
 
+def test_a_move_beside_a_cycle_touches_no_other_queue() -> None:
+    found = tree(a="b", b="a", c="root", d="root", e="c", f="root")
+    found.add("e", [(RUNNING, 1)])
+    found.take_touched()
+    found.put(QueueObject("e", parent="d", state="Open"))
+
+    assert sorted(found.take_touched()) == ["c", "d", "e"]
+    assert (running(found, "c"), running(found, "d"), running(found, "root")) == (0, 1, 1)
+
+
+def test_queues_that_enter_or_leave_a_cycle_are_touched() -> None:
+    found = tree(a="root", b="a", c="b", other="root")
+    found.take_touched()
+    found.put(QueueObject("a", parent="c", state="Open"))
+    assert sorted(found.take_touched()) == ["a", "b", "c"]
+
+    found.put(QueueObject("b", parent="root", state="Open"))
+    assert sorted(found.take_touched()) == ["a", "b", "c"]
+
+
 def test_below_root_a_queue_follows_nobody_and_below_what_is_missing_it_waits() -> None:
     found = tree(a="root", b="gone")
     found.put(QueueObject("root", state="Closed"))
@@ -92,9 +112,30 @@ def test_a_random_history_comes_to_the_same_as_a_count_from_zero() -> None:
             case _:
                 own[name] += 1
                 found.add(name, [(RUNNING, 1)])
-        fresh = tree(**parents)
+        recount: Counter[str] = Counter()
         for each, amount in own.items():
-            fresh.add(each, [(RUNNING, amount)])
+            for above in counted_in(parents, each):
+                recount[above] += amount
         assert {each: running(found, each) for each in [*names, "root"]} == {
-            each: running(fresh, each) for each in [*names, "root"]
+            each: recount[each] for each in [*names, "root"]
         }
+        assert {each for each in parents if next(found.ancestors(each), None) is None} == {
+            each for each in parents if is_on_cycle(parents, each)
+        }
+
+
+def is_on_cycle(parents: dict[str, str], name: str) -> bool:
+    here = parents.get(name)
+    for _ in parents:
+        if here == name or here is None:
+            break
+        here = parents.get(here)
+    return here == name
+
+
+def counted_in(parents: dict[str, str], name: str) -> list[str]:
+    """The queue and those above it, up to the first one on a cycle."""
+    found = [name]
+    while not is_on_cycle(parents, found[-1]) and (above := parents.get(found[-1])) is not None:
+        found.append(above)
+    return found

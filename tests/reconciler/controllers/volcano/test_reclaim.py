@@ -422,6 +422,36 @@ def test_a_queue_with_many_different_pod_groups_is_searched_in_parts(monkeypatch
     assert len(cluster.leaving()) == 1
 
 
+def test_a_search_in_vain_is_not_repeated_before_something_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that reached its limit began anew each second, even if it had come to all PodGroups."""
+    monkeypatch.setattr(reclaim, "_MOST_LOOKED_AT", 0)
+    cluster = Reclaiming(*COMPETING)
+    for number in range(6):
+        cluster.asks("poor", f"p{number}")
+        cluster.edit(("Pod", f"dev/p{number}"), {"metadata": {"annotations": {"volcano.sh/preemptable": "false"}}})
+    searched: list[str] = []
+    units_for = reclaim.GateReclaim._units_for
+
+    def noted(self: reclaim.GateReclaim, batch: PodBatch, candidates: reclaim._Candidates) -> list[reclaim.Unit] | None:
+        searched.append(batch.group)
+        return units_for(self, batch, candidates)
+
+    monkeypatch.setattr(reclaim.GateReclaim, "_units_for", noted)
+    for name in ("r0", "r1"):
+        cluster.add(pod_group(name, f"rich{name[1]}", 1, space="dev"))
+        cluster.add(pod(name, name))
+    for _ in range(6):
+        cluster.wait()
+
+    assert sorted(searched) == ["dev/r0", "dev/r1"]
+
+    cluster.edit(("Pod", "dev/p0"), {"metadata": {"annotations": {"volcano.sh/preemptable": "true"}}})
+    for _ in range(6):
+        cluster.wait()
+
+    assert cluster.leaving() == ["p0"]
+
+
 def test_a_search_in_vain_looks_at_each_pod_once_for_all_queues(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousand Pods that must not go were looked at again for each of a hundred queues."""
     cluster = Reclaiming(*COMPETING)

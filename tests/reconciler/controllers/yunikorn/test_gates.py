@@ -367,6 +367,21 @@ def test_whoever_takes_the_gate_off_is_stopped() -> None:
     assert cluster.passed() == ["p0", "p1"]
 
 
+def test_a_pod_without_its_gate_is_stopped_when_its_namespace_gets_a_quota() -> None:
+    cluster = GateCluster(namespace("dev"))
+    bare = pod("bare")
+    marked = {**bare["metadata"], "uid": "u", "labels": {"quotree.dev/quota": "yunikorn"}}
+    cluster.put(("Pod", "dev/bare"), {**bare, "metadata": marked})
+    cluster.settle()
+    assert ("Pod", "dev/bare") in cluster.objects
+
+    _quota(cluster, '{"cpu":"2"}')
+    cluster.settle()
+
+    assert ("Pod", "dev/bare") not in cluster.objects
+    assert "Stopped" in cluster.events()
+
+
 def test_a_pod_that_ran_before_counts_and_is_left_alone() -> None:
     cluster = GateCluster(DEV)
     for number in range(3):

@@ -88,7 +88,8 @@ def test_one_permission_is_not_another() -> None:
         *("0xa9.0xfe.0xa9fe", "[fe80::1]", "[FEBF::1]", "[fe80::1%25eth0]", "[::ffff:169.254.169.254]"),
         *("[::ffff:a9fe:a9fe]", "[64:ff9b::a9fe:a9fe]", "[2002:a9fe:a9fe::1]", "[::a9fe:a9fe]"),
         *("[fd00:ec2::254]", "[FD00:0EC2:0::254]", "100.100.100.200", "0x646464c8"),
-        *("168.63.129.16", "[::ffff:168.63.129.16]"),
+        *("168.63.129.16", "[::ffff:168.63.129.16]", "[fd20:ce::254]", "[fd00:c1::a9fe:a9fe]"),
+        *("0x000000000000000000000a9fea9fe", "169.254.0000000000000000000000124776"),
     ],
 )
 def test_an_address_of_the_link_is_one_in_any_spelling(host: str) -> None:

@@ -59,13 +59,27 @@ def test_addresses_and_names_are_fine(server: str) -> None:
         (config(clusters=[]), 'invalid configuration: the cluster "w" of context "c" does not exist'),
         ({}, 'invalid configuration: the current context "" does not exist'),
         (
-            config(clusters="nonsense", users=[1], contexts={}),
+            config(clusters="nonsense", contexts={}),
             'invalid configuration: the current context "c" does not exist',
+        ),
+        (config(users=[1]), 'invalid configuration: each entry of "users" needs a name that is a string'),
+        (
+            config(clusters=2 * config()["clusters"]),
+            'invalid configuration: two entries of "clusters" have the same name',
         ),
     ],
 )
 def test_what_is_unsafe_or_useless_is_refused(given: dict[str, Any], fault: str) -> None:
     assert fault == content_fault(given)
+
+
+def test_a_name_that_is_a_number_does_not_hide_a_user_who_runs_a_program() -> None:
+    """The kubernetes package finds an entry by any value, so it would take the second user here."""
+    context = {"name": "c", "context": {"cluster": "w", "user": 1}}
+    users = [{"name": 2, "user": {"token": "t"}}, {"name": 1, "user": {"exec": {"command": "sh"}}}]
+
+    fault = content_fault(config(contexts=[context], users=users))
+    assert fault == 'invalid configuration: each entry of "users" needs a name that is a string'
 
 
 def test_what_is_allowed_explicitly_is_not_refused() -> None:

@@ -56,7 +56,7 @@ class Fields:
         self._known: list[str] = []
         if isinstance(node, Mapping):
             self._fill(node)
-        elif node is not None and not _is_null(node):
+        elif node is not None and not is_null(node):
             _wrong(node, at, "a mapping", "write `key: value` lines", faults)
 
     def _fill(self, node: Mapping) -> None:
@@ -92,7 +92,7 @@ class Fields:
     def node(self, key: str) -> Node | None:
         self._known.append(key)
         found = self._values.get(key)
-        return None if found is None or _is_null(found[1]) else found[1]
+        return None if found is None or is_null(found[1]) else found[1]
 
     def text(self, key: str) -> Text:
         node = self.node(key)
@@ -104,8 +104,11 @@ class Fields:
         node = self.node(key)
         if node is None:
             return absent
-        if isinstance(node, Scalar) and isinstance(value := node.value, bool):
-            return value
+        if isinstance(node, Scalar):
+            # Go's decoder reads a yes or no in quotes as a boolean, but not a true or false.
+            found = node.value if node.text.lower() in _BOOLEANS else resolve(node.text)
+            if isinstance(found, bool):
+                return found
         fix, meant = choice(node.text if isinstance(node, Scalar) else "", list(_BOOLEANS))
         if isinstance(node, Scalar) and node.text.lower() in _BOOLEANS:
             fix = f"write {meant}, without quotes"
@@ -134,6 +137,7 @@ class Fields:
         return self.listed(key, lambda node, at: text(node, at, self._faults)) or ()
 
     def listed(self, key: str, make: Callable[[Node, str], T]) -> tuple[T, ...] | None:
+        """The entries of a list. Go's decoder drops null entries."""
         node = self.node(key)
         if node is None:
             return None
@@ -142,13 +146,13 @@ class Fields:
             _wrong(node, at, "a list", "write the entries below it, each behind `- `", self._faults)
             return ()
         self._faults.visit(node)
-        return tuple(make(item, f"{at}[{number}]") for number, item in enumerate(node.items))
+        return tuple(make(item, f"{at}[{number}]") for number, item in enumerate(node.items) if not is_null(item))
 
     def every(self) -> Iterable[tuple[str, Text]]:
         """All keys with their texts, for a mapping whose keys are free. A null is an empty text."""
         for key, (scalar, node) in self._values.items():
             self._known.append(key)
-            if _is_null(node):
+            if is_null(node):
                 yield key, Text("", self.path(key), scalar.line)
             else:
                 yield key, text(node, self.path(key), self._faults)
@@ -192,7 +196,7 @@ def _number(value: Any) -> int | Decimal | None:
     return value if isinstance(value, int | Decimal) and not isinstance(value, bool) else None
 
 
-def _is_null(node: Node) -> bool:
+def is_null(node: Node) -> bool:
     return isinstance(node, Scalar) and node.value is None
 
 

@@ -51,7 +51,15 @@ def test_what_is_no_count_is_a_fault(written: str) -> None:
     assert (line, field) == (3, "partitions[0].queues[0].maxapplications")
 
 
-@pytest.mark.parametrize(("written", "flag"), [("true", True), ("True", True), ("yes", True), ("off", False)])
+def test_null_entries_of_a_list_do_not_count() -> None:
+    queues = root("- name: a\n-\n- ~").queues
+    assert [queue.name for queue in queues] == ["a"]
+
+    (limit,) = root("- {name: a, limits: [{limit: x, users: [~, sue]}]}").queues[0].limits
+    assert [(user.text, user.field[-8:]) for user in limit.users] == [("sue", "users[1]")]
+
+
+@pytest.mark.parametrize(("written", "flag"), [("true", True), ("True", True), ("yes", True), ("off", False), ("'Yes'", True)])
 def test_flags_are_read_as_go_reads_them(written: str, flag: bool) -> None:
     assert root(f"- {{name: a, parent: {written}}}").queues[0].parent is flag
 

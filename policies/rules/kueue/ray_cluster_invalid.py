@@ -9,7 +9,7 @@ from policies.dialects.kueue_workload import ELASTIC
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
-from policies.model.findings import Finding
+from policies.model.findings import STRICT_ONLY, Finding
 
 _MOST = 18  # the most pod sets of a Workload
 _EXAMPLE = "name it after what its pods do, such as workers"
@@ -30,7 +30,8 @@ def ray_cluster_invalid(proposal: Proposal) -> Iterator[Finding]:
 
     Why it is refused: Kueue admits a cluster as a whole, with at most 18 pod sets, one of them the head. An autoscaled
     cluster becomes larger than it was admitted, unless the job is elastic. A cluster that outlives its job uses quota
-    for nothing. A job cannot both describe a cluster and select another one.
+    for nothing. A job cannot both describe a cluster and select another one. Names of pod sets are in lower case, and
+    must differ.
     Example: a RayJob with a queue-name and without `shutdownAfterJobFinishes: true`; a worker group named `head`.
     Fix: follow the message, or remove the queue-name if no quota should apply.
     """
@@ -40,6 +41,8 @@ def ray_cluster_invalid(proposal: Proposal) -> Iterator[Finding]:
             grows = elastic and job.annotations.get(ELASTIC) == "true"
             for field, message, fix in _faults(job.ray, grows):
                 yield Finding(job.ref, field, message, fix=fix)
+            for field, message, fix in _equal_names(job, job.ray):
+                yield Finding(job.ref, field, message, fix=fix, profiles=STRICT_ONLY)
 
 
 def _faults(ray: Ray, grows: bool) -> Iterator[Fault]:
@@ -72,3 +75,15 @@ def _of_cluster(ray: Ray, grows: bool) -> Iterator[Fault]:
         if name == HEAD:
             message = f"{HEAD} is the name of the cluster's head; no worker group can have it"
             yield fields.join(groups, index, "groupName"), message, _EXAMPLE
+
+
+def _equal_names(job: QueuedJob, ray: Ray) -> Iterator[Fault]:
+    """Worker groups whose name in lower case is that of another pod set. Kueue cannot create such a Workload."""
+    groups = fields.join(ray.at, "workerGroupSpecs")
+    taken = {pods.name for pods in job.pod_sets if not pods.at.startswith(groups)} | {HEAD}
+    for index, name in enumerate(ray.groups):
+        if name.lower() in taken and name != HEAD:
+            message = f"another pod set has the name {name.lower()}, too; in a Workload, names are in lower case"
+            yield fields.join(groups, index, "groupName"), message, "give the group another name"
+        elif name:
+            taken.add(name.lower())

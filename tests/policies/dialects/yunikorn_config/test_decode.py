@@ -59,7 +59,9 @@ def test_null_entries_of_a_list_do_not_count() -> None:
     assert [(user.text, user.field[-8:]) for user in limit.users] == [("sue", "users[1]")]
 
 
-@pytest.mark.parametrize(("written", "flag"), [("true", True), ("True", True), ("yes", True), ("off", False), ("'Yes'", True)])
+@pytest.mark.parametrize(
+    ("written", "flag"), [("true", True), ("True", True), ("yes", True), ("off", False), ("'Yes'", True)]
+)
 def test_flags_are_read_as_go_reads_them(written: str, flag: bool) -> None:
     assert root(f"- {{name: a, parent: {written}}}").queues[0].parent is flag
 

@@ -157,6 +157,18 @@ class Fields:
             else:
                 yield key, text(node, self.path(key), self._faults)
 
+    def numbers(self) -> Iterable[tuple[str, tuple[Text, float]]]:
+        """All keys with their numbers, for a mapping whose keys are free. A null is 0. Go refuses numbers in quotes."""
+        for key, (_, node) in self._values.items():
+            self._known.append(key)
+            self._faults.visit(node)
+            number = _number(node.value) if isinstance(node, Scalar) else None
+            if number is None and not is_null(node):
+                fix = "write a number, such as 1.0, without quotes"
+                _wrong(node, self.path(key), "a number", fix, self._faults)
+            written = Text(node.text if isinstance(node, Scalar) else "", self.path(key), node.line)
+            yield key, (written, float(number or 0))
+
     def done(self) -> None:
         for key, (scalar, _) in self._values.items():
             if key in self._known:
@@ -181,15 +193,6 @@ def text(node: Node, at: str, faults: Faults) -> Text:
         return Text("" if node.value is None else node.text, at, node.line)
     _wrong(node, at, "a text", "write a single value", faults)
     return Text("", at, node.line)
-
-
-def weight(value: Text, faults: Faults) -> float:
-    number = _number(resolve(value.text))
-    if number is None:
-        message = f"a number is expected, not {value.text!r}"
-        faults.add(Problem(value.field, value.line, message, "write a number, such as 1.0"))
-        return 0.0
-    return float(number)
 
 
 def _number(value: Any) -> int | Decimal | None:

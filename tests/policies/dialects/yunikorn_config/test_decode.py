@@ -51,6 +51,25 @@ def test_what_is_no_count_is_a_fault(written: str) -> None:
     assert (line, field) == (3, "partitions[0].queues[0].maxapplications")
 
 
+def test_a_weight_in_quotes_is_a_text() -> None:
+    weights = "{vcore: 2, memory: 0.5, pods: ~, gpu: '1.0', disk: [1]}"
+    text = f"partitions: [{{nodesortpolicy: {{type: fair, resourceweights: {weights}}}, queues: []}}]"
+
+    at = "partitions[0].nodesortpolicy.resourceweights"
+    assert reported(text) == [
+        (1, f"{at}.gpu", "a number is expected, not the text '1.0'"),
+        (1, f"{at}.disk", "a number is expected, not a list"),
+    ]
+    found = read_config(text).partitions[0].weights
+    assert {name: weight for name, (_, weight) in found.items()} == {
+        "vcore": 2.0,
+        "memory": 0.5,
+        "pods": 0.0,
+        "gpu": 0.0,
+        "disk": 0.0,
+    }
+
+
 def test_null_entries_of_a_list_do_not_count() -> None:
     queues = root("- name: a\n-\n- ~").queues
     assert [queue.name for queue in queues] == ["a"]

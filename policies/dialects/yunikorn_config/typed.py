@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, TypeVar
 
@@ -19,6 +20,9 @@ T = TypeVar("T")
 MAX_NODES = 200_000
 """The most values that are read. The values of an alias count each time it is used."""
 
+_WITH_SUGGESTION = 100
+"""The most faults of a text for which the word that is meant is looked up. A ConfigMap has room for 40 000 faults,
+and to look them all up takes seconds. A tenant can create a ConfigMap of this name in their own namespace."""
 _UINT64_MAX = 2**64 - 1
 _BOOLEANS = {"true": True, "false": False}
 _DIGITS = re.compile(r"0|[1-9][0-9]{0,17}").fullmatch
@@ -33,6 +37,11 @@ class Faults:
 
     def add(self, problem: Problem) -> None:
         self.problems.append(problem)
+
+    @property
+    def are_few(self) -> bool:
+        """Whether the word that is meant should be looked up for one more fault."""
+        return len(self.problems) < _WITH_SUGGESTION
 
     @property
     def visited(self) -> int:
@@ -109,7 +118,8 @@ class Fields:
             found = node.value if node.text.lower() in _BOOLEANS else resolve(node.text)
             if isinstance(found, bool):
                 return found
-        fix, meant = choice(node.text if isinstance(node, Scalar) else "", list(_BOOLEANS))
+        written = node.text if isinstance(node, Scalar) and self._faults.are_few else ""
+        fix, meant = choice(written, list(_BOOLEANS))
         if isinstance(node, Scalar) and node.text.lower() in _BOOLEANS:
             fix = f"write {meant}, without quotes"
         value = None if meant is None else _BOOLEANS[meant]
@@ -173,17 +183,17 @@ class Fields:
         for key, (scalar, _) in self._values.items():
             if key in self._known:
                 continue
-            fix, near = suggest(key.lower(), self._known), close(key.lower(), self._known)
-            self._faults.add(
-                Problem(
-                    self.path(key),
-                    scalar.line,
-                    f"the key {key!r} is unknown here",
-                    fix,
-                    concerns=(self.path(near),) if near else (),
-                    rename=meant if (meant := certain(key, self._known)) not in self._values else "",
-                )
-            )
+            problem = Problem(self.path(key), scalar.line, f"the key {key!r} is unknown here", "remove it")
+            self._faults.add(self._suggested(problem, key) if self._faults.are_few else problem)
+
+    def _suggested(self, problem: Problem, key: str) -> Problem:
+        near, meant = close(key.lower(), self._known), certain(key, self._known)
+        return replace(
+            problem,
+            fix=suggest(key.lower(), self._known),
+            concerns=(self.path(near),) if near else (),
+            rename=meant if meant not in self._values else "",
+        )
 
 
 def text(node: Node, at: str, faults: Faults) -> Text:

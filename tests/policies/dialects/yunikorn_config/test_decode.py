@@ -51,6 +51,14 @@ def test_what_is_no_count_is_a_fault(written: str) -> None:
     assert (line, field) == (3, "partitions[0].queues[0].maxapplications")
 
 
+def test_the_word_that_is_meant_is_looked_up_for_the_first_faults_alone() -> None:
+    """A text may have 40 000 faults."""
+    keys = "".join(f"    maxaplications{number}: 1\n" for number in range(150))
+    problems = read_config(f"partitions:\n- queues:\n  - name: a\n{keys}").problems
+
+    assert [problem.fix for problem in problems] == ["did you mean 'maxapplications'?"] * 100 + ["remove it"] * 50
+
+
 def test_a_weight_in_quotes_is_a_text() -> None:
     weights = "{vcore: 2, memory: 0.5, pods: ~, gpu: '1.0', disk: [1]}"
     text = f"partitions: [{{nodesortpolicy: {{type: fair, resourceweights: {weights}}}, queues: []}}]"

@@ -51,7 +51,7 @@ def ancestor(
         if owner is None or owner.uid in seen or owner.ended or not owner.framework.may_make(kind):
             break
         seen.add(owner.uid)
-        if (owner.queue or not queued) and (isinstance(owner.framework, JobShape) or not whole):
+        if (owner.queue if queued else not owner.left_out) and (isinstance(owner.framework, JobShape) or not whole):
             found = owner
         kind, controller = owner.ref.group_kind, owner.controller
     return found

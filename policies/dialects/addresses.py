@@ -6,11 +6,17 @@ import ipaddress
 import re
 from collections.abc import Iterator
 
-_PART = re.compile(r"0[xX][0-9a-fA-F]{0,16}|[0-9]{1,20}").fullmatch
+_PART = re.compile(r"0[xX][0-9a-fA-F]*|0[0-7]*|[1-9][0-9]{0,9}").fullmatch
+"""A part of an IPv4 address. Like `inet_aton`, it allows any number of leading zeros."""
 _V4_IN_V6 = tuple(map(ipaddress.IPv6Network, ("::/96", "64:ff9b::/96")))
 """IPv6 networks whose last 32 bits are an IPv4 address: the IPv4-compatible one, and those of NAT64."""
-_METADATA = frozenset(map(ipaddress.ip_address, ("fd00:ec2::254", "100.100.100.200", "168.63.129.16")))
-"""The addresses of the metadata services of AWS, Alibaba Cloud and Azure that are not link-local."""
+_METADATA = frozenset(
+    map(
+        ipaddress.ip_address,
+        ("fd00:ec2::254", "fd20:ce::254", "fd00:c1::a9fe:a9fe", "100.100.100.200", "168.63.129.16"),
+    )
+)
+"""The addresses of the metadata services of AWS, Google, Oracle, Alibaba and Azure that are not link-local."""
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
@@ -42,7 +48,7 @@ def _legacy(text: str) -> ipaddress.IPv4Address | None:
         *octets, last = (_number(part) for part in parts)
         value = sum(octet << (24 - 8 * place) for place, octet in enumerate(octets)) + last
         return ipaddress.IPv4Address(value) if max(octets, default=0) < 256 else None
-    except ValueError:  # such as the digit 8 in an octal number, or more than 32 bits
+    except ValueError:  # more than 32 bits
         return None
 
 

@@ -227,6 +227,7 @@ class Framework:
     `suspend`: its suspend field; None if jobs of the kind cannot be suspended.
     `managed_by`: the path of the field that names the controller that runs the job.
     `controller`: the value of that field for the kind's own controller; empty if that has no name.
+    `unless`: a path; empty for none. A job that has a value there is not queued, whatever its labels say.
     `makes`: the kinds of objects that its controller creates, POD for Pods; None if they can be of any kind.
     `prebuilt`: whether a job may name an existing Workload.
     `elastic`: whether a job may grow by slices of a Workload.
@@ -244,6 +245,7 @@ class Framework:
     suspend: SuspendField | None = None
     managed_by: str = ""
     controller: str = ""
+    unless: str = ""
     makes: tuple[GroupKind, ...] | None = None
     prebuilt: bool = True
     elastic: bool = False
@@ -256,6 +258,10 @@ class Framework:
     @property
     def name(self) -> str:
         return self.alias or f"{self.kind.group}/{self.kind.kind.lower()}"
+
+    def leaves_out(self, job: Manifest) -> bool:
+        """Whether the job is never queued; see `unless`."""
+        return bool(self.unless and at(job, self.unless))
 
     def may_make(self, kind: GroupKind) -> bool:
         """Whether the controller of such a job creates objects of this kind. Anybody can write an owner reference."""
@@ -275,7 +281,6 @@ class JobShape(Framework):
     `succeeded`, `failed`: what the status shows then; both are None for a kind that never ends.
     `ready`, `active`, `reclaimable`: how the status shows ready pods, remaining pods and finished pods.
     `priority_class`: the path of the name of a PriorityClass.
-    `unless`: a path. A job that has a value there is not queued.
     `late`: whether templates may change only after all pods are gone, and not in the same write as the suspend field.
     `own_sets`: the pod sets whose Pods the job's controller creates, if children run the other pod sets.
     `generations`: how many times the job's request its children may use in all, while one replaces another.
@@ -290,7 +295,6 @@ class JobShape(Framework):
     active: Active = Active()
     reclaimable: ReclaimableCount | None = None
     priority_class: str = ""
-    unless: str = ""
     late: bool = False
     own_sets: tuple[str, ...] = ()
     generations: int = 1

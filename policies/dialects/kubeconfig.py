@@ -77,6 +77,7 @@ def content_fault(config: Manifest, trust: Trust = NO_TRUST) -> str | None:
 
 
 def _faults(config: Manifest, trust: Trust) -> Iterator[str]:
+    yield from _name_faults(config)
     users, clusters = _named(config, "users", "user"), _named(config, "clusters", "cluster")
     if any(user.get("tokenFile") for user in users.values()):
         yield "tokenFile is not allowed"
@@ -95,6 +96,16 @@ def _faults(config: Manifest, trust: Trust) -> Iterator[str]:
     if server.get("proxy-url") and not trust.proxy:
         yield "proxy-url is not allowed; reconciler.multiKueue.connection.allowProxy of the settings allows it"
     yield from _user_faults(users.get(text(context.get("user")) or "", {}), trust)
+
+
+def _name_faults(config: Manifest) -> Iterator[str]:
+    """Lists in which another reader could find another entry than the one that is checked. kubectl refuses them."""
+    for many in ("users", "clusters", "contexts"):
+        names = [mapping(entry).get("name") for entry in listing(config.get(many))]
+        if not all(isinstance(name, str) for name in names):
+            yield f'invalid configuration: each entry of "{many}" needs a name that is a string'
+        elif len(set(names)) < len(names):
+            yield f'invalid configuration: two entries of "{many}" have the same name'
 
 
 def _cluster_faults(name: str, cluster: Mapping[str, Any], trust: Trust) -> Iterator[str]:
@@ -120,11 +131,9 @@ def _user_faults(user: Mapping[str, Any], trust: Trust) -> Iterator[str]:
 
 
 def _named(config: Manifest, many: str, one: str) -> dict[str, Mapping[str, Any]]:
-    """The entries of a list by their names. Of several with the same name the first counts, as in kubectl."""
-    found: dict[str, Mapping[str, Any]] = {}
-    for entry in map(mapping, listing(config.get(many))):
-        found.setdefault(text(entry.get("name")) or "", mapping(entry.get(one)))
-    return found
+    """The entries of a list by their names, which are texts and differ; see `_name_faults`."""
+    entries = map(mapping, listing(config.get(many)))
+    return {text(entry.get("name")) or "": mapping(entry.get(one)) for entry in entries}
 
 
 def _server_faults(server: str, trust: Trust) -> Iterator[str]:

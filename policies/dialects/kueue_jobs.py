@@ -80,6 +80,7 @@ class QueuedJob(KubeObject):
     `owner`: the kind and name of its controller, if Kueue queues that kind; Kueue then queues the controller instead.
     `controller`: its controller reference, of any kind.
     `uid`: its own UID.
+    `left_out`: whether it is never queued, whatever its labels say.
     `selector`: selects the Pods that its controller counts; None if it has none.
     `replicas`, `present`: spec.replicas and status.replicas.
     `odd`: amounts that are probably mistakes; see `odd_jobs`.
@@ -99,6 +100,7 @@ class QueuedJob(KubeObject):
     owner: str = ""
     controller: ControllerReference | None = None
     uid: str = ""
+    left_out: bool = False
     selector: LabelSelector | None = None
     ray: Ray | None = None
     replicas: int = 1
@@ -111,8 +113,8 @@ class QueuedJob(KubeObject):
 
     @property
     def queue(self) -> str:
-        """The name of the LocalQueue in its label; empty if it has none."""
-        return self.labels.get(QUEUE_NAME, "")
+        """The name of the LocalQueue in its label; empty if it has none, or if the job is never queued."""
+        return "" if self.left_out else self.labels.get(QUEUE_NAME, "")
 
 
 def job_reader(framework: Framework) -> Callable[[Manifest], QueuedJob]:
@@ -138,6 +140,7 @@ def job_reader(framework: Framework) -> Callable[[Manifest], QueuedJob]:
             owner=managed_owner(meta),
             controller=controller_of(meta),
             uid=text(meta.get("uid")) or "",
+            left_out=framework.leaves_out(manifest),
             selector=read_label_selector(spec.get("selector")),
             ray=read_ray(kind.kind, manifest) if kind in RAY else None,
             replicas=1 if (replicas := integer(spec.get("replicas"))) is None else replicas,

@@ -5,19 +5,21 @@ Source: spark-operator v1beta2; Kubeflow Trainer v1alpha1; AppWrapper v1beta2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from policies.dialects.core import POD
 from policies.dialects.frameworks import FRAMEWORKS
 from policies.dialects.frameworks.kubeflow import TRAIN_JOB
 from policies.dialects.frameworks.wrapped import APP_WRAPPER, SPARK_APPLICATION
-from policies.dialects.job_shape import at
+from policies.dialects.job_shape import Step, at
 from policies.dialects.odd_amounts import OddAmount, odd_in_pod, odd_in_resources, odd_value
 from policies.dialects.reading import Manifest, group_kind, listing, mapping, text
 from policies.model import fields
 from policies.model.objects import GroupKind
 
+_STEP = re.compile(r"\[([0-9]{1,9})\]|([^.\[\]]+)").findall
 _BY_KIND = {each.kind: each for each in FRAMEWORKS.values()}
 
 
@@ -64,9 +66,20 @@ def _of_component(component: Mapping[str, Any], path: str) -> Iterator[OddAmount
             yield from odd_in_job(kind, template, wrapped)
     else:
         for pod_set in map(mapping, listing(component.get("podSets"))):
-            steps = text(pod_set.get("path")) or ""
-            spec = mapping(at(component, f"{steps}.spec"))
-            yield from odd_in_pod(fields.join(path, *steps.split("."), "spec"), spec)
+            steps = (*_steps(text(pod_set.get("path")) or ""), "spec")
+            yield from odd_in_pod(fields.join(path, *steps), mapping(_inside(component, steps)))
+
+
+def _steps(path: str) -> tuple[Step, ...]:
+    """The keys and indexes of a path such as `template.spec.jobs[0].template`."""
+    return tuple(int(index) if index else key for index, key in _STEP(path))
+
+
+def _inside(holder: object, steps: Iterable[Step]) -> object:
+    for step in steps:
+        entries: Mapping[Any, Any] = dict(enumerate(listing(holder))) if isinstance(step, int) else mapping(holder)
+        holder = entries.get(step)
+    return holder
 
 
 _ELSEWHERE: Mapping[GroupKind, Callable[[Manifest, str], Iterator[OddAmount]]] = {

@@ -26,7 +26,8 @@ _WHOLE = 400
 _NAME = r"""["'\s]*([A-Za-z][\w./-]*)["'\s]*"""
 _AMOUNT = r"""["'\s]*([0-9][\w.]*)["'\s]*"""
 _PAIR = re.compile(f"{_NAME}:{_AMOUNT}")
-_PAIRS = re.compile(rf"\s*\{{?{_NAME}:{_AMOUNT}(?:,{_NAME}:{_AMOUNT})*,?\s*\}}?\s*").fullmatch
+_PAIRS = re.compile(rf"\{{?{_NAME}:{_AMOUNT}(?:,{_NAME}:{_AMOUNT})*(?:,\s*)?\}}?").fullmatch
+"""Each blank fits one place only: otherwise, all ways to share out 400 blanks would be tried, which takes seconds."""
 _LISTED = 100
 """The most flaws of one annotation that are listed. An annotation could have 40 000."""
 
@@ -190,7 +191,7 @@ def _object(found: Scan, text: str) -> str:
 
 def _requoted(text: str) -> str:
     """The names and amounts of the text in double quotes; empty if the text has anything else."""
-    if len(text) > _WHOLE or not _PAIRS(text):
+    if len(text) > _WHOLE or not _PAIRS(text.strip()):
         return ""
     meant = "{" + ", ".join(f'"{name}": "{amount}"' for name, amount in _PAIR.findall(text)) + "}"
     return meant if scan(meant).error is None else ""

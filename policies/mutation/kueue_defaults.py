@@ -64,7 +64,7 @@ def queued_job(
     meta, spec = manifest.get("metadata"), manifest.get("spec")
     framework = described[kind] if kind in described else KINDS[kind]
     managed = settings.manage_pods if framework.templates else settings.manage_jobs
-    if not managed or not isinstance(meta, dict) or not isinstance(spec, dict):
+    if not managed or not isinstance(meta, dict) or not isinstance(spec, dict) or framework.leaves_out(manifest):
         return []
     operations: Patch = []
     namespace = text(meta.get("namespace")) or "default"

@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 from cluster.actions import Patch
 from cluster.resource import Manifest
-from policies.dialects.job_shape import at
 from policies.dialects.kueue_jobs import QUEUE_NAME
 from policies.dialects.reading import metadata, text, texts
 from policies.mutation.kueue_defaults import DEFAULT_QUEUE
@@ -57,8 +56,9 @@ def _views(kind: JobKind) -> Iterator[WatchedKind[UnqueuedJob]]:
 
     def unqueued(job: Manifest) -> UnqueuedJob | None:
         meta = metadata(job)
-        unless = bool(kind.shape.unless and at(job, kind.shape.unless))
-        if texts(meta.get("labels")).get(QUEUE_NAME) or meta.get("deletionTimestamp") or kind.ending(job) or unless:
+        if texts(meta.get("labels")).get(QUEUE_NAME) or meta.get("deletionTimestamp") or kind.ending(job):
+            return None
+        if kind.shape.leaves_out(job):
             return None
         return UnqueuedJob(text(meta.get("uid")) or "", text(meta.get("creationTimestamp")) or "")
 

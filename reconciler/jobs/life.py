@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import Any
 
 from cluster.actions import Create, Delete
-from policies.dialects.job_shape import at
 from policies.dialects.kueue_jobs import PRIORITY_CLASS
 from policies.dialects.kueue_kinds import IN_USE
 from policies.dialects.kueue_workload import GATED_BY
@@ -121,7 +120,7 @@ def managed(kind: JobKind, job: Manifest, inputs: JobInputs) -> bool:
         return False
     if not inputs.selected(text(metadata(job).get("namespace")) or ""):
         return False
-    if kind.shape.unless and at(job, kind.shape.unless):
+    if kind.shape.leaves_out(job):
         return False
     return not inputs.child(job)
 

@@ -55,7 +55,7 @@ def workload_of_job(
     naming: Naming = NAMING,
     gates: RequestGates = ALL_REQUESTS,
 ) -> dict[str, Any] | None:
-    """The manifest of the job's Workload; None for a job without a queue or without pods.
+    """The manifest of the job's Workload; None for a job without a queue or without pods, or that is never queued.
 
     A Deployment, a StatefulSet and a LeaderWorkerSet have no Workload: their Pods have Workloads.
 
@@ -66,7 +66,7 @@ def workload_of_job(
     kind = group_kind(manifest)
     shape = SHAPES.get(kind, shape)
     sets = pod_sets(manifest, shape.pod_sets, gates) if shape is not None else []
-    if shape is None or not sets or not (queueless or queue_of(manifest)):
+    if shape is None or not sets or not (queueless or queue_of(manifest)) or shape.leaves_out(manifest):
         return None
     min_count = min_parallelism(texts(metadata(manifest).get("annotations"))) if kind == BATCH_JOB else None
     if min_count is not None and min_count <= sets[0]["count"]:  # a user may have lowered parallelism below it

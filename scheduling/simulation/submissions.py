@@ -138,6 +138,9 @@ class Submissions:
             return None
         made = (workload_of_pod if kind == POD else workload_of_job)(manifest, classes, gates=self._requests)
         if made is None:
+            framework = KINDS.get(kind)
+            if framework is not None and framework.leaves_out(manifest):
+                return LeftOut(name, f"it has {framework.unless}, so Kueue ignores it")
             return LeftOut(name, _NO_QUEUE if not queue_of(manifest) else _BY_PODS)
         workload = self._read(made)
         if _is_over(manifest):

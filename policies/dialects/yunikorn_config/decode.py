@@ -19,7 +19,7 @@ from policies.dialects.yunikorn_config.model import (
     Template,
     Text,
 )
-from policies.dialects.yunikorn_config.typed import Faults, Fields, weight
+from policies.dialects.yunikorn_config.typed import Faults, Fields
 from policies.model.quantity import BadQuantity
 from policies.text.positions import BadText, position
 from policies.text.yaml_composer import first_document
@@ -61,7 +61,7 @@ def _partition(node: Node, at: str, faults: Faults) -> Partition:
     entry = Fields(node, at, faults)
     queues = entry.listed("queues", lambda item, where: read_queue(item, where, faults))
     limits = _limits(entry, faults)
-    sort_type, weights = _sort_policy(entry, faults)
+    sort_type, weights = _sort_policy(entry)
     preemption = entry.inner("preemption")
     preempts, quota_preemption = True, False
     if preemption is not None:
@@ -103,13 +103,13 @@ def placed_at(queue: ConfiguredQueue, path: str) -> ConfiguredQueue:
     return replace(queue, path=path, queues=tuple(placed_at(child, f"{path}.{child.name}") for child in queue.queues))
 
 
-def _sort_policy(entry: Fields, faults: Faults) -> tuple[Text, dict[str, tuple[Text, float]]]:
+def _sort_policy(entry: Fields) -> tuple[Text, dict[str, tuple[Text, float]]]:
     policy = entry.inner("nodesortpolicy")
     if policy is None:
         return Text(), {}
     kind = policy.text("type")
     section = policy.inner("resourceweights")
-    weights = {name: (value, weight(value, faults)) for name, value in section.every()} if section else {}
+    weights = dict(section.numbers()) if section else {}
     policy.done()
     return kind, weights
 

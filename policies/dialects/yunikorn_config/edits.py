@@ -19,7 +19,7 @@ from policies.dialects.yunikorn_config import moved
 from policies.dialects.yunikorn_config.decode import DecodedText, placed_at, read_queue
 from policies.dialects.yunikorn_config.model import ROOT, Config, ConfiguredQueue, Partition
 from policies.dialects.yunikorn_config.moved import Move
-from policies.dialects.yunikorn_config.typed import MAX_NODES, Faults
+from policies.dialects.yunikorn_config.typed import MAX_NODES, Faults, is_null
 from policies.text.positions import BadText
 from policies.text.yaml_composer import entry
 
@@ -160,7 +160,7 @@ def _alone(text: str, old_queue: ConfiguredQueue, above: str, indent: int) -> _A
     faults = Faults()
     try:
         found = entry(text, old_queue.line, 2 * old_queue.field.count("[") - 1)
-        if found is None or text.find("-") != indent:
+        if found is None or is_null(found.node) or text.find("-") != indent:
             return None
         queue = read_queue(found.node, old_queue.field, faults)
     except BadText:

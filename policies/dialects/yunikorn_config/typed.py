@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, TypeVar
 
@@ -19,6 +20,9 @@ T = TypeVar("T")
 MAX_NODES = 200_000
 """The most values that are read. The values of an alias count each time it is used."""
 
+_WITH_SUGGESTION = 100
+"""The most faults of a text for which the word that is meant is looked up. A ConfigMap has room for 40 000 faults,
+and to look them all up takes seconds. A tenant can create a ConfigMap of this name in their own namespace."""
 _UINT64_MAX = 2**64 - 1
 _BOOLEANS = {"true": True, "false": False}
 _DIGITS = re.compile(r"0|[1-9][0-9]{0,17}").fullmatch
@@ -33,6 +37,11 @@ class Faults:
 
     def add(self, problem: Problem) -> None:
         self.problems.append(problem)
+
+    @property
+    def are_few(self) -> bool:
+        """Whether the word that is meant should be looked up for one more fault."""
+        return len(self.problems) < _WITH_SUGGESTION
 
     @property
     def visited(self) -> int:
@@ -56,7 +65,7 @@ class Fields:
         self._known: list[str] = []
         if isinstance(node, Mapping):
             self._fill(node)
-        elif node is not None and not _is_null(node):
+        elif node is not None and not is_null(node):
             _wrong(node, at, "a mapping", "write `key: value` lines", faults)
 
     def _fill(self, node: Mapping) -> None:
@@ -92,7 +101,7 @@ class Fields:
     def node(self, key: str) -> Node | None:
         self._known.append(key)
         found = self._values.get(key)
-        return None if found is None or _is_null(found[1]) else found[1]
+        return None if found is None or is_null(found[1]) else found[1]
 
     def text(self, key: str) -> Text:
         node = self.node(key)
@@ -104,9 +113,13 @@ class Fields:
         node = self.node(key)
         if node is None:
             return absent
-        if isinstance(node, Scalar) and isinstance(value := node.value, bool):
-            return value
-        fix, meant = choice(node.text if isinstance(node, Scalar) else "", list(_BOOLEANS))
+        if isinstance(node, Scalar):
+            # Go's decoder reads a yes or no in quotes as a boolean, but not a true or false.
+            found = node.value if node.text.lower() in _BOOLEANS else resolve(node.text)
+            if isinstance(found, bool):
+                return found
+        written = node.text if isinstance(node, Scalar) and self._faults.are_few else ""
+        fix, meant = choice(written, list(_BOOLEANS))
         if isinstance(node, Scalar) and node.text.lower() in _BOOLEANS:
             fix = f"write {meant}, without quotes"
         value = None if meant is None else _BOOLEANS[meant]
@@ -134,6 +147,7 @@ class Fields:
         return self.listed(key, lambda node, at: text(node, at, self._faults)) or ()
 
     def listed(self, key: str, make: Callable[[Node, str], T]) -> tuple[T, ...] | None:
+        """The entries of a list. Go's decoder drops null entries."""
         node = self.node(key)
         if node is None:
             return None
@@ -142,32 +156,44 @@ class Fields:
             _wrong(node, at, "a list", "write the entries below it, each behind `- `", self._faults)
             return ()
         self._faults.visit(node)
-        return tuple(make(item, f"{at}[{number}]") for number, item in enumerate(node.items))
+        return tuple(make(item, f"{at}[{number}]") for number, item in enumerate(node.items) if not is_null(item))
 
     def every(self) -> Iterable[tuple[str, Text]]:
         """All keys with their texts, for a mapping whose keys are free. A null is an empty text."""
         for key, (scalar, node) in self._values.items():
             self._known.append(key)
-            if _is_null(node):
+            if is_null(node):
                 yield key, Text("", self.path(key), scalar.line)
             else:
                 yield key, text(node, self.path(key), self._faults)
+
+    def numbers(self) -> Iterable[tuple[str, tuple[Text, float]]]:
+        """All keys with their numbers, for a mapping whose keys are free. A null is 0. Go refuses numbers in quotes."""
+        for key, (_, node) in self._values.items():
+            self._known.append(key)
+            self._faults.visit(node)
+            number = _number(node.value) if isinstance(node, Scalar) else None
+            if number is None and not is_null(node):
+                fix = "write a number, such as 1.0, without quotes"
+                _wrong(node, self.path(key), "a number", fix, self._faults)
+            written = Text(node.text if isinstance(node, Scalar) else "", self.path(key), node.line)
+            yield key, (written, float(number or 0))
 
     def done(self) -> None:
         for key, (scalar, _) in self._values.items():
             if key in self._known:
                 continue
-            fix, near = suggest(key.lower(), self._known), close(key.lower(), self._known)
-            self._faults.add(
-                Problem(
-                    self.path(key),
-                    scalar.line,
-                    f"the key {key!r} is unknown here",
-                    fix,
-                    concerns=(self.path(near),) if near else (),
-                    rename=meant if (meant := certain(key, self._known)) not in self._values else "",
-                )
-            )
+            problem = Problem(self.path(key), scalar.line, f"the key {key!r} is unknown here", "remove it")
+            self._faults.add(self._suggested(problem, key) if self._faults.are_few else problem)
+
+    def _suggested(self, problem: Problem, key: str) -> Problem:
+        near, meant = close(key.lower(), self._known), certain(key, self._known)
+        return replace(
+            problem,
+            fix=suggest(key.lower(), self._known),
+            concerns=(self.path(near),) if near else (),
+            rename=meant if meant not in self._values else "",
+        )
 
 
 def text(node: Node, at: str, faults: Faults) -> Text:
@@ -179,20 +205,11 @@ def text(node: Node, at: str, faults: Faults) -> Text:
     return Text("", at, node.line)
 
 
-def weight(value: Text, faults: Faults) -> float:
-    number = _number(resolve(value.text))
-    if number is None:
-        message = f"a number is expected, not {value.text!r}"
-        faults.add(Problem(value.field, value.line, message, "write a number, such as 1.0"))
-        return 0.0
-    return float(number)
-
-
 def _number(value: Any) -> int | Decimal | None:
     return value if isinstance(value, int | Decimal) and not isinstance(value, bool) else None
 
 
-def _is_null(node: Node) -> bool:
+def is_null(node: Node) -> bool:
     return isinstance(node, Scalar) and node.value is None
 
 

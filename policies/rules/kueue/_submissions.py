@@ -17,7 +17,6 @@ from policies.dialects.kueue_jobs import (
     IDENTIFIERS,
     KINDS,
     PREBUILT,
-    QUEUE_NAME,
     QueuedJob,
     identifier,
     min_parallelism,
@@ -121,10 +120,10 @@ def _submissions(proposal: Proposal) -> Iterator[Submission]:
             yield Submission(workload.ref, workload.queue, tuple(pod_sets), "spec.podSets")
     annotated = proposal.configuration.kueue.enabled(IDENTIFIERS)
     for old, job in proposal.changed(QueuedJob):
-        name = job.labels.get(QUEUE_NAME)
+        name = job.queue
         if not name or job.owner or identifier(job.labels, job.annotations, PREBUILT, annotated=annotated):
             continue
-        new = old is None or (old.pod_sets, old.labels.get(QUEUE_NAME)) != (job.pod_sets, name)
+        new = old is None or (old.pod_sets, old.queue) != (job.pod_sets, name)
         if new and known.is_certain(job.ref.namespace, name):
             pod_sets = (_of_pods(job, pods) for pods in job.pod_sets)
             yield Submission(job.ref, LOCAL_QUEUE.named(name, job.ref.namespace), tuple(pod_sets), "spec")

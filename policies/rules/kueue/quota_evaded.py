@@ -118,8 +118,7 @@ def _counting_keys(labels: Mapping[str, str], annotations: Mapping[str, str]) ->
 
 
 def _queued(job: QueuedJob) -> bool:
-    """Whether the job is queued. A RayJob that selects an existing cluster is not."""
-    return bool(job.queue) and isinstance(job.framework, JobShape) and not (job.ray is not None and job.ray.selects)
+    return bool(job.queue) and isinstance(job.framework, JobShape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +132,7 @@ class _Change:
     def findings(self) -> Iterator[Finding]:
         before, job = self.before, self.job
         if before is not None and before.queue and not job.queue:
-            where = fields.join("metadata.labels", QUEUE_NAME)
+            where = job.framework.unless if job.left_out else fields.join("metadata.labels", QUEUE_NAME)
             yield self._finding(where, f"it leaves queue {before.queue}, so no queue would count it", _LEAVE)
         if before is not None and job.controller not in (None, before.controller):
             message = "a queued job is handed over to another controller, which would run it on its own quota"

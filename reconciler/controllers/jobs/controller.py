@@ -286,7 +286,7 @@ class JobsController(Controller):
             moves=elastic or self._slicing.renamed(kind, job),
             local_queue=f"{namespace}/{queue_of(job) or ''}",
             owner=self._owner(namespace, kind, job),
-            queued=self._every or bool(queue_of(job)),
+            queued=(self._every or bool(queue_of(job))) and not kind.shape.leaves_out(job),
             running=not (kind.suspended(job) or kind.ending(job) or deleting),
             created=(text(meta.get("creationTimestamp")) or "", text(meta.get("name")) or ""),
             requests=total(template_requests(each.counted, each.count) for each in pod_sets),

@@ -59,13 +59,27 @@ def test_addresses_and_names_are_fine(server: str) -> None:
         (config(clusters=[]), 'invalid configuration: the cluster "w" of context "c" does not exist'),
         ({}, 'invalid configuration: the current context "" does not exist'),
         (
-            config(clusters="nonsense", users=[1], contexts={}),
+            config(clusters="nonsense", contexts={}),
             'invalid configuration: the current context "c" does not exist',
+        ),
+        (config(users=[1]), 'invalid configuration: each entry of "users" needs a name that is a string'),
+        (
+            config(clusters=2 * config()["clusters"]),
+            'invalid configuration: two entries of "clusters" have the same name',
         ),
     ],
 )
 def test_what_is_unsafe_or_useless_is_refused(given: dict[str, Any], fault: str) -> None:
     assert fault == content_fault(given)
+
+
+def test_a_name_that_is_a_number_does_not_hide_a_user_who_runs_a_program() -> None:
+    """The kubernetes package finds an entry by any value, so it would take the second user here."""
+    context = {"name": "c", "context": {"cluster": "w", "user": 1}}
+    users = [{"name": 2, "user": {"token": "t"}}, {"name": 1, "user": {"exec": {"command": "sh"}}}]
+
+    fault = content_fault(config(contexts=[context], users=users))
+    assert fault == 'invalid configuration: each entry of "users" needs a name that is a string'
 
 
 def test_what_is_allowed_explicitly_is_not_refused() -> None:
@@ -88,7 +102,8 @@ def test_one_permission_is_not_another() -> None:
         *("0xa9.0xfe.0xa9fe", "[fe80::1]", "[FEBF::1]", "[fe80::1%25eth0]", "[::ffff:169.254.169.254]"),
         *("[::ffff:a9fe:a9fe]", "[64:ff9b::a9fe:a9fe]", "[2002:a9fe:a9fe::1]", "[::a9fe:a9fe]"),
         *("[fd00:ec2::254]", "[FD00:0EC2:0::254]", "100.100.100.200", "0x646464c8"),
-        *("168.63.129.16", "[::ffff:168.63.129.16]"),
+        *("168.63.129.16", "[::ffff:168.63.129.16]", "[fd20:ce::254]", "[fd00:c1::a9fe:a9fe]"),
+        *("0x000000000000000000000a9fea9fe", "169.254.0000000000000000000000124776"),
     ],
 )
 def test_an_address_of_the_link_is_one_in_any_spelling(host: str) -> None:

@@ -28,6 +28,12 @@ IN_JSON = [  # the text, and for each flaw its subject, its place and a part of 
     ("null", [("", "line 1, column 1", "null, not an object", "write one JSON object")]),
     (" ", [("", "line 1, column 1", "blank", "write one JSON object")]),
     (
+        " {cpu: 1 , memory: 2Gi , } \n",
+        [("", "line 1, column 3", "double quotes", 'write {"cpu": "1", "memory": "2Gi"}')],
+    ),
+    # It took 20 seconds.
+    (" " * 100 + "a:1" + " " * 296 + "!", [("", "line 1, column 101", "not JSON", "write one JSON object")]),
+    (
         '{\n "cpu": 4,\n "memory": "64MiB",\n "cpu": "x"\n',
         [
             ("cpu", "line 2, column 9", "4 is a number", 'write "4"'),

@@ -153,6 +153,21 @@ def test_work_without_a_priority_class_gets_the_default_one_in_kueue_0_20(kind: 
     assert patch(job(*kind), Forest().put_all([typed(USUAL)]), NEWER) == [], "nobody queues it"
 
 
+@pytest.mark.parametrize("labels", [{}, {QUEUE: "a"}])
+def test_a_ray_job_in_an_existing_cluster_is_left_alone_and_covers_no_job_of_its_own(labels: dict[str, str]) -> None:
+    """KubeRay fails such a job if it is suspended."""
+    spec = {"submissionMode": "K8sJobMode", "clusterSelector": {"ray.io/cluster": "big"}}
+    ray = manifest("ray.io/v1", "RayJob", "ray", spec, namespace="ns", uid="u", labels=labels)
+    owner = {"apiVersion": "ray.io/v1", "kind": "RayJob", "name": "ray", "uid": "u", "controller": True}
+    here = world(local_queue("default", "ml"), ray)
+
+    assert patch(ray, here, MANAGED) == []
+    submitter = job(spec={"template": {"spec": {"containers": []}}}, ownerReferences=[owner])
+    assert completed(submitter, here)["spec"]["suspend"] is True
+    everything = Configuration(kueue=KueueSettings(manage_jobs=True, without_queue=True))
+    assert completed(submitter, world(ray), everything)["spec"]["suspend"] is True
+
+
 def test_nothing_is_suspended_unless_jobs_are_managed() -> None:
     assert patch(job(labels={QUEUE: "a"}), DEFAULT, Configuration()) == []
 

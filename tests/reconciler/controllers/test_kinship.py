@@ -25,12 +25,13 @@ from tests import builders
 from tests.reconciler.driver import Driver
 from tests.reconciler.jobs.world import NOW, K
 
-JOB_SET, RAY_SERVICE, RAY_CLUSTER, MPI_JOB = (
+JOB_SET, RAY_SERVICE, RAY_CLUSTER, RAY_JOB, MPI_JOB = (
     SHIPPED[GroupKind(group, kind)]
     for group, kind in (
         ("jobset.x-k8s.io", "JobSet"),
         ("ray.io", "RayService"),
         ("ray.io", "RayCluster"),
+        ("ray.io", "RayJob"),
         ("kubeflow.org", "MPIJob"),
     )
 )
@@ -47,7 +48,7 @@ class Stage:
     def __init__(self) -> None:
         self.stored: dict[str, Observed] = {}
         self.bypasses = Bypasses()
-        kinds = (BATCH, JOB_SET, RAY_SERVICE, RAY_CLUSTER, MPI_JOB, WRAPPER)
+        kinds = (BATCH, JOB_SET, RAY_SERVICE, RAY_CLUSTER, RAY_JOB, MPI_JOB, WRAPPER)
         self.controller = JobsController(self.stored.get, kinds, (POD,), bypasses=self.bypasses)
         self.driver = Driver(self.controller)
         self.now = NOW
@@ -338,6 +339,17 @@ def test_an_upgrade_of_a_ray_service_has_two_clusters_for_a_while() -> None:
         each = builders.manifest("ray.io/v1", "RayCluster", name, cluster, **meta, ownerReferences=[owner])
         stage.show(RAY_CLUSTER, each)
 
+    assert stage.due() == []
+
+
+def test_a_ray_job_in_an_existing_cluster_is_not_queued_so_the_job_that_submits_it_runs() -> None:
+    stage = Stage()
+    spec = {"submissionMode": "K8sJobMode", "clusterSelector": {"ray.io/cluster": "big"}}
+    stage.show(RAY_JOB, builders.manifest("ray.io/v1", "RayJob", "r", spec, namespace="ns", labels=LABELS))
+    owner = {"apiVersion": "ray.io/v1", "kind": "RayJob", "name": "r", "uid": "r", "controller": True}
+    body = {"suspend": False, "template": builders.template("500m")}
+
+    stage.show(BATCH, builders.batch_job("submitter", body, ownerReferences=[owner]))
     assert stage.due() == []
 
 

@@ -321,6 +321,15 @@ def test_work_that_no_queue_gets_says_why() -> None:
     assert found["PodGroup ns/duo"] == "Pod group duo has 1 of 2 Pods; create the others"
 
 
+def test_a_ray_job_in_an_existing_cluster_is_left_out() -> None:
+    spec = {"submissionMode": "K8sJobMode", "clusterSelector": {"ray.io/cluster": "big"}}
+    ray = {**queued_job("ray", "a", 1), "apiVersion": "ray.io/v1", "kind": "RayJob", "spec": spec}
+    simulation = simulated(*SHARING, ray)
+
+    (left,) = simulation.left_out.values()
+    assert left.reason == "it has spec.clusterSelector, so Kueue ignores it"
+
+
 def test_work_left_out_runs_once_what_it_lacks_is_there() -> None:
     simulation = simulated(
         *SHARING, queued_pod("p1", "a", 1, "duo", 2), queued_job("classy", "a", 1, priority_class="high")

@@ -51,7 +51,44 @@ def test_what_is_no_count_is_a_fault(written: str) -> None:
     assert (line, field) == (3, "partitions[0].queues[0].maxapplications")
 
 
-@pytest.mark.parametrize(("written", "flag"), [("true", True), ("True", True), ("yes", True), ("off", False)])
+def test_the_word_that_is_meant_is_looked_up_for_the_first_faults_alone() -> None:
+    """A text may have 40 000 faults."""
+    keys = "".join(f"    maxaplications{number}: 1\n" for number in range(150))
+    problems = read_config(f"partitions:\n- queues:\n  - name: a\n{keys}").problems
+
+    assert [problem.fix for problem in problems] == ["did you mean 'maxapplications'?"] * 100 + ["remove it"] * 50
+
+
+def test_a_weight_in_quotes_is_a_text() -> None:
+    weights = "{vcore: 2, memory: 0.5, pods: ~, gpu: '1.0', disk: [1]}"
+    text = f"partitions: [{{nodesortpolicy: {{type: fair, resourceweights: {weights}}}, queues: []}}]"
+
+    at = "partitions[0].nodesortpolicy.resourceweights"
+    assert reported(text) == [
+        (1, f"{at}.gpu", "a number is expected, not the text '1.0'"),
+        (1, f"{at}.disk", "a number is expected, not a list"),
+    ]
+    found = read_config(text).partitions[0].weights
+    assert {name: weight for name, (_, weight) in found.items()} == {
+        "vcore": 2.0,
+        "memory": 0.5,
+        "pods": 0.0,
+        "gpu": 0.0,
+        "disk": 0.0,
+    }
+
+
+def test_null_entries_of_a_list_do_not_count() -> None:
+    queues = root("- name: a\n-\n- ~").queues
+    assert [queue.name for queue in queues] == ["a"]
+
+    (limit,) = root("- {name: a, limits: [{limit: x, users: [~, sue]}]}").queues[0].limits
+    assert [(user.text, user.field[-8:]) for user in limit.users] == [("sue", "users[1]")]
+
+
+@pytest.mark.parametrize(
+    ("written", "flag"), [("true", True), ("True", True), ("yes", True), ("off", False), ("'Yes'", True)]
+)
 def test_flags_are_read_as_go_reads_them(written: str, flag: bool) -> None:
     assert root(f"- {{name: a, parent: {written}}}").queues[0].parent is flag
 

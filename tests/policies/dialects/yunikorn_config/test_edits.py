@@ -57,7 +57,7 @@ LINES = [
     ": y",
 ]
 INDENTS = st.integers(0, 14)
-HEADS = st.sampled_from(["- name: q", "-   name: q", "- # note\n  name: q", "- {name: q}", "- - name: q"])
+HEADS = st.sampled_from(["- name: q", "-   name: q", "- # note\n  name: q", "- {name: q}", "- - name: q", "- ~"])
 
 
 @st.composite

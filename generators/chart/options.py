@@ -39,7 +39,7 @@ SWITCHES = {
     "cert-manager": "Certificates from cert-manager, which must be installed, instead of the webhook's own.",
     "dashboard": "The dashboard, for people who sign in with a token.",
     "dashboard-audit": "The dashboard shows the findings of the audit.",
-    "metrics-auth": "Metrics of the webhook over TLS, for tokens that may GET /metrics.",
+    "metrics-auth": "Metrics of the webhook, the reconciler and the audit over TLS, for tokens that may GET /metrics.",
     "multikueue": "The reconciler sends work to other clusters.",
     "network-policy": "NetworkPolicies for the ports of each program.",
     "pods": "Pods that name a LocalQueue wait for quota; with kueue.managePods in webhook.configuration.",

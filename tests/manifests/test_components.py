@@ -146,14 +146,18 @@ def test_each_program_has_a_network_policy_that_names_its_ports() -> None:
 
 
 def test_metrics_for_those_with_a_right_need_tls_for_the_probes_too() -> None:
+    """Those of the reconciler name the queues of all namespaces."""
     (kustomization,) = documents("metrics-auth", "kustomization.yaml")
-    operations = yaml.safe_load(kustomization["patches"][0]["patch"])
+    patches = {each["target"]["name"]: yaml.safe_load(each["patch"]) for each in kustomization["patches"]}
     binding, role = documents("metrics-auth", "rbac.yaml")
 
-    added = {each["path"].removeprefix("/spec/template/spec/containers/0/"): each["value"] for each in operations}
-    (container,) = base("deployment.yaml", "Deployment")["spec"]["template"]["spec"]["containers"]
-    probes = {f"{name}/httpGet/scheme": "HTTPS" for name in container if name.endswith("Probe")}
-    assert added == {"args/-": "--metrics-auth", **probes}
+    for deployment in programs("reconciler", "audit"):
+        operations = patches.pop(deployment["metadata"]["name"], [])
+        added = {each["path"].removeprefix("/spec/template/spec/containers/0/"): each["value"] for each in operations}
+        (container,) = deployment["spec"]["template"]["spec"]["containers"]
+        probes = {f"{name}/httpGet/scheme": "HTTPS" for name in container if name.endswith("Probe")}
+        assert added == {"args/-": "--metrics-auth", **probes}
+    assert not patches
     assert "--metrics-auth" in {flag for option in command.params for flag in option.opts}
     account = base("rbac.yaml", "ServiceAccount")["metadata"]["name"]
     assert [each["name"] for each in binding["subjects"]] == [account]

@@ -34,7 +34,7 @@ def application_in_two_namespaces(proposal: Proposal) -> Iterator[Finding | NotE
             yield Finding(
                 pod.ref,
                 _field(pod),
-                f"application {name} has pods in namespace {other.ref.namespace}; this one would run on their quota",
+                f"application {name} has pods in another namespace; this one would run on their quota",
                 fix=f"give it an id of its own, such as {name}-{pod.ref.namespace}",
                 subject=name,
                 causes=(Cause(other.ref, _field(other), f"belongs to application {name}"),),

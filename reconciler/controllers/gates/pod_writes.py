@@ -56,11 +56,11 @@ def preempted(observed: Observed[PodAtGate], queue: str) -> WantedWrite:
     )
 
 
-def reclaimed(observed: Observed[PodAtGate], group: str, *, evicts: bool) -> WantedWrite:
-    """Delete or evict the Pod with its own grace period, because a PodGroup's queue has less than it deserves."""
+def reclaimed(observed: Observed[PodAtGate], queue: str, *, evicts: bool) -> WantedWrite:
+    """Delete or evict the Pod with its own grace period, because the queue has less than it deserves."""
     pod = observed.value
     end = (Evict if evicts else Delete)(PODS, observed.namespace, observed.name, uid=pod.uid)
-    message = f"Reclaimed for PodGroup {group}, whose queue has less than it deserves"
+    message = f"Reclaimed for queue {queue}, which has less than it deserves"
     return WantedWrite(observed.key, end, about(pod), "Reclaimed", message)
 
 

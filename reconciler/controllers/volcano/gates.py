@@ -131,8 +131,10 @@ class VolcanoGatesController(GatesController[VolcanoGatekeeper]):
             return self._at_gate(observed, pod)
         if pod.slipped:
             return cut_off(observed)
-        group = self.keeper.reclaim.victims.get(pod.key) if self.keeper.reclaim is not None else None
-        return reclaimed(observed, group, evicts=self._evicts) if group and not (pod.deleting or pod.ended) else None
+        batch = self.keeper.reclaim.victims.get(pod.key) if self.keeper.reclaim is not None else None
+        if batch is None or pod.deleting or pod.ended:
+            return None
+        return reclaimed(observed, batch.queue, evicts=self._evicts)
 
     def _at_gate(self, observed: Observed[VolcanoGatedPod], pod: VolcanoGatedPod) -> WantedWrite | None:
         grant, waiting = self.keeper.granted.get(pod.key), self.keeper.why(pod.key)

@@ -25,7 +25,6 @@ from scheduling.volcano.reading import ClassPriority, priority_of, values_of
 
 NO_GROUP = "NoPodGroup"
 GANG = "WaitsForGang"
-_MOST_NAMED = 5
 REASONS = (*OF_QUEUES, NO_GROUP, GANG)
 
 
@@ -322,11 +321,11 @@ class VolcanoGatekeeper:
         self._changed = {}
 
 
-def _victims_text(pods: list[str]) -> str:
+def _victims_text(pods: int) -> str:
+    """Says how many Pods are reclaimed. Their names are not for readers in another namespace."""
     if not pods:
         return "enough Pods are being deleted already"
-    more = f" and {len(pods) - _MOST_NAMED} more" if len(pods) > _MOST_NAMED else ""
-    return f"{', '.join(pods[:_MOST_NAMED])}{more} {'are' if len(pods) > 1 else 'is'} being reclaimed"
+    return f"{pods} {'Pods are' if pods > 1 else 'Pod is'} being reclaimed"
 
 
 def _keep(index: dict[str, None], key: str, belongs: bool) -> None:

@@ -55,11 +55,11 @@ class GateReclaim:
 
     gangs: the gangs of the gatekeeper, by PodGroup.
     granted: the Pods that may pass, and whose gate is not removed yet.
-    victims: the Pods to evict, each with the PodGroup for which it is reclaimed.
+    victims: the Pods to evict, each with the batch for which it is reclaimed.
     """
 
     def __init__(self, queues: GateQueues, gangs: Mapping[str, GatedGang], granted: Mapping[str, object]) -> None:
-        self.victims: dict[str, str] = {}
+        self.victims: dict[str, PodBatch] = {}
         self._queues = queues
         self._gangs = gangs
         self._granted = granted
@@ -194,12 +194,12 @@ class GateReclaim:
             moments.append(max(self._again, now + 1))
         return min((moment for moment in moments if moment > now), default=None)
 
-    def victims_for(self, group: str, queue: str, need: Need) -> list[str] | None:
-        """The victims whose end the PodGroup waits for; None if nothing is reclaimed for this need."""
+    def victims_for(self, group: str, queue: str, need: Need) -> int | None:
+        """The number of victims whose end the PodGroup waits for; None if nothing is reclaimed for this need."""
         promise = self._promises.get(queue)
         if promise is None or (promise.batch.group, promise.batch.need) != (group, need):
             return None
-        return sorted(key for key, whose in self.victims.items() if whose == group)
+        return sum(batch.group == group for batch in self.victims.values())
 
     # --- promises
 
@@ -212,7 +212,7 @@ class GateReclaim:
         self._promises[batch.queue] = _Promise(batch, now + PATIENCE)
         self._count_promised(batch.queue, batch, 1)
         for pod in (pod for unit in units for pod in unit):
-            self.victims[pod.key] = batch.group
+            self.victims[pod.key] = batch
             self._leaving[pod.key] = now + PATIENCE
             queue, _ = self._places[pod.key]
             self._add(queue, pod.need, -1)
@@ -222,7 +222,7 @@ class GateReclaim:
         """Forget the promise. Pods that are not being deleted yet may stay."""
         group = self._promises.pop(leaf).batch.group
         self._changed = True
-        for key in [key for key, whose in self.victims.items() if whose == group]:
+        for key in [key for key, batch in self.victims.items() if batch.group == group]:
             del self.victims[key]
             place = self._places.get(key)
             if place is None or not place[1].deleting:

@@ -54,8 +54,9 @@ def chosen(components: Collection[str]) -> dict[str, Any]:
 
 def kustomize(components: Collection[str], folder: Path, *resources: str) -> Objects:
     """The base, or the resources, with the components, each behind those that it patches."""
-    patched = {"reconciler-part"}  # it needs another component, and is patched itself
-    written(sorted(components, key=lambda name: (name in NEEDS.keys() - patched, name)), folder, *resources)
+    # reconciler-part is patched itself, and metrics-auth needs none of the components that it patches.
+    behind = NEEDS.keys() - {"reconciler-part"} | {"metrics-auth"}
+    written(sorted(components, key=lambda name: (name in behind, name)), folder, *resources)
     done = subprocess.run(
         [*build.programs().kubectl, "kustomize", str(folder)], capture_output=True, text=True, timeout=60, check=True
     )

@@ -142,10 +142,10 @@ def test_one_that_is_over_does_not_hide_another_kind_of_the_same_name(api: Jobs,
 
 def test_a_pod_at_a_gate_says_who_gives_way(api: Jobs, why: Callable[..., Result]) -> None:
     pod = manifest("v1", "Pod", "p", {"schedulingGates": [{"name": "quotree.dev/quota"}]}, namespace="ml")
-    pod["metadata"]["annotations"] = {"quotree.dev/quota-waits": "WaitsForReclaim in rich: dev/p4 is being reclaimed"}
+    pod["metadata"]["annotations"] = {"quotree.dev/quota-waits": "WaitsForReclaim in rich: 1 Pod is being reclaimed"}
     api.jobs["/api/v1/namespaces/ml/pods/p"] = pod
 
-    said = "Pod ml/p waits at its scheduling gate: WaitsForReclaim in rich: dev/p4 is being reclaimed"
+    said = "Pod ml/p waits at its scheduling gate: WaitsForReclaim in rich: 1 Pod is being reclaimed"
     assert reason(why("ml/p")) == reason(why("pod/p", "-n", "ml")) == said
     found = checked(json.loads(why("ml/p", "-o", "json").stdout))
     assert (found["state"], found["job"]["name"]) == ("atGate", "p")

@@ -98,11 +98,24 @@ def test_a_queue_gets_what_it_deserves_once_others_have_ended() -> None:
 
     assert cluster.leaving() == ["p4"]
     assert cluster.gated() == ["r1"]
-    assert cluster.note("r1") == "WaitsForReclaim in rich: dev/p4 is being reclaimed"
+    assert cluster.note("r1") == "WaitsForReclaim in rich: 1 Pod is being reclaimed"
     assert "Reclaimed" in cluster.events()
 
     cluster.end_leaving()
     assert cluster.passed() == ["p1", "p2", "p3", "r1"]
+
+
+def test_neither_side_reads_a_name_of_the_namespace_of_the_other() -> None:
+    cluster = full()
+    cluster.add(pod_group("secret-run", "rich", 1, space="others"))
+    cluster.add(pod("secret-pod", "secret-run", space="others"))
+    cluster.wait()
+
+    assert cluster.leaving() == ["p4"]
+    said = [(each["involvedObject"]["namespace"], each["reason"], each["message"]) for each in cluster.created()]
+    assert ("dev", "Reclaimed", "Reclaimed for queue rich, which has less than it deserves") in said
+    waits = [text for space, reason, text in said if (space, reason) == ("others", "WaitsForReclaim")]
+    assert waits == ["WaitsForReclaim in rich: 1 Pod is being reclaimed"] * 2, "of the Pod and its PodGroup"
 
 
 def test_unless_it_is_switched_on_nobody_gives_way() -> None:

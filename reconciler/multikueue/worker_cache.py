@@ -234,7 +234,7 @@ def _without_usage(observed: Observed[object]) -> object:
 
 
 def _job_ref(key: Key, packed: HasManifest) -> RemoteJobRef | None:
-    """None for what a controller on the worker creates: it has the labels of its template, and we create no such."""
+    """None for an object that a controller on the worker created. It may have our labels from its template."""
     meta = metadata(packed.manifest())
     if controller_of(meta) is not None:
         return None

@@ -32,11 +32,11 @@ from scheduling.objects.times import SECOND
 
 Message: TypeAlias = Event | Call
 _TOLERATED = 60 * SECOND
-"""Nanoseconds by which the clock may be set back. Pauses and backoffs then last so much longer."""
+"""Nanoseconds by which the clock may be set back. Pauses and backoffs then last that much longer."""
 
 
 class ClockSetBack(Exception):
-    """Pauses, backoffs and deadlines would last longer by the time by which the clock was set back."""
+    """The clock was set back, so pauses, backoffs and deadlines would last that much longer."""
 
 
 def _nobody(_: WatchedResource) -> None:

@@ -234,7 +234,7 @@ class DomainSearch:
     def _last_with_short(self, waiting: Sequence[Domain], rooms: Rooms, need: int, leaders: int) -> Domain | None:
         """The domain that takes all remaining slices and the short one; None if there is none.
 
-        There is none either if a smaller domain has room for the remaining slices without the short one.
+        Also None if a smaller domain has room for the remaining slices without the short one.
         """
         first, room, beside = waiting[0], rooms.with_leader(leaders), rooms.with_short(leaders)
         if room[first] < need or rooms.hosts(first) < leaders:

@@ -332,7 +332,7 @@ class KeptCounts:
         return found
 
     def _note(self, domain: RoomDomain) -> None:
-        """Count the domain again later. Counts of which most domains would be counted again are forgotten.
+        """Mark the domain to be counted again. A kind for which most domains are marked is forgotten.
 
         So a kind that no longer occurs does not keep the domains of all nodes that have gone since.
         """

@@ -18,6 +18,7 @@ from reconciler.controllers.volcano.kinds import QUEUES
 from reconciler.controllers.volcano.queue_writers import read_queue_writers
 
 _SO = "so the reconciler does not write Volcano's queues"
+_BOTH = "and reconciler.replaces names it, so both may write Volcano's queues"
 _FIX = (
     "start vc-controller-manager with --controllers=*,-queue-controller, or scale it to 0. Then list it in"
     " reconciler.replaces, and restart the reconciler"
@@ -41,26 +42,35 @@ def volcano_controller(target: CheckedCluster) -> Iterator[CheckResult]:
     yield check_controller(
         list(target.cluster.list(DEPLOYMENTS)),
         list(target.cluster.list(LEASES, field_selector=f"metadata.name={VC_CONTROLLER}")),
-        () if VC_CONTROLLER in settings.reconciler.replaces else queues,
+        queues,
         target.now(),
+        replaced=VC_CONTROLLER in settings.reconciler.replaces,
     )
 
 
 def check_controller(
-    deployments: Sequence[Manifest], leases: Sequence[Manifest], queues: Sequence[Manifest], now: datetime
+    deployments: Sequence[Manifest],
+    leases: Sequence[Manifest],
+    queues: Sequence[Manifest],
+    now: datetime,
+    *,
+    replaced: bool,
 ) -> CheckResult:
     """Fail if a Deployment, a Lease or a write to a queue shows that Volcano's queue controller runs.
 
     `queues`: with their managedFields, which show who wrote them.
+    `replaced`: whether `reconciler.replaces` names it. Then earlier writes do not count, and Pods do not stop the
+        reconciler.
     """
     for each in deployments:
         spec = mapping(each.get("spec"))
         if spec.get("replicas") != 0 and program_of(mapping(spec.get("template"))) == VC_CONTROLLER:
-            return failure(f"Deployment {_name(each)}", f"runs Volcano's queue controller, {_SO}", _FIX)
+            message = f"runs Volcano's queue controller, {_BOTH if replaced else _SO}"
+            return failure(f"Deployment {_name(each)}", message, _FIX)
     for each in leases:
         if is_active(each, now):
             return failure(f"Lease {_name(each)}", f"{holder_of(each)} renews it, {_SO}", _FIX)
-    for each in queues:
+    for each in () if replaced else queues:
         writers = read_queue_writers(each)
         if writers.controller and writers.controller >= writers.ours:
             message = f"Volcano's controller wrote it last, at {writers.controller}, {_SO}"

@@ -78,7 +78,7 @@ def volcano(replicas: int = 1, *arguments: str) -> dict[str, Any]:
     ],
 )
 def test_volcanos_queue_controller_must_not_run_beside_the_reconciler(deployment: dict[str, Any], state: str) -> None:
-    assert states(check_controller([deployment], [], [], NOW)) == [state]
+    assert states(check_controller([deployment], [], [], NOW, replaced=False)) == [state]
 
 
 @pytest.mark.parametrize(("ours", "state"), [("11:00:00", "failure"), ("12:00:00", "failure"), ("12:00:01", "ok")])
@@ -90,7 +90,14 @@ def test_a_queue_that_volcanos_controller_wrote_last_shows_that_it_may_run(ours:
         {**theirs, "time": "2026-01-01T12:00:00Z"},
         {**own, "time": f"2026-01-01T{ours}Z"},
     ]
-    assert states(check_controller([], [], [queue], NOW)) == [state]
+    assert states(check_controller([], [], [queue], NOW, replaced=False)) == [state]
+    assert states(check_controller([], [], [queue], NOW, replaced=True)) == ["ok"]
+
+
+def test_a_controller_that_is_replaced_and_still_runs_writes_beside_the_reconciler() -> None:
+    result = check_controller([volcano()], [], [], NOW, replaced=True)
+    assert states(result) == ["failure"]
+    assert "both may write Volcano's queues" in result.message
 
 
 # -- what is installed --

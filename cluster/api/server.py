@@ -1,7 +1,7 @@
 """A server of JSON over HTTPS, in its own threads. Plain HTTP is only allowed on loopback, since requests have tokens.
 
-The TLS handshake runs in the connection's own thread, so that a silent client delays no other client. If there is no
-room for another connection, the one that has been sending its request for longest ends.
+The TLS handshake runs in the connection's own thread, so that a silent client delays no other client. At the limit of
+connections, the one that has been sending its request for longest ends.
 """
 
 from __future__ import annotations

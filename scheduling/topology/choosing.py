@@ -232,7 +232,7 @@ class DomainSearch:
         return _with_short(found, waiting, rooms, unit, short) if short else found
 
     def _last_with_short(self, waiting: Sequence[Domain], rooms: Rooms, need: int, leaders: int) -> Domain | None:
-        """The domain that takes all remaining slices and the short one; None if there is none.
+        """The domain that takes all remaining slices and the short one; None if no domain has room for them.
 
         Also None if a smaller domain has room for the remaining slices without the short one.
         """

@@ -67,7 +67,7 @@ def read_topology_request(request: Mapping[str, Any]) -> TopologyRequest:
 
 
 def group_name(request: Mapping[str, Any]) -> str:
-    """The name of the pod set group in a topologyRequest; empty if there is none. It counts without a level, too."""
+    """The name of the pod set group in a topologyRequest; empty without a group. It counts without a level, too."""
     return text(request.get("podSetGroupName")) or ""
 
 

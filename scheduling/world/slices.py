@@ -31,7 +31,7 @@ class WorkloadSlices:
         return found if found is not None and self._follows(workload, queue, found) else None
 
     def successor(self, workload: Workload) -> str | None:
-        """The key of the slice with quota that takes over from this one; None if there is none."""
+        """The key of the slice with quota that takes over from this one; None if no slice does."""
         found = self._successor(workload)
         return found.workload.key if found is not None else None
 

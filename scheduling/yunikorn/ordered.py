@@ -35,7 +35,7 @@ class Ordered(Generic[T]):
 
     @property
     def first(self) -> tuple[Any, str]:
-        """The smallest key, and the name of its item. Raises IndexError if there is no item."""
+        """The smallest key, and the name of its item. Raises IndexError if it is empty."""
         return self._sorted[0]
 
     def _remove(self, name: str) -> None:

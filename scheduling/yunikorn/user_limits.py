@@ -23,7 +23,11 @@ _Key = tuple[str, str, str]
 
 @dataclass(slots=True)
 class _Use:
-    """The usage under one limit. `applications`: the number of applications, of which `running` run."""
+    """The usage under one limit.
+
+    applications: the number of applications.
+    running: the number of those that run.
+    """
 
     allocated: YuniKornAmounts = field(default_factory=dict)
     applications: int = 0

@@ -79,7 +79,7 @@ class MaintainedLedger:
         while not self._stop.is_set():
             try:
                 self._round()
-            except Exception:
+            except Exception:  # without this thread, the ledger fills up
                 log.exception("ledger: internal error; trying again")
                 self._stop.wait(_RETRY_AFTER)
 

@@ -64,7 +64,7 @@ def most_too_long(changes: int) -> float:
 
 
 class Racers:
-    """Two clients of the API server with connections of their own."""
+    """Two clients of the API server with connections of their own. `longest`: the seconds of the longest request."""
 
     def __init__(self, control_plane: ControlPlane) -> None:
         connect = partial(
@@ -72,6 +72,7 @@ class Racers:
         )
         self._clients = [connect(), connect()]
         self._threads = ThreadPoolExecutor(2)
+        self.longest = 0.0
 
     def close(self) -> None:
         self._threads.shutdown()
@@ -108,7 +109,10 @@ class Racers:
     def _send(self, pair: Pair, which: int, start: threading.Barrier, wait: float) -> str:
         start.wait(10)
         time.sleep(wait)
-        return (pair.second if which else pair.first).run(self._clients[which])
+        began = time.monotonic()
+        said = (pair.second if which else pair.first).run(self._clients[which])
+        self.longest = max(self.longest, time.monotonic() - began)
+        return said
 
 
 Rows = dict[tuple[str, str, float], tuple[Shape, Tally]]
@@ -120,6 +124,7 @@ class Race:
 
     rows: Rows = field(default_factory=dict)
     number: int = 0
+    longest: float = 0.0
 
     def run(
         self,
@@ -140,6 +145,7 @@ class Race:
                     self.number += 1
                     tally.take(shape, *racers.run(shape, f"p-{self.number}", gap, rival))
         finally:
+            self.longest = max(self.longest, racers.longest)
             racers.close()
 
     def wasteful(self, label: str, replicas: Replicas, each: int, gaps: Sequence[float] = GAPS) -> None:

@@ -35,6 +35,7 @@ def test_of_two_writers_none_breaks_a_tree_and_those_who_are_right_both_pass(rep
     assert sum(tally.both_passed for tally in wrong) == 0
     assert sum(tally.both_refused for tally in wrong) == 0
     assert race.right_pairs_pass(), race.rows
+    assert sum(tally.too_long for _, tally in race.rows.values()) == 0, race.rows
 
 
 def test_with_replicas_that_are_killed_and_a_failing_api_server_still_none_does(replicas: Replicas) -> None:

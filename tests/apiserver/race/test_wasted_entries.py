@@ -166,6 +166,7 @@ def test_beside_an_author_whose_changes_are_never_stored_pairs_are_judged_as_eve
 
     assert sum(tally.both_passed for shape, tally in race.rows.values() if shape.wrong) == 0
     assert race.right_pairs_pass(), race.rows
+    assert race.longest < 2.0 + 0.5
 
 
 @pytest.mark.timeout(300 + WASTE_SECONDS)

@@ -134,3 +134,4 @@ def test_only_requests_under_a_foreign_ca_bundle_fail(
     )
     assert not tally.failed
     assert tally.answered > 10 * seconds
+    assert in_force

@@ -269,8 +269,10 @@ class Workload:
 
     @property
     def counts(self) -> bool:
-        """Whether its admission counts as usage: quota is reserved, and it is active and not finished."""
-        return self.reserved and self.active and not self.finished
+        """Whether its admission counts as usage: quota is reserved, and it is not finished. One that is deactivated
+        counts until its pods have ended, as after any other eviction.
+        """
+        return self.reserved and not self.finished
 
     @property
     def on_hold(self) -> bool:

@@ -280,6 +280,36 @@ def test_who_suspends_and_resumes_waits_for_its_pods(server: ControlPlane) -> No
     eventually(again)
 
 
+def test_jobs_that_may_run_for_a_second_wait_for_the_pods_before_them(server: ControlPlane) -> None:
+    """A job whose time is up is deactivated."""
+    for name in ("one", "two", "three"):
+        brief = slow_job(name, "2")
+        brief["metadata"]["labels"]["kueue.x-k8s.io/max-exec-time-seconds"] = "1"
+        server.request("POST", JOBS, brief, user=TENANT)
+    eventually(lambda: pods(server))
+
+    def deactivated() -> list[str]:
+        found = server.request("GET", WORKLOADS)["items"]
+        return [each["metadata"]["name"] for each in found if each["spec"].get("active") is False]
+
+    def its_time_is_up() -> bool:
+        bind(server)
+        return bool(deactivated())
+
+    eventually(its_time_is_up)
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until:
+        bind(server)
+        assert running(server) == QUOTA
+    end(server, within=86400)
+
+    def another_runs() -> bool:
+        bind(server)
+        return running(server) == QUOTA
+
+    assert eventually(another_runs)
+
+
 def test_pods_that_are_deleted_are_not_replaced_before_they_have_ended(server: ControlPlane) -> None:
     started(server, slow_job("one", "1", parallelism=2, completions=2))
     for pod in pods(server):

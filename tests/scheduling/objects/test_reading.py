@@ -30,11 +30,11 @@ def test_an_admission_tells_flavors_usage_and_count() -> None:
     assert read.admitted
 
 
-def test_quota_counts_while_reserved_active_and_not_finished() -> None:
+def test_quota_counts_while_reserved_and_not_finished_also_of_a_workload_that_was_deactivated() -> None:
     held = [condition("QuotaReserved")]
 
     assert workload(status={"conditions": held}).counts
-    assert not workload(status={"conditions": held}, spec={"active": False}).counts
+    assert workload(status={"conditions": held}, spec={"active": False}).counts
     assert not workload(status={"conditions": [*held, condition("Finished")]}).counts
     assert not workload(status={"conditions": [condition("QuotaReserved", "False")]}).counts
 

@@ -98,7 +98,7 @@ def test_a_deactivated_workload_tells_why_and_forgets_its_backoff() -> None:
 
     stopped = deactivate(target, THEN)
 
-    assert (stopped.active, stopped.counts, stopped.requeue) == (False, False, None)
+    assert (stopped.active, stopped.counts, stopped.requeue) == (False, True, None)
     assert "DeactivationTarget" not in stopped.conditions
     assert stopped.conditions["Evicted"][1:3] == (
         "DeactivatedDueToMaximumExecutionTimeExceeded",

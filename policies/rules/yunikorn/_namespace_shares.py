@@ -77,17 +77,10 @@ def declared(text: str) -> Declared | None:
     below: dict[str, YuniKornAmounts] = {}
     promised_below(promised(partition.root), below)
     most: dict[str, YuniKornAmounts] = {}
-    queues: dict[str, ConfiguredQueue] = {}
     for child in partition.root.queues:
-        _note(child, queues)
         _note_most(child, {}, most)
+    queues = {path: queue for path, queue in partition.queues.items() if queue is not partition.root}
     return Declared(partition, queues, below, most)
-
-
-def _note(queue: ConfiguredQueue, queues: dict[str, ConfiguredQueue]) -> None:
-    queues[queue.path.lower()] = queue
-    for child in queue.queues:
-        _note(child, queues)
 
 
 def _note_most(queue: ConfiguredQueue, above: YuniKornAmounts, most: dict[str, YuniKornAmounts]) -> None:

@@ -7,10 +7,16 @@ from datetime import UTC, date, datetime
 from fnmatch import fnmatchcase
 
 from policies.configuration.settings import Configuration, Override
+from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE
+from policies.dialects.kueue_jobs import QueuedJob
+from policies.dialects.volcano import QUEUE
 from policies.judging.rule import Rule
 from policies.model.findings import Action, Finding
 from policies.model.forest import Forest
-from policies.model.objects import Ref
+from policies.model.objects import Attached, Ref
+
+_NODES = frozenset((CLUSTER_QUEUE, COHORT, QUEUE))
+"""The kinds of nodes. An object of another kind is in no subtree because of its own name, which a tenant may choose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,5 +71,16 @@ def _namespace(ref: Ref) -> str:
 
 
 def _path(ref: Ref, forest: Forest) -> set[str]:
-    node = getattr(forest.get(ref), "queue", None) or ref
-    return {node.name, *(ancestor.name for ancestor in forest.ancestors(node))}
+    """The names of the node that the object is or uses, and of its ancestors."""
+    node = _node(ref, forest)
+    return {each.name for each in (node, *forest.ancestors(node))} if node is not None else set()
+
+
+def _node(ref: Ref, forest: Forest) -> Ref | None:
+    """The node that the object is or uses; None if there is none. A job of Kueue uses it through its LocalQueue."""
+    if ref.group_kind in _NODES:
+        return ref
+    obj = forest.get(ref)
+    if isinstance(obj, QueuedJob):
+        return _node(LOCAL_QUEUE.named(obj.queue, ref.namespace), forest)
+    return _node(obj.queue, forest) if isinstance(obj, Attached) and obj.queue is not None else None

@@ -10,17 +10,9 @@ from policies.dialects.core import Namespace, Pod
 from policies.dialects.yunikorn_config import Config, Partition, PlacementRule, read_config
 from policies.dialects.yunikorn_config.configmap import tree
 from policies.dialects.yunikorn_config.model import Filter
-from policies.dialects.yunikorn_config.placement import ConfiguredPartition
 from policies.judging.proposal import Proposal
 from policies.model.findings import NotEvaluated
 from policies.model.suggestion import KnownNames
-
-
-def opened(partition: Partition) -> ConfiguredPartition:
-    """The declared queues without ACLs, for checks without a user."""
-    root = partition.root
-    opened = replace(root, submit_acl=replace(root.submit_acl, text="*")) if root else None
-    return ConfiguredPartition(replace(partition, root=opened))
 
 
 def partition(proposal: Proposal) -> Partition | NotEvaluated:

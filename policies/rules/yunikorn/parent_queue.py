@@ -13,6 +13,7 @@ from policies.dialects.yunikorn_config.configmap import ConfiguredQueues, tree
 from policies.dialects.yunikorn_config.model import Problem
 from policies.dialects.yunikorn_config.placement import (
     ExistingQueues,
+    OpenPartition,
     Rejected,
     ReportedApplication,
     Undecided,
@@ -28,7 +29,7 @@ from policies.model.objects import Ref
 from policies.model.printing import listed
 from policies.rules.yunikorn._namespace_shares import Declared, declared
 from policies.rules.yunikorn._queue_config import finding, trees
-from policies.rules.yunikorn._yunikorn_tree import opened, partition, tags, unfiltered
+from policies.rules.yunikorn._yunikorn_tree import partition, tags, unfiltered
 
 _TAG = "namespace.parentqueue"
 _NAMED = 5  # the most namespaces that a message lists
@@ -88,7 +89,7 @@ def _named_parents(proposal: Proposal) -> Iterator[tuple[Namespace, Candidates] 
         yield queues
     elif queues is not None:
         for namespace in named:
-            found = _parents(queues, opened(queues), ReportedApplication(tags=tags(namespace)))
+            found = _parents(queues, OpenPartition(queues), ReportedApplication(tags=tags(namespace)))
             yield found if isinstance(found, NotEvaluated) else (namespace, found)
 
 

@@ -6,7 +6,7 @@ from policies.dialects import yunikorn
 from policies.dialects.core import POD, Pod, namespace_in
 from policies.dialects.yunikorn_config import Partition, ReportedApplication
 from policies.dialects.yunikorn_config.model import ROOT
-from policies.dialects.yunikorn_config.placement import ConfiguredPartition, QueuePlacement, placed
+from policies.dialects.yunikorn_config.placement import ConfiguredPartition, OpenPartition, QueuePlacement, placed
 from policies.dialects.yunikorn_config.placement_checks import TAG, USER
 from policies.dialects.yunikorn_config.structure import name_fits
 from policies.judging.proposal import Proposal
@@ -14,7 +14,7 @@ from policies.judging.rule import rule
 from policies.model.cures import write_only
 from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated
 from policies.model.suggestion import did_you_mean
-from policies.rules.yunikorn._yunikorn_tree import leaves, opened, partition, submitter, tags, unfiltered
+from policies.rules.yunikorn._yunikorn_tree import leaves, partition, submitter, tags, unfiltered
 
 _NOBODY = NotEvaluated("the user who submits the Pod is not known")
 _DEFAULTED = frozenset(["", "namespace"])
@@ -77,7 +77,7 @@ def _for_any_user(queues: Partition, application: ReportedApplication) -> QueueP
     """The placement for some user. It is a rejection if the application of every user is rejected."""
     if any(link.kind == USER for rule in queues.rules for link in rule.chain()):
         return QueuePlacement(reason=_NOBODY.reason, decided=False)
-    rules, everything = [unfiltered(rule) for rule in queues.rules], opened(queues)
+    rules, everything = [unfiltered(rule) for rule in queues.rules], OpenPartition(queues)
     alone = (placed([rule], everything, application) for rule in rules)  # filters may skip all other rules
     possible = next((placement for placement in alone if placement.queue or not placement.decided), None)
     return possible or placed(rules, everything, application)

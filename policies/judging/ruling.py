@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime
 from fnmatch import fnmatchcase
 
 from policies.configuration.settings import Configuration, Override
+from policies.dialects.core import NAMESPACE
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE
 from policies.dialects.kueue_jobs import QueuedJob
 from policies.dialects.volcano import QUEUE
@@ -61,13 +62,15 @@ def ruling(rule: Rule, finding: Finding, configuration: Configuration, now: date
 def _fits(override: Override, rule: Rule, ref: Ref, *forests: Forest) -> bool:
     if override.rule not in ("*", rule.id):
         return False
-    if override.namespace is not None and not fnmatchcase(_namespace(ref), override.namespace):
+    if override.namespace is not None and not _is_in(ref, override.namespace):
         return False
     return override.subtree is None or any(override.subtree in _path(ref, forest) for forest in forests)
 
 
-def _namespace(ref: Ref) -> str:
-    return ref.name if ref.kind == "Namespace" and not ref.group else ref.namespace
+def _is_in(ref: Ref, pattern: str) -> bool:
+    """Whether the object is in such a namespace, or is one. A cluster-scoped object is in none, also for `*`."""
+    namespace = ref.name if ref.group_kind == NAMESPACE else ref.namespace
+    return namespace != "" and fnmatchcase(namespace, pattern)
 
 
 def _path(ref: Ref, forest: Forest) -> set[str]:

@@ -1,4 +1,4 @@
-"""To which objects an override of a subtree applies: those in it, and none that only has its name."""
+"""To which objects an override of a subtree or a namespace applies: those in it, and none that only has its name."""
 
 from __future__ import annotations
 
@@ -53,3 +53,10 @@ def test_it_applies_to_the_node_and_to_all_that_is_below_it(manifest: Manifest) 
 )
 def test_it_does_not_apply_to_what_a_tenant_gave_the_same_name(manifest: Manifest) -> None:
     assert severities(marked(manifest), SANDBOX)["exemption-invalid"] is Severity.ERROR
+
+
+def test_all_namespaces_do_not_include_what_is_in_none() -> None:
+    anywhere = Configuration(overrides=(Override("*", Action.AUDIT, namespace="*"),))
+
+    assert severities(marked(local_queue("new", "lab")), anywhere)["exemption-invalid"] is Severity.INFO
+    assert severities(marked(cohort("new")), anywhere)["exemption-invalid"] is Severity.ERROR

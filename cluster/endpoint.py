@@ -236,8 +236,8 @@ def _covers(entry: str, url: Url) -> bool:
     try:
         return ipaddress.ip_address(host) in ipaddress.ip_network(entry, strict=False)
     except ValueError:  # one of them is a name, or the entry has a port
-        domain = entry.removesuffix(f":{port}").strip("[]").removeprefix("*").lstrip(".")
-        return entry == "*" or (bool(domain) and (host == domain or host.endswith("." + domain)))
+        domain = entry.removesuffix(f":{port}").strip("[]").removeprefix("*")
+        return entry == "*" or (bool(domain) and (host == domain or host.endswith(f".{domain.lstrip('.')}")))
 
 
 def _keep_alive() -> list[tuple[int, int, int]]:

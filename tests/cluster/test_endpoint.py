@@ -393,6 +393,7 @@ PROXY = "http://127.0.0.1:3128"
         ("api.test", True),
         (".test", True),
         ("*.test", True),
+        (".api.test", False),  # only its subdomains
         ("est", False),
         ("other, test", True),
         ("api.test:6443", True),

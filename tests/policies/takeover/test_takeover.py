@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from policies.dialects.selectors import NAME_OF_NAMESPACE
 from policies.takeover.objects import CONVERSION_BEFORE, ref_of, replaced, replicas
 from policies.takeover.taking import INJECTED
 from policies.text.yaml_values import single
@@ -425,6 +426,22 @@ def test_webhooks_may_read_the_namespaces_in_their_own_configuration() -> None:
     assert "kueue.managedJobsNamespaceSelector to" in taking(memory.found()).refusals[0]
     own["kueue"]["managedJobsNamespaceSelector"] = {"matchLabels": {"team": "research"}}
     settings["configuration.yaml"] = yaml.safe_dump(own)
+
+    assert taking(memory.found()).refusals == ()
+
+
+def test_one_namespace_may_be_left_out_here_and_the_other_there() -> None:
+    def without(*names: str) -> str:
+        return f"{{matchExpressions: [{{key: {NAME_OF_NAMESPACE}, operator: NotIn, values: [{', '.join(names)}]}}]}}"
+
+    kueues = without("kube-system", "kueue-system", "dev", "monitoring")
+    memory = Memory(reworded("health:", f"managedJobsNamespaceSelector: {kueues}\nhealth:"))
+    settings = memory.objects[NAMES.settings]["data"]
+    settings["configuration.yaml"] += f"  managedJobsNamespaceSelector: {without('monitoring')}\n"
+    assert "add kubernetes.io/metadata.name NotIn (dev) to its" in taking(memory.found()).refusals[0]
+    for ref in (NAMES.mutating, NAMES.validating):
+        for hook in memory.objects[ref]["webhooks"]:
+            hook["namespaceSelector"] = single(without("dev"))
 
     assert taking(memory.found()).refusals == ()
 

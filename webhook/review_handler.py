@@ -290,7 +290,7 @@ class ReviewHandler:
             return found
         found = judge(forest.put_all(above))
         if unseen := self._unseen(request, found, forest):
-            forest = forest.put_all(unseen)
+            above += unseen
             found = judge(forest.put_all(above))
         if not decision.may_be_stale(found.verdict) or not self._patience:
             return found

@@ -107,6 +107,14 @@ class ConfiguredPartition:
         return False
 
 
+@dataclass(frozen=True, slots=True)
+class OpenPartition(ConfiguredPartition):
+    """The queues that a partition declares, without their ACLs, for checks without a user."""
+
+    def may_submit(self, path: str, application: ReportedApplication) -> bool:  # noqa: ARG002, any queue, anybody
+        return True
+
+
 def _allows(text: Text, application: ReportedApplication) -> bool:
     try:
         return acl.load(text.text).allows(application.user, application.groups)

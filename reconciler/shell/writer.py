@@ -13,6 +13,7 @@ from cluster.actions import Action
 from cluster.apply import perform
 from cluster.client import ClusterClient, ObjectListing
 from cluster.errors import ClusterError, NotFound
+from cluster.resource import Resource
 from cluster.retry import RandomBackoff
 from reconciler.core.commands import REPORTS
 from reconciler.objects.observed import Key, Listed, Observed
@@ -62,8 +63,8 @@ class Writer:
             self._precedence.begin()
             self._window.put(partial(self._perform_first, key, action))
 
-    def read(self, key: Key, path: str) -> None:
-        self._pool.submit(self._get, key, path)
+    def read(self, key: Key, resource: Resource) -> None:
+        self._pool.submit(self._get, key, resource)
 
     def relist(self, watched: WatchedResource, request: int) -> None:
         """List all objects of a resource again, with retries. `request`: see `ListProgress.ask`."""
@@ -135,9 +136,9 @@ class Writer:
         for listed in lists_of(watched, listing.items, listing.resource_version, request):
             self._report(listed)
 
-    def _get(self, key: Key, path: str) -> None:
+    def _get(self, key: Key, resource: Resource) -> None:
         try:
-            self._report(ObjectRead(key, self._cluster.get(path)))
+            self._report(ObjectRead(key, self._cluster.get(resource.path(key[1]))))
         except Exception as error:
             if not isinstance(error, ClusterError):
                 log.exception("%s: a read failed with an internal error", key)

@@ -57,10 +57,18 @@ def writer(*happenings: Callable[[], Any]) -> Iterator[tuple[Writer, Callable[[]
 
 def test_a_read_that_fails_by_a_fault_of_ours_is_told_as_failed() -> None:
     with writer(broken) as (made, reported):
-        made.read(KEY, "/path")
+        made.read(KEY, WORKLOADS)
         outcome = reported()
     assert isinstance(outcome, Failed)
     assert (outcome.key, outcome.action, type(outcome.error)) == (KEY, None, RecursionError)
+
+
+def test_an_object_with_an_impossible_name_is_told_as_not_found() -> None:
+    with writer() as (made, reported):
+        made.read(("Workload", "ns/.."), WORKLOADS)
+        outcome = reported()
+    assert isinstance(outcome, Failed)
+    assert (outcome.action, type(outcome.error)) == (None, NotFound)
 
 
 def test_a_write_that_fails_by_a_fault_of_ours_is_told_as_failed() -> None:

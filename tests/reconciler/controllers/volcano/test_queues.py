@@ -207,6 +207,16 @@ def test_a_new_leader_reads_anew_what_is_in_a_queue_before_it_lets_the_queue_go(
     assert "fresh" not in made.states()
 
 
+@pytest.mark.parametrize("target", ["nowhere", ".."])
+def test_a_command_to_a_queue_that_does_not_exist_is_deleted(target: str) -> None:
+    """The API server does not check the name of a target."""
+    made = organisation()
+    made.command("CloseQueue", target, name="lost")
+    made.settle(60)
+
+    assert made.commands() == []
+
+
 def test_a_command_to_something_else_is_left_alone() -> None:
     made = organisation()
     made.command("AbortJob", "p")

@@ -148,7 +148,7 @@ def _written(local: Workload, nomination: ClusterNomination) -> list[Decision]:
 
 def _explained(group: Group, nomination: ClusterNomination) -> list[Decision]:
     check = group.check
-    if not group.settings.explain or check is None:
+    if check is None:
         return []
     message = refusal_text(group, nomination.clusters)
     return [SetCheck(PENDING, message)] if message and message != check.message else []

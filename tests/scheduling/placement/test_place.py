@@ -424,7 +424,7 @@ def test_after_the_last_round_it_is_rejected_with_the_reasons() -> None:
     (reported,) = place(_rounds(local, east, now=NOW + ROUND + 1, rules=rules))
     assert isinstance(reported, SetCheck)
     assert reported.state == "Rejected"
-    assert reported.message == "No worker cluster admitted it in 1 rounds: east has no namespace ns; create it there"
+    assert reported.message == "No worker cluster admitted it in one round: east has no namespace ns; create it there"
 
 
 def test_scores_choose_who_is_tried_first() -> None:

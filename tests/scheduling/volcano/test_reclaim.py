@@ -53,6 +53,12 @@ def test_a_pod_without_a_resource_in_common_is_left_alone() -> None:
     assert victims(found, "a") == []
 
 
+def test_a_request_of_nothing_is_no_part_of_what_the_queue_deserves() -> None:
+    found = session("Q des:gpu=2\nme", BIG, running("a", "Q", "cpu=1,gpu=0"), *work(*wants("me")))
+
+    assert victims(found, "a") == ["a"]
+
+
 @pytest.mark.parametrize(("guarantee", "expected"), [("cpu=2", ["a"]), ("cpu=3", [])])
 def test_a_guarantee_is_kept_to_its_last_unit(guarantee: str, expected: list[str]) -> None:
     found = session(

@@ -68,6 +68,27 @@ def test_a_guarantee_is_kept_to_its_last_unit(guarantee: str, expected: list[str
     assert victims(found, "a") == expected
 
 
+@pytest.mark.parametrize(
+    ("tiers", "expected"),
+    [
+        ([["gang", "conformance"]], []),
+        ([["gang", "conformance"], ["capacity"]], ["needed", "critical"]),
+        ([["gang", "conformance", "capacity"]], ["needed", "critical"]),
+        ([["gang"], ["capacity"]], ["critical"]),
+    ],
+)
+def test_plugins_that_agree_on_no_pod_leave_the_choice_to_the_next(tiers: list[list[str]], expected: list[str]) -> None:
+    system, own = running("critical", "Q", "cpu=1"), running("needed", "Q", "cpu=1")
+    critical = replace(system[1], priority_class="system-node-critical")
+    parts = [replace(system[0], members=0), critical, own, *wants("me")]
+    settings = [[PluginSettings(name) for name in tier] for tier in tiers]
+    found = engine_with(cluster("Q\nme", BIG, *work(*parts)), settings).session()
+
+    chosen = found.victims("reclaimable", pending(found, "wants"), [own[1], critical])
+
+    assert [task.name.removeprefix("ns/") for task in chosen] == expected
+
+
 LEVELS = """
 P1 des:cpu={0}
   V1 des:cpu=1

@@ -173,7 +173,7 @@ def _is_of_chart(path: str) -> bool:
 def _classify(found: Folder, file: str, ignored: _Ignored) -> None:
     if ignored.file(file):
         found.passed.append(PassedOver(file, PassedOverReason.EXCLUDED))
-    elif os.path.islink(file) and not os.path.exists(file):  # noqa: PTH110, PTH114, a Path for each costs more than the look
+    elif os.path.islink(file) and not os.path.exists(file):  # noqa: PTH114, a Path for each costs more than the look
         found.passed.append(PassedOver(file, PassedOverReason.NO_FILE))
     else:
         found.files.append(file)

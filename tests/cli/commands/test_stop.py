@@ -286,9 +286,13 @@ def test_selectors_go_to_the_api_server_and_objects_come_whole(call: Any, api: K
 def test_odd_objects_are_listed_all_the_same(call: Any, api: Kueue) -> None:
     meta = {"creationTimestamp": "soon", "ownerReferences": [3, {"name": "x"}]}
     api.put("namespaces/ml/workloads/odd", spec="no", status={"conditions": [7]}, metadata=meta)
+    owner = {"kind": "Job", "name": "train\x1b[2K"}  # the API server accepts any name here
+    api.put("namespaces/ml/workloads/owned", metadata={"ownerReferences": [owner]})
     api.put("clusterqueues/\u202eodd", spec=None, status={"pendingWorkloads": "many"})
 
-    assert "odd" in call("list", "workload", "-n", "ml").stdout
+    listed = call("list", "workload", "-n", "ml").stdout
+    assert "odd" in listed
+    assert "train\\x1b[2K" in listed
     assert "\\u202eodd" in call("list", "clusterqueue").stdout
 
 

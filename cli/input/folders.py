@@ -189,6 +189,17 @@ def _without_patches(found: Folder) -> None:
     found.files = [file for file in found.files if os.path.normpath(file) not in patches]
 
 
+def is_pattern(text: str) -> bool:
+    """Whether the text is a valid pattern of .gitignore. In a file, other lines match nothing, as in Git."""
+    from pathspec import GitIgnoreSpec  # here, since most folders have no patterns
+
+    try:
+        GitIgnoreSpec.from_lines([text])
+    except (ValueError, re.error):
+        return False
+    return True
+
+
 class _Ignored:
     """The patterns of --exclude, and of each .quotreeignore in the folder, its subfolders and its parents.
 
@@ -212,7 +223,7 @@ class _Ignored:
     def _add(self, folder: Path, patterns: Iterable[str]) -> None:
         from pathspec import GitIgnoreSpec  # here, since most folders have no patterns
 
-        self._specs.append((str(folder), GitIgnoreSpec.from_lines(patterns)))
+        self._specs.append((str(folder), GitIgnoreSpec.from_lines(filter(is_pattern, patterns))))
 
     def folder(self, directory: str, name: str) -> bool:
         return self._matches(f"{directory}/{name}", "/")

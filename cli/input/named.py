@@ -78,7 +78,7 @@ def workload_of(workloads: Mapping[str, Owners], wanted: NamedWork) -> str:
         return found[0]
     if found:
         keys = ", ".join(f"{wanted.namespace}/{name}" for name in found)
-        raise Misused(f"{len(found)} jobs are named {wanted.key}; name a Workload instead: {keys}")
+        raise Misused(f"{len(found)} Workloads belong to {wanted.key}; name one of them: {keys}")
     known = {name for owners in workloads.values() for _, name in owners} | workloads.keys()
     near = close(wanted.name, known)
     hint = f"did you mean {wanted.namespace}/{near}?" if near else ""

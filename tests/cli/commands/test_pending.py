@@ -199,7 +199,7 @@ def test_a_job_is_found_by_its_own_name_and_by_that_of_its_workload() -> None:
     assert key("a/one") == key("a/job-one-1a") == key("one", "a") == key("job/one", "a") == "a/job-one-1a"
     assert key("jobset/two", "a") == key("jobsets.jobset.x-k8s.io/two", "a") == "a/y"
     assert key("workload/job-one-1a", "a") == "a/job-one-1a"
-    with pytest.raises(Misused, match="2 jobs are named a/two; name a Workload instead: a/x, a/y"):
+    with pytest.raises(Misused, match="2 Workloads belong to a/two; name one of them: a/x, a/y"):
         key("a/two")
     with pytest.raises(Misused, match=r"there is no Workload of a Job a/job-one-1a; did you mean a/job-one-1a\?"):
         key("job/job-one-1a", "a")

@@ -32,6 +32,8 @@ from policies.text.positions import BadText, Position
 _ORIGIN = "config.kubernetes.io/origin"
 _GENERATORS = "configMapGenerator"
 _START = Position(1, 1)
+_LONGEST_NAME = 253
+"""The maximum length of a valid name."""
 _WITH_ORIGINS = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nbuildMetadata: [originAnnotations]\n"
 _SOURCE = re.compile(r"# Source: (.*)")
 _KUSTOMIZE_IS_MISSING = (
@@ -199,7 +201,8 @@ class _Sources:
         """
         if file not in self._read:
             self._read[file] = _by_name(read_documents([file])[0] if os.path.isfile(file) else [])
-        found, (kind, name) = self._read[file], _kind_and_name(manifest)
+        found, (kind, whole) = self._read[file], _kind_and_name(manifest)
+        name = whole[:_LONGEST_NAME]  # a patch may write any name, and there are many parts of a long one
         parts = (
             name[start : start + size] for size in range(len(name), -1, -1) for start in range(len(name) - size + 1)
         )

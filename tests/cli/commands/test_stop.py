@@ -138,6 +138,8 @@ def test_what_is_so_already_is_not_written(call: Any, api: Kueue) -> None:
 def test_a_workload_is_found_by_the_name_of_its_job(call: Any, api: Kueue, called: str) -> None:
     owners = [{"apiVersion": "batch/v1", "kind": "Job", "name": "third", "uid": "j"}]
     api.put("namespaces/ml/workloads/job-third-1a2b3", spec={}, metadata={"ownerReferences": owners})
+    former = {"conditions": [{"type": "Finished", "status": "True"}]}
+    api.put("namespaces/ml/workloads/job-third-0", spec={}, metadata={"ownerReferences": owners}, status=former)
 
     shown = call("stop", "workload", called, "-n", "ml")
 

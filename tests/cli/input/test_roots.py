@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from cli.exits import Exit
 from cli.input.external import programs
 from tests.builders import cluster_queue, cohort, local_queue, queue
 from tests.cli.repository import Repository
@@ -215,6 +216,18 @@ def test_exclude_and_quotreeignore_leave_files_out(here: Path) -> None:
     assert looked(".")["kinds"] == {"Cohort": 1}
     assert looked(".")["passedOver"] == {"excluded": 3}
     assert looked("a.yaml")["objects"] == 1
+
+
+@pytest.mark.parametrize("pattern", ["!", "a\\", "[z-a]"])
+def test_a_wrong_pattern_is_refused_as_an_option_and_matches_nothing_in_a_file(here: Path, pattern: str) -> None:
+    write(here / "a.yaml", cohort("a"))
+    write(here / "old" / "b.yaml", cohort("b"))
+
+    refused = run("validate", ".", "--exclude", pattern)
+    (here / ".quotreeignore").write_text(f"{pattern}\nold/\n")
+
+    assert (refused.exit_code, f"--exclude {pattern}: this is not a pattern" in refused.stderr) == (Exit.USAGE, True)
+    assert looked(".")["kinds"] == {"Cohort": 1}
 
 
 def test_within_a_folder_only_what_is_found_in_the_files_is_reported(here: Path) -> None:

@@ -1,7 +1,8 @@
-"""Why a workload waits, as data. It comes from the last cycle that tried the workload, not from a second calculation.
+"""Why a workload waits, as data. The reasons come from the last cycle that tried it, not from a second search.
 
-For each tried flavor and each resource that was short, it has the node of the tree that blocks the request, the limit,
-the missing amount, and the queues that use the quota. `scheduling.flavors.messages` has Kueue's words for the same.
+The amounts are those of now, since others may have got quota since then. For each tried flavor and each resource that
+was short, it has the node of the tree that blocks the request, the limit, the missing amount, and the queues that use
+the quota. `scheduling.flavors.messages` has Kueue's words for the same.
 """
 
 from __future__ import annotations
@@ -262,7 +263,7 @@ def _of_wait(
 
 def _lack(node: QuotaNode, pod_set: str, reason: Reason, trees: TreeCache) -> FlavorLack | None:
     if isinstance(reason, Short):
-        ever, wanted, free = False, reason.wanted, reason.free
+        ever, wanted, free = False, reason.wanted, min(reason.free, node.free(reason.pair))
         holders = _with_own_queue(node, reason.pair, trees.holders(node, reason.pair))
     elif isinstance(reason, BeyondMaximum):
         ever, wanted, free = True, reason.earlier + reason.requested, reason.maximum

@@ -14,7 +14,7 @@ from scheduling.visibility.sentence import why_it_waits
 from tests import builders
 from tests.builders import cluster_queue, flavor, group, kueue, local_queue
 from tests.reconciler.api.organisation import NOW, admitted, core, organisation, queue, waiting
-from tests.scheduling.visibility.waiting_cases import CASES, CONDITION, A, of, team, work
+from tests.scheduling.visibility.waiting_cases import CASES, CONDITION, SOON, A, of, running, team, work
 from tests.schemas import checked
 
 
@@ -59,6 +59,18 @@ def test_preemption_under_way_says_how_many_must_end() -> None:
     said = checked_sentence(explanation_json(world, "a/late", NOW))
 
     assert said == f"{A}room is made for it; it starts once 2 workloads have ended"
+
+
+def test_a_shortage_is_the_one_of_now_and_not_of_the_last_attempt() -> None:
+    others = [cluster_queue(name, "org", group("cpu", flavor("spot", cpu="1"))) for name in "bc"]
+    later = (local_queue("b", "b", "a"), work(3, "later", "b"))
+    world = core(*team(*others, *later, running(3), work(4), made=of("spot", cohort="org"))).state.world
+
+    found = explanation_json(world, "a/w", NOW)
+
+    assert checked_sentence(found) == f"{A}needs 4 more cpu of flavor spot; {SOON}"
+    (lack,) = found["lacks"]
+    assert (lack["wanted"], lack["free"], lack["obstacle"]["lacking"]) == ("4", "0", "4")
 
 
 def test_one_with_quota_says_whose_answer_is_missing() -> None:

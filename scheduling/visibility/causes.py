@@ -44,6 +44,9 @@ _PLAIN = {
     PODS_NOT_READY: "admitted workloads have pods that are not ready; it starts once they are ready (waitForPodsReady)",
 }
 """The texts that replace those messages of Kueue that name no object."""
+_RESERVED = (
+    "free quota is reserved for a workload in another ClusterQueue of its tree, which waits for more; " + _BY_ITSELF
+)
 _FIXES = {
     "Stopped": "have it resumed (quotree resume clusterqueue {queue})",
     "FlavorNotFound": "have the ResourceFlavor created",
@@ -121,6 +124,8 @@ def _of_queue(
         return WaitingCause((f"room is made for it; it starts once {ended} ended",), ("victims",))
     if why.reason == MISCONFIGURED:
         return _misconfigured(world, workload, why)
+    if why.message == NO_LONGER_FITS and world.queues.reserved_elsewhere(why.queue):
+        return WaitingCause((_RESERVED,), (why.reason, _RESERVED))
     if why.message in _PLAIN:
         return WaitingCause((_PLAIN[why.message],), (why.reason, why.message))
     if why.lacks or why.others or why.shortages:

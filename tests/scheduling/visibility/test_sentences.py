@@ -73,6 +73,24 @@ def test_a_shortage_is_the_one_of_now_and_not_of_the_last_attempt() -> None:
     assert (lack["wanted"], lack["free"], lack["obstacle"]["lacking"]) == ("4", "0", "4")
 
 
+RESERVED = "free quota is reserved for a workload in another ClusterQueue of its tree, which waits for more"
+
+
+@pytest.mark.parametrize(
+    ("policy", "text"), [("LowerPriority", f"{RESERVED}; it is retried automatically"), ("Any", "")]
+)
+def test_quota_that_the_head_of_another_queue_reserves_is_not_called_taken(policy: str, text: str) -> None:
+    strict = {"queueingStrategy": "StrictFIFO", "preemption": {"reclaimWithinCohort": policy}}
+    lender = cluster_queue("b", "org", group("cpu", flavor("spot", cpu="4")), **strict)
+    head = (local_queue("b", "b", "a"), running(2, "r", "a/b", "b"), work(4, "head", "b"))
+    borrower = cluster_queue("a", "org", group("cpu", flavor("spot", cpu="0")))
+    world = core(*team(lender, *head, work(2), made=borrower)).state.world
+
+    found = explanation_json(world, "a/w", NOW)
+
+    assert found.get("sentence", "").removeprefix(A) == text
+
+
 def test_one_with_quota_says_whose_answer_is_missing() -> None:
     check = kueue("AdmissionCheck", "budget", {"controllerName": "example.com/budget"})
     check["status"] = {"conditions": [CONDITION | {"type": "Active", "reason": "Active", "message": ""}]}

@@ -73,6 +73,23 @@ def test_a_shortage_is_the_one_of_now_and_not_of_the_last_attempt() -> None:
     assert (lack["wanted"], lack["free"], lack["obstacle"]["lacking"]) == ("4", "0", "4")
 
 
+@pytest.mark.parametrize(("workers", "stuck"), [(4, False), (5, True)])
+def test_pod_sets_that_fit_an_idle_queue_together_are_not_told_to_shrink(workers: int, stuck: bool) -> None:
+    """While all is in use, the first pod set is always tried with the flavor that only the second one fits in."""
+    both = group("cpu", flavor("h100", cpu="4"), flavor("spot", cpu="2"))
+    job, held, other = work(2), running(4), running(2, "s")
+    (first,) = job["spec"]["podSets"]
+    job["spec"]["podSets"] = [first, {"name": "workers", "count": workers, "template": builders.template(1)}]
+    held["status"]["admission"]["podSetAssignments"][0]["flavors"] = {"cpu": "h100"}
+    manifests = team(held, other, job, made=cluster_queue("a", None, both))
+
+    said = checked_sentence(explanation_json(core(*manifests).state.world, "a/w", NOW))
+    idle = core(*(each for each in manifests if each not in (held, other))).state.world
+
+    assert ("request no more than" in said, said.endswith(SOON)) == (stuck, not stuck)
+    assert idle.workloads["a/w"].reserved != stuck
+
+
 RESERVED = "free quota is reserved for a workload in another ClusterQueue of its tree, which waits for more"
 
 

@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from cli.input.external import programs
-from tests.builders import cluster_queue, cohort, local_queue, queue
+from policies.dialects.kueue_jobs import QUEUE_NAME
+from tests.builders import cluster_queue, cohort, local_queue, queue, template
 from tests.cli.repository import Repository
 from tests.cli.runs import BAD, GOOD, WORSE, Manifest, report, run, write
 
@@ -80,6 +81,21 @@ def test_a_name_that_only_other_roots_have_is_no_missing_object(here: Path) -> N
 
     write(here / "jobs" / "a.yaml", local_queue("other", "maim"))
     assert "maim" in run("validate", ".").stdout
+
+
+@pytest.mark.parametrize(
+    ("namespace", "found"), [("ml", ["local-queue-missing"]), ("lab", []), (None, [])], ids=["other", "same", "none"]
+)
+def test_a_local_queue_of_another_root_is_only_for_its_namespace(
+    here: Path, namespace: str | None, found: list[str]
+) -> None:
+    write(here / "examples" / "one.yaml", *organisation("org"), local_queue("user", "main", "lab"))
+    write(here / "examples" / "two.yaml", *organisation("lab"), local_queue("user", "main", "lab"))
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train", "labels": {QUEUE_NAME: "user"}}}
+    job["metadata"] |= {"namespace": namespace} if namespace else {}
+    write(here / "jobs" / "a.yaml", local_queue("other", "main", "else"), {**job, "spec": {"template": template()}})
+
+    assert rules(".") == found
 
 
 def test_one_object_that_two_files_of_a_folder_give_is_a_slip(here: Path) -> None:

@@ -375,6 +375,18 @@ def test_what_a_template_may_declare_is_not_reported_as_missing(
     assert "warning" not in result.stdout
 
 
+def test_what_an_unreadable_document_may_declare_is_not_reported_as_missing(here: Path) -> None:
+    queue_with_a_tab = yaml.safe_dump(cluster_queue("main")) + "\t# tab\n"
+    door = yaml.safe_dump(local_queue("door", "main"))
+    (here / "a.yaml").write_text(f"{queue_with_a_tab}---\n{door}")
+
+    answer = report(run("validate", ".", "-o", "json"))
+
+    assert [each["message"] for each in answer["unreadable"]] == ["a tab cannot indent YAML; use spaces"]
+    assert answer["findings"] == []
+    assert "cluster-queue-missing" in {each["rule"] for each in answer["notEvaluated"]}
+
+
 def test_a_template_of_another_name_hides_nothing(here: Path) -> None:
     write(here / "door.yaml", local_queue("door", "main"))
     (here / "other.yaml").write_text(

@@ -10,7 +10,7 @@ from policies.dialects.go_values import TRUE
 from policies.dialects.node_reading import node_reading
 from policies.dialects.pod_reading import SUCCEEDED, PodReading, pod_reading
 from policies.dialects.reading import Manifest, ManifestReader, integer, listing, mapping, metadata, text, texts
-from policies.dialects.volcano_gates import TASK_NAME
+from policies.dialects.volcano_gates import task_of
 from policies.dialects.volcano_node_groups import LIMITS, BadNodeGroupLimits, node_group_affinity, node_group_limits
 from policies.model.quantity import Quantity
 from scheduling.objects import times
@@ -66,7 +66,7 @@ def read_pod_group(manifest: Manifest, priorities: Mapping[str, int]) -> PodGrou
 def read_task(pod: Manifest, group: str, claims: Mapping[str, Devices]) -> Task:
     """Read a Pod. `claims`: the devices of ResourceClaims, by `<namespace>/<name>`."""
     read = pod_reading(pod)
-    spec, notes = read.spec, read.annotations
+    spec = read.spec
     request = counted(pod_requests(spec))
     return Task(
         name=_key(pod),
@@ -80,7 +80,7 @@ def read_task(pod: Manifest, group: str, claims: Mapping[str, Devices]) -> Task:
         preemptable=is_preemptable(read),
         never_preempts=spec.get("preemptionPolicy") == "Never",
         gated=bool(read.gates),
-        role=notes.get(TASK_NAME, ""),
+        role=task_of(read.annotations, read.labels),
         claims={name: claims[name] for name in _claimed(pod) if name in claims},
         placement=node_filter(spec),
         created=_created(pod),

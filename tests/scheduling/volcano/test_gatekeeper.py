@@ -162,8 +162,9 @@ def test_each_task_has_its_own_minimum() -> None:
     message = "not all of the 1 members of task ps that start together exist yet"
     assert gate.why("w0") == PodWait("WaitsForGang", "ml", message)
 
-    gate.put(gated("ps", role="ps", at=9))
-    gate.put(queue("ml", "org", capability={"cpu": "3"}))
+    server = gated("ps", at=9)
+    server["metadata"]["labels"]["volcano.sh/task-spec"] = "ps"  # a label names the task as well
+    gate.put(server, queue("ml", "org", capability={"cpu": "3"}))
     assert sorted(gate.settle()) == ["ps", "w0", "w1"]
 
 

@@ -136,7 +136,8 @@ def _incremental(group: Group, local: Workload, usable: Sequence[WorkerCluster])
 def next_workers(group: Group, nominated: Sequence[str], usable: Sequence[WorkerCluster]) -> tuple[str, ...]:
     """The workers that the next round adds, best first; empty if all are nominated."""
     remaining = [worker for worker in usable if worker.name not in nominated]
-    return tuple(worker.name for worker in ranked(group.rules, remaining))[: group.settings.step]
+    order = sorted(remaining, key=lambda worker: worker.name) if group.settings.by_name else remaining
+    return tuple(worker.name for worker in ranked(group.rules, order))[: group.settings.step]
 
 
 def _written(local: Workload, nomination: ClusterNomination) -> list[Decision]:

@@ -42,6 +42,7 @@ class PlacementSettings:
     worker_lost: workerLostTimeout, after which an unreachable worker is given up.
     collect_every: the interval of garbage collection; 0 for never.
     dispatcher: dispatcherName. step: how many workers a round of the incremental dispatcher adds.
+    by_name: the incremental dispatcher sorts workers by name, as Kueue before 0.19, not in the order of the config.
     elastic: Kueue's gate ElasticJobsViaWorkloadSlices.
     gated: Kueue's gate MultiKueueOrchestratedPreemption.
     orchestrated: Kueue's gate DynamicQuotaOrchestration.
@@ -58,6 +59,7 @@ class PlacementSettings:
     collect_every: int = 60 * SECOND
     dispatcher: str = ALL_AT_ONCE
     step: int = 3
+    by_name: bool = False
     elastic: bool = False
     gated: bool = False
     orchestrated: bool = False

@@ -25,7 +25,6 @@ from scheduling.queues.consumption import Consumption, UsageDecay
 from scheduling.queues.pending import PendingEntry, PendingQueue, Requeue
 from scheduling.status.requeue import backoff_over
 from scheduling.world.world import World
-from tests.conformance.kueue_gates import off_here
 from tests.conformance.suite import NO_COUNTERPART, Data, Suite, left_out, mismatch, suite
 from tests.scheduling.queues.listed import set_aside, tried
 
@@ -42,7 +41,7 @@ def suites(folder: Path) -> Iterator[Suite]:
         if check is None:
             yield left_out("kueue", path, _LEFT_OUT.get(path.stem, NO_COUNTERPART))
         else:
-            yield suite("kueue", path, check, off_here)
+            yield suite("kueue", path, check)
 
 
 def _now(case: Data) -> int:
@@ -140,7 +139,7 @@ def _sets_alike_aside(case: Data) -> str | None:
 
 def _carries_progress(case: Data) -> str | None:
     given, expect = case["given"], case["expect"]
-    queue = PendingQueue()
+    queue = PendingQueue(keep_progress=given["preserveProgress"])
     recorded = Progress(tuple(given["recorded"].get("lastTriedFlavorIdx") or ()))
     old, new = _entry(_named("one"), "shape"), _entry(_named("one"), "other" if given["changeShape"] else "shape")
     queue.push(old, 0)

@@ -99,7 +99,7 @@ class _Building:
         return {"resourceGroups": [{"coveredResources": list(terms), "flavors": [flavor]}]}
 
     def _preemption(self, name: str) -> dict[str, Any]:
-        if not self.reclaim or len(self.reclaimable) == (name in self.reclaimable) or name not in self.quota.lenders:
+        if not self.reclaim or self.reclaimable <= {name} or name not in self.quota.lenders:
             return {}
         return {"preemption": {"reclaimWithinCohort": "Any"}}
 

@@ -14,7 +14,7 @@ from typing import Any
 from policies.dialects.frameworks import SHAPES
 from policies.dialects.job_shape import JobShape, at
 from policies.dialects.kueue_jobs import MANAGED, QUEUE_NAME
-from policies.dialects.kueue_kinds import IN_USE, LABEL
+from policies.dialects.kueue_kinds import GROUP, IN_USE, LABEL
 from policies.dialects.pod_reading import gates_in
 from policies.dialects.quota_gates import ADMITTED, QUOTA_KEY, WAITS
 from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
@@ -138,11 +138,11 @@ def remove(found: FoundCluster, names: ReleaseNames, wishes: Wishes) -> Takeover
             _deleted(found, ours, ("ClusterRoleBinding", "ClusterRole", "RoleBinding", "Role")),
         ),
         _gone(found, f"delete the namespace {names.namespace}", [ObjectRef("Namespace", names.namespace)]),
-        *([_gone(found, "delete our definitions", _definitions(found))] if wishes.definitions else []),
+        *([_gone(found, "delete our definitions", _definitions(found, kept))] if wishes.definitions else []),
     )
     if all(step.done for step in steps):
-        return TakeoverPlan(notes=("nothing of Quotree is here", *_left(found, wishes)))
-    return TakeoverPlan(steps, notes=(*_notes(found, wishes, kept), *_left(found, wishes)))
+        return TakeoverPlan(notes=("nothing of Quotree is here", *_left(found, wishes, kept)))
+    return TakeoverPlan(steps, notes=(*_notes(found, wishes, kept), *_left(found, wishes, kept)))
 
 
 _ASKED = (
@@ -264,8 +264,10 @@ def _gone(found: FoundCluster, title: str, refs: Iterable[ObjectRef]) -> PlanSte
     return PlanStep(title, writes, f"{present[0]} to be gone" if present else "")
 
 
-def _definitions(found: FoundCluster) -> list[ObjectRef]:
-    return [ref_of(each) for each in found.definitions if LABEL in texts(metadata(each).get("labels"))]
+def _definitions(found: FoundCluster, kept: frozenset[str]) -> list[ObjectRef]:
+    """The definitions with our label. Kueue keeps the label if it is installed over ours, so they stay if it runs."""
+    ours = (each for each in found.definitions if LABEL in texts(metadata(each).get("labels")))
+    return [ref_of(each) for each in ours if not kept or mapping(each.get("spec")).get("group") != GROUP]
 
 
 # -- notes -------------------------------------------------------------------------------------------------------------
@@ -277,7 +279,7 @@ def _notes(found: FoundCluster, wishes: Wishes, kept: frozenset[str]) -> Iterato
     if pods := [_name(each) for each in found.of_kind("Pod") if (GATES - kept).intersection(_gates(each))]:
         yield f"these Pods lose their scheduling gate and start without quota: {_some(pods)}"
     if kept:
-        yield "Kueue's manager runs here: its finalizers, gates and jobs are left to it"
+        yield "Kueue's manager runs here: its finalizers, gates, jobs and definitions are left to it"
         return
     waiting = [f"{job['kind']} {_name(job)}" for _, job in _jobs(found, waiting=True)]
     if waiting and not wishes.resume:
@@ -288,8 +290,8 @@ def _some(names: list[str]) -> str:
     return listed(names[:_NAMED], len(names))
 
 
-def _left(found: FoundCluster, wishes: Wishes) -> Iterator[str]:
-    if (ours := _definitions(found)) and not wishes.definitions:
+def _left(found: FoundCluster, wishes: Wishes, kept: frozenset[str]) -> Iterator[str]:
+    if (ours := _definitions(found, kept)) and not wishes.definitions:
         yield (
             f"{len(ours)} definitions stay, with the objects of these kinds; Kueue's v1beta1 is no longer converted."
             " --crds deletes them with all their objects"

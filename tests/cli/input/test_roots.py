@@ -233,6 +233,16 @@ def test_exclude_and_quotreeignore_leave_files_out(here: Path) -> None:
     assert looked("a.yaml")["objects"] == 1
 
 
+def test_the_code_that_go_vendors_is_of_others(here: Path) -> None:
+    write(here / "vendor" / "k8s.io" / "api" / "testdata" / "queue.yaml", BAD, WORSE)
+    assert rules(".") != []
+
+    (here / "vendor" / "modules.txt").write_text("# k8s.io/api v0.34.0\n")
+
+    assert rules(".") == []
+    assert rules("vendor") != []
+
+
 def test_within_a_folder_only_what_is_found_in_the_files_is_reported(here: Path) -> None:
     write(here / "eng.yaml", BAD)
     write(here / "ml.yaml", WORSE)

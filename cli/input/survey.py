@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import groupby
-from pathlib import Path
 from typing import TypeVar
 
 from analysis.documents import MAX_SIZE, Document, Unreadable
@@ -120,7 +119,7 @@ def survey(selection: InputSelection, *, render: bool = True) -> Survey:
         for source in matching(path):
             if isinstance(source, Unreadable):
                 made.unreadable.append(source)
-            elif Path(source).is_dir():
+            elif os.path.isdir(source):
                 made.folders.append(source)
                 _survey_folder(made, look(source, selection.exclusion), files, render)
             else:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from cli.exits import Exit
 from cli.input.external import programs
 from policies.dialects.kueue_jobs import QUEUE_NAME
 from tests.builders import cluster_queue, cohort, local_queue, queue, template
@@ -241,6 +242,18 @@ def test_the_code_that_go_vendors_is_of_others(here: Path) -> None:
 
     assert rules(".") == []
     assert rules("vendor") != []
+
+
+@pytest.mark.parametrize("pattern", ["!", "a\\", "[z-a]"])
+def test_a_wrong_pattern_is_refused_as_an_option_and_matches_nothing_in_a_file(here: Path, pattern: str) -> None:
+    write(here / "a.yaml", cohort("a"))
+    write(here / "old" / "b.yaml", cohort("b"))
+
+    refused = run("validate", ".", "--exclude", pattern)
+    (here / ".quotreeignore").write_text(f"{pattern}\nold/\n")
+
+    assert (refused.exit_code, f"--exclude {pattern}: this is not a pattern" in refused.stderr) == (Exit.USAGE, True)
+    assert looked(".")["kinds"] == {"Cohort": 1}
 
 
 def test_within_a_folder_only_what_is_found_in_the_files_is_reported(here: Path) -> None:

@@ -132,12 +132,12 @@ class PathExclusion:
 
 
 def look(path: str, exclusion: PathExclusion | None = None) -> Folder:
-    """Search a folder and its subfolders, except hidden ones, in the order of names."""
+    """Search a folder and its subfolders, except hidden ones and Go's vendored modules, in the order of names."""
     found, ignored = Folder(), _Ignored(path, exclusion or PathExclusion())
     for directory, inner, names in os.walk(path, onerror=found.failures.append):
         directory = tidy(directory)
         ignored.enter(directory, names)
-        inner[:] = sorted(each for each in inner if not each.startswith("."))
+        inner[:] = sorted(each for each in inner if not (each.startswith(".") or _is_vendored(f"{directory}/{each}")))
         excluded = {each for each in inner if ignored.folder(directory, each)}
         found.excluded += (joined_path(directory, each) for each in excluded)
         inner[:] = (each for each in inner if each not in excluded)
@@ -155,6 +155,11 @@ def look(path: str, exclusion: PathExclusion | None = None) -> Folder:
             found.kustomizations += filter(None, (read_kustomization(directory, each) for each in named))
     _without_patches(found)
     return found
+
+
+def _is_vendored(folder: str) -> bool:
+    """Whether Go made the folder: a copy of the modules that the code uses, with the manifests of their tests."""
+    return folder.endswith("/vendor") and Path(folder, "modules.txt").is_file()
 
 
 def _around(directory: str, charts: Iterable[str]) -> str | None:

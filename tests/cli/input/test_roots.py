@@ -234,6 +234,16 @@ def test_exclude_and_quotreeignore_leave_files_out(here: Path) -> None:
     assert looked("a.yaml")["objects"] == 1
 
 
+def test_the_code_that_go_vendors_is_of_others(here: Path) -> None:
+    write(here / "vendor" / "k8s.io" / "api" / "testdata" / "queue.yaml", BAD, WORSE)
+    assert rules(".") != []
+
+    (here / "vendor" / "modules.txt").write_text("# k8s.io/api v0.34.0\n")
+
+    assert rules(".") == []
+    assert rules("vendor") != []
+
+
 @pytest.mark.parametrize("pattern", ["!", "a\\", "[z-a]"])
 def test_a_wrong_pattern_is_refused_as_an_option_and_matches_nothing_in_a_file(here: Path, pattern: str) -> None:
     write(here / "a.yaml", cohort("a"))

@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import unquote
-from urllib.request import getproxies
+from urllib.request import getproxies_environment
 
 import urllib3
 from urllib3.connection import HTTPConnection
@@ -204,11 +204,11 @@ def _proxy(server: str, named: str | None) -> str | None:
 
     Raises ValueError.
     """
-    url, environment = parse_url(server), getproxies()
+    url, environment = parse_url(server), getproxies_environment()
     direct = (*_LOOPBACK, *environment.get("no", "").lower().split(","))
     proxy = named
     if not proxy and not any(_covers(entry.strip(), url) for entry in direct):
-        proxy = environment.get(url.scheme or "") or environment.get("all")
+        proxy = environment.get(url.scheme or "")
     if not proxy:
         return None
     return _checked(proxy if "://" in proxy else f"http://{proxy}", "proxy")

@@ -78,8 +78,12 @@ class Survey:
 
     @property
     def hidden(self) -> set[Ref]:
-        """The objects of templates and of charts that were not rendered; those with an unknown name have none."""
-        return {ref for each in self.passed for ref in each.hides}
+        """The objects of templates, of charts that were not rendered, and of unreadable files.
+
+        Those with an unknown name have none.
+        """
+        unreadable = {each.place.file for each in self.unreadable}
+        return {ref for each in self.passed for ref in each.hides}.union(*map(_hidden, unreadable))
 
     def documents(self) -> Iterator[Document]:
         for unit in self.units:

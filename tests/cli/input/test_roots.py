@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -254,6 +255,18 @@ def test_a_wrong_pattern_is_refused_as_an_option_and_matches_nothing_in_a_file(h
 
     assert (refused.exit_code, f"--exclude {pattern}: this is not a pattern" in refused.stderr) == (Exit.USAGE, True)
     assert looked(".")["kinds"] == {"Cohort": 1}
+
+
+@pytest.mark.parametrize("make", [os.symlink, os.link])
+def test_a_file_that_two_organisations_share_by_a_link_is_in_both(here: Path, make: Any) -> None:
+    write(here / "a" / "shared.yaml", BAD)
+    write(here / "a" / "ml.yaml", GOOD)
+    write(here / "b" / "ml.yaml", WORSE)
+    make(here / "a" / "shared.yaml", here / "b" / "shared.yaml")
+
+    (finding,) = report(run("validate", ".", "-o", "json"))["findings"]
+
+    assert (finding["rule"], finding["file"]) == ("children-deserved-exceed-parent", "b/shared.yaml")
 
 
 def test_within_a_folder_only_what_is_found_in_the_files_is_reported(here: Path) -> None:

@@ -7,7 +7,6 @@ import glob
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, BinaryIO, TextIO, TypeAlias
 
 from analysis.documents import MAX_SIZE, UTF_16, Document, SourcePlace, Unreadable, is_object, parse
@@ -49,7 +48,7 @@ def expand(path: str) -> list[str]:
     if "\0" in path or not glob.has_magic(path):
         return []
     found = sorted(glob.glob(path, recursive=True))  # noqa: PTH207, Path knows no absolute patterns
-    return [tidy(each) for each in found if each.lower().endswith(EXTENSIONS) or Path(each).is_dir()]
+    return [tidy(each) for each in found if each.lower().endswith(EXTENSIONS) or os.path.isdir(each)]
 
 
 def _read_all(paths: Sequence[str], stdin: TextIO | BinaryIO | None, stdin_name: str) -> Iterator[Found]:
@@ -61,7 +60,7 @@ def _read_all(paths: Sequence[str], stdin: TextIO | BinaryIO | None, stdin_name:
         for source in matching(path):
             if isinstance(source, Unreadable):
                 yield source
-            elif not Path(source).is_dir():
+            elif not os.path.isdir(source):
                 yield from files.named(source)
             else:
                 yield from files.below(look(source))

@@ -173,7 +173,7 @@ def _is_of_chart(path: str) -> bool:
 def _classify(found: Folder, file: str, ignored: _Ignored) -> None:
     if ignored.file(file):
         found.passed.append(PassedOver(file, PassedOverReason.EXCLUDED))
-    elif os.path.islink(file) and not os.path.exists(file):  # noqa: PTH110, PTH114, a Path for each costs more than the look
+    elif os.path.islink(file) and not os.path.exists(file):  # noqa: PTH114, a Path for each costs more than the look
         found.passed.append(PassedOver(file, PassedOverReason.NO_FILE))
     else:
         found.files.append(file)
@@ -187,6 +187,17 @@ def _without_patches(found: Folder) -> None:
         PassedOver(file, PassedOverReason.PATCH) for file in found.files if os.path.normpath(file) in patches
     ]
     found.files = [file for file in found.files if os.path.normpath(file) not in patches]
+
+
+def is_pattern(text: str) -> bool:
+    """Whether the text is a valid pattern of .gitignore. In a file, other lines match nothing, as in Git."""
+    from pathspec import GitIgnoreSpec  # here, since most folders have no patterns
+
+    try:
+        GitIgnoreSpec.from_lines([text])
+    except (ValueError, re.error):
+        return False
+    return True
 
 
 class _Ignored:
@@ -212,7 +223,7 @@ class _Ignored:
     def _add(self, folder: Path, patterns: Iterable[str]) -> None:
         from pathspec import GitIgnoreSpec  # here, since most folders have no patterns
 
-        self._specs.append((str(folder), GitIgnoreSpec.from_lines(patterns)))
+        self._specs.append((str(folder), GitIgnoreSpec.from_lines(filter(is_pattern, patterns))))
 
     def folder(self, directory: str, name: str) -> bool:
         return self._matches(f"{directory}/{name}", "/")

@@ -38,6 +38,7 @@ from policies.takeover.objects import (
     version_of,
 )
 from policies.takeover.taking import traces
+from policies.vap.admission_policies import policies
 
 QUEUE_FINALIZER, QUEUE_OPERATION = "quotree.dev/queue-in-use", "quotree.dev/queue-operation"
 """The annotations that scheduling/volcano_queues writes on Volcano's queues."""
@@ -108,10 +109,10 @@ class Wishes:
     definitions: bool = False
 
 
-def read_by_name(names: ReleaseNames, policies: Iterable[str]) -> Iterator[ObjectRef]:
-    """The objects of Quotree with fixed names. `policies`: the names of those of `quotree install render --vap`."""
+def read_by_name(names: ReleaseNames) -> Iterator[ObjectRef]:
+    """The objects of Quotree with fixed names, with those of `quotree install render --vap`."""
     yield from (names.validating, names.mutating, ObjectRef("Namespace", names.namespace))
-    for name in (*LEASE_POLICIES, *policies):
+    for name in (*LEASE_POLICIES, *{str(each["metadata"]["name"]) for each in policies()}):
         yield ObjectRef("ValidatingAdmissionPolicyBinding", name)
         yield ObjectRef("ValidatingAdmissionPolicy", name)
     yield from (ObjectRef("APIService", name) for name in API_SERVICES)
@@ -125,14 +126,16 @@ def remove(found: FoundCluster, names: ReleaseNames, wishes: Wishes) -> Takeover
     if any(traces(found, names)):
         return TakeoverPlan(refusals=("Quotree has taken over from Kueue: run quotree install take-over --undo first",))
     kept = OF_KUEUE if _kueue_runs(found, names) else frozenset[str]()
+    ours = sorted(ref for ref in read_by_name(names) if ref in found.objects)
     steps = (
-        PlanStep("stop the API server from calling Quotree", _deleted(found, _ASKED), settles=True),
+        PlanStep("stop the API server from calling Quotree", _deleted(found, ours, _ASKED), settles=True),
         _stop(found, names),
         PlanStep("remove finalizers, scheduling gates, labels and annotations", updates(found, _released(found, kept))),
         PlanStep("remove the conditions of Namespaces and ClusterQueues", tuple(_without_conditions(found))),
         *([PlanStep("start the jobs that wait", _resumed(found))] if wishes.resume and not kept else []),
         PlanStep(
-            "delete roles and bindings", _deleted(found, ("ClusterRoleBinding", "ClusterRole", "RoleBinding", "Role"))
+            "delete roles and bindings",
+            _deleted(found, ours, ("ClusterRoleBinding", "ClusterRole", "RoleBinding", "Role")),
         ),
         _gone(found, f"delete the namespace {names.namespace}", [ObjectRef("Namespace", names.namespace)]),
         *([_gone(found, "delete our definitions", _definitions(found))] if wishes.definitions else []),
@@ -249,8 +252,8 @@ def _resumed(found: FoundCluster) -> tuple[PlannedWrite, ...]:
 # -- deletions ---------------------------------------------------------------------------------------------------------
 
 
-def _deleted(found: FoundCluster, kinds: Iterable[str]) -> tuple[PlannedWrite, ...]:
-    return tuple(deletion(found.objects[ref]) for kind in kinds for ref in sorted(found.objects) if ref.kind == kind)
+def _deleted(found: FoundCluster, ours: Iterable[ObjectRef], kinds: Iterable[str]) -> tuple[PlannedWrite, ...]:
+    return tuple(deletion(found.objects[ref]) for kind in kinds for ref in ours if ref.kind == kind)
 
 
 def _gone(found: FoundCluster, title: str, refs: Iterable[ObjectRef]) -> PlanStep:

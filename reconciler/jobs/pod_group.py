@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from cluster.actions import Delete
 from policies.dialects.pod_reading import pod_reading
 from policies.dialects.reading import Manifest, listing, metadata
 from policies.mutation.kueue_pod_defaults import TOPOLOGY_GATE
@@ -25,7 +26,14 @@ from reconciler.jobs.pod_unit import CannotCompose, PodUnit, composed, pod_sets
 from reconciler.jobs.pod_writes import about, cut_off, excess, finalized, marked, released, start, stop
 from reconciler.jobs.reported import report_patch
 from reconciler.jobs.step import JobInputs
-from reconciler.objects.patches import ADMISSION_MANAGER, JOB_MANAGER, condition_manager, patch, status_patch
+from reconciler.objects.patches import (
+    ADMISSION_MANAGER,
+    JOB_MANAGER,
+    WORKLOADS,
+    condition_manager,
+    patch,
+    status_patch,
+)
 from reconciler.objects.wanted import WantedWrite, reference
 from scheduling.objects.inadmissible_reasons import PENDING_EVALUATION
 from scheduling.objects.priority import UnknownPriorityClass
@@ -224,16 +232,21 @@ class _Life:
         return self._owned_by(leaving) if leaving else None
 
     def _all_deleted(self) -> list[WantedWrite] | None:
-        """All Pods are being deleted. If Quotree deleted them, a group waits for replacements."""
+        """All Pods are being deleted. If Quotree deleted them, a group waits for replacements.
+
+        The Workload goes once none of them uses quota: another finalizer may keep them for as long as it likes.
+        """
         members = self.unit.members
         if not all(member.deleting for member in members):
             return None
-        if self.is_group:
-            return None if all(member.targeted for member in members) else released(members)
+        if self.is_group and all(member.targeted for member in members):
+            return None
+        over = released(members)
         if self.unit.occupied:
-            return released(members)
-        freed = self._freed()
-        return [*released(members), *(freed or self._orphaned())]
+            return over
+        if freed := self._freed():
+            return [*over, *freed]
+        return [*over, *([self._removed()] if self.inputs.finishes_orphans else self._orphaned())]
 
     def _ended(self) -> list[WantedWrite] | None:
         first = self.unit.first
@@ -406,6 +419,10 @@ class _Life:
 
     def _orphaned(self) -> list[WantedWrite]:
         return [WantedWrite((WORKLOAD, self.read.key), step.action) for step in orphaned(self.manifest(), self.read)]
+
+    def _removed(self) -> WantedWrite:
+        read = self.read
+        return WantedWrite((WORKLOAD, read.key), Delete(WORKLOADS, read.namespace, read.name, read.resource_version))
 
     def _finish(self, reason: str, message: str) -> list[WantedWrite]:
         after = finish(self.read, reason, message, self.now)

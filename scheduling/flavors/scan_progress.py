@@ -40,16 +40,11 @@ class Progress:
         places = self.tried[pod_set] if pod_set < len(self.tried) else {}
         return places.get(resource, ALL_TRIED) + 1
 
-    def outdated(self, generation: int, cycle: int, scheduling_hash: Hashable, *, preserve: bool = True) -> bool:
+    def outdated(self, generation: int, cycle: int, scheduling_hash: Hashable) -> bool:
         """Whether the search has to start over.
 
         It has to if the workload changed, or if the ClusterQueue changed and the search is older than the last cycle.
-
-        preserve: Kueue's gate FlavorFungibilityPreserveScanProgress. If it is off, only changes of the ClusterQueue
-            count, at any age.
         """
-        if not preserve:
-            return generation > self.generation
         if scheduling_hash != self.scheduling_hash:
             return True
         return self.cycle < cycle - 1 and generation > self.generation

@@ -136,8 +136,7 @@ def _incremental(group: Group, local: Workload, usable: Sequence[WorkerCluster])
 def next_workers(group: Group, nominated: Sequence[str], usable: Sequence[WorkerCluster]) -> tuple[str, ...]:
     """The workers that the next round adds, best first; empty if all are nominated."""
     remaining = [worker for worker in usable if worker.name not in nominated]
-    order = sorted(remaining, key=lambda worker: worker.name) if group.settings.by_name else remaining
-    return tuple(worker.name for worker in ranked(group.rules, order))[: group.settings.step]
+    return tuple(worker.name for worker in ranked(group.rules, remaining))[: group.settings.step]
 
 
 def _written(local: Workload, nomination: ClusterNomination) -> list[Decision]:
@@ -149,7 +148,7 @@ def _written(local: Workload, nomination: ClusterNomination) -> list[Decision]:
 
 def _explained(group: Group, nomination: ClusterNomination) -> list[Decision]:
     check = group.check
-    if not group.settings.explain or check is None:
+    if check is None:
         return []
     message = refusal_text(group, nomination.clusters)
     return [SetCheck(PENDING, message)] if message and message != check.message else []
@@ -158,7 +157,8 @@ def _explained(group: Group, nomination: ClusterNomination) -> list[Decision]:
 def _exhausted(group: Group) -> str:
     names = [worker.name for worker in group.workers]
     reasons = refusal_text(group, names) or "no answer"
-    return f"No worker cluster admitted it in {group.rules.rounds} rounds: {reasons}"
+    rounds = f"{group.rules.rounds} rounds" if group.rules.rounds != 1 else "one round"
+    return f"No worker cluster admitted it in {rounds}: {reasons}"
 
 
 def ranked(rules: PlacementRules, workers: Sequence[WorkerCluster]) -> list[WorkerCluster]:

@@ -42,7 +42,6 @@ class PlacementSettings:
     worker_lost: workerLostTimeout, after which an unreachable worker is given up.
     collect_every: the interval of garbage collection; 0 for never.
     dispatcher: dispatcherName. step: how many workers a round of the incremental dispatcher adds.
-    by_name: the incremental dispatcher sorts workers by name, as Kueue before 0.19, not in the order of the config.
     elastic: Kueue's gate ElasticJobsViaWorkloadSlices.
     gated: Kueue's gate MultiKueueOrchestratedPreemption.
     orchestrated: Kueue's gate DynamicQuotaOrchestration.
@@ -51,7 +50,6 @@ class PlacementSettings:
     short: Kueue's gate ShortWorkloadNames.
     without_managed_by: whether a job without `managedBy: kueue.x-k8s.io/multikueue` is rejected, as in Kueue, or stays
         suspended on the manager while it runs on a worker.
-    explain: the check has the reasons why no worker admits the workload.
     rules: by the name of the MultiKueueConfig.
     """
 
@@ -60,7 +58,6 @@ class PlacementSettings:
     collect_every: int = 60 * SECOND
     dispatcher: str = ALL_AT_ONCE
     step: int = 3
-    by_name: bool = False
     elastic: bool = False
     gated: bool = False
     orchestrated: bool = False
@@ -68,7 +65,6 @@ class PlacementSettings:
     annotated: bool = True
     short: bool = False
     without_managed_by: str = KEEP_SUSPENDED
-    explain: bool = True
     rules: Mapping[str, PlacementRules] = field(default_factory=dict)
 
     def rules_of(self, config: str) -> PlacementRules:

@@ -54,21 +54,13 @@ class PendingQueue:
 
     strategy: StrictFIFO or BestEffortFIFO. It may change while workloads wait.
     usage_of: with admission fair sharing, the usage of a LocalQueue (`namespace/name`); else None.
-    keep_progress: a workload that changes, but requests the same, continues its search for flavors (Kueue's gate
-        FlavorFungibilityPreserveScanProgress).
     sticky: the workload that preempted others last. It is the head of a BestEffortFIFO queue.
     stuck: the head was tried, and nothing that matters to it has changed since.
     """
 
-    def __init__(
-        self,
-        strategy: str = BEST_EFFORT_FIFO,
-        usage_of: Callable[[str], Fraction] | None = None,
-        keep_progress: bool = True,
-    ) -> None:
+    def __init__(self, strategy: str = BEST_EFFORT_FIFO, usage_of: Callable[[str], Fraction] | None = None) -> None:
         self.strategy = strategy
         self.usage_of = usage_of
-        self.keep_progress = keep_progress
         self.sticky: str | None = None
         self._sticky_generation = 0
         self.stuck = False
@@ -320,7 +312,7 @@ class PendingQueue:
 
     def _carry(self, old: PendingEntry, new: PendingEntry) -> None:
         """Copy the progress of the search for flavors, and the assignment of a preemption, to the new entry."""
-        if self.keep_progress and new.progress is None and new.scheduling_hash == old.scheduling_hash:
+        if new.progress is None and new.scheduling_hash == old.scheduling_hash:
             new.progress = old.progress
         if new.workload.pod_sets == old.workload.pod_sets:
             new.preempted_for = old.preempted_for

@@ -35,7 +35,6 @@ _GATES = frozenset(
     {
         "ConcurrentAdmission",
         "ElasticJobsViaWorkloadSlices",
-        "FlavorFungibilityPreserveScanProgress",
         "QuotaCheckStrategy",
         "ReclaimablePods",
         "UnadmittedWorkloadsObservability",
@@ -321,12 +320,10 @@ def _progress(state: Data | None) -> Progress:
 
 def _outdated(case: Data) -> str | None:
     given = case["given"]
-    preserve = case.get("featureGates", {}).get("FlavorFungibilityPreserveScanProgress", True)
     found = _progress(given["last"]).outdated(
         given["currentCQGeneration"],
         given["currentSchedulingCycle"],
         given.get("currentSchedulingHash") or "",
-        preserve=preserve,
     )
     return mismatch(case["expect"]["result"], found)
 

@@ -44,8 +44,7 @@ from tests.conformance.suite import Data, Suite, mismatch
 NOW = times.parse("2025-01-01T00:00:00Z")
 _ELASTIC, _GATED = "ElasticJobsViaWorkloadSlices", "MultiKueueOrchestratedPreemption"
 _AUTOMATED = "MultiKueueManagerQuotaAutomation"
-_ORDERED = "MultiKueueIncrementalDispatcherRespectConfigOrder"
-GATES = frozenset({_ELASTIC, _GATED, _ORDERED, _AUTOMATED, IDENTIFIERS})
+GATES = frozenset({_ELASTIC, _GATED, _AUTOMATED, IDENTIFIERS})
 _COMPARED = ("worker1Workloads", "worker1Jobs", "worker2Workloads", "worker2Jobs", "managersWorkloads", "managersJobs")
 
 
@@ -265,7 +264,7 @@ def _named(objects: list[Data] | None, name: str) -> Data | None:
 
 def placing_of(case: Data) -> PlacementSettings:
     configured, gates = (case.get("config") or {}).get("multiKueue") or {}, case.get("featureGates") or {}
-    placing = PlacementSettings(without_managed_by=REJECT, explain=False)
+    placing = PlacementSettings(without_managed_by=REJECT)
     timeout = configured.get("workerLostTimeout")
     steps = configured.get("incrementalDispatcherConfig") or case["given"].get("incrementalDispatcherConfig") or {}
     return replace(
@@ -274,7 +273,6 @@ def placing_of(case: Data) -> PlacementSettings:
         worker_lost=_duration(timeout) if timeout else placing.worker_lost,
         dispatcher=configured.get("dispatcherName") or placing.dispatcher,
         step=steps.get("stepSize") or placing.step,
-        by_name=not gates.get(_ORDERED, True),
         elastic=gates.get(_ELASTIC, False),
         gated=gates.get(_GATED, False),
         annotated=gates.get(IDENTIFIERS, True),

@@ -25,6 +25,7 @@ from scheduling.queues.consumption import Consumption, UsageDecay
 from scheduling.queues.pending import PendingEntry, PendingQueue, Requeue
 from scheduling.status.requeue import backoff_over
 from scheduling.world.world import World
+from tests.conformance.kueue_gates import off_here
 from tests.conformance.suite import NO_COUNTERPART, Data, Suite, left_out, mismatch, suite
 from tests.scheduling.queues.listed import set_aside, tried
 
@@ -41,7 +42,7 @@ def suites(folder: Path) -> Iterator[Suite]:
         if check is None:
             yield left_out("kueue", path, _LEFT_OUT.get(path.stem, NO_COUNTERPART))
         else:
-            yield suite("kueue", path, check)
+            yield suite("kueue", path, check, off_here)
 
 
 def _now(case: Data) -> int:
@@ -139,7 +140,7 @@ def _sets_alike_aside(case: Data) -> str | None:
 
 def _carries_progress(case: Data) -> str | None:
     given, expect = case["given"], case["expect"]
-    queue = PendingQueue(keep_progress=given["preserveProgress"])
+    queue = PendingQueue()
     recorded = Progress(tuple(given["recorded"].get("lastTriedFlavorIdx") or ()))
     old, new = _entry(_named("one"), "shape"), _entry(_named("one"), "other" if given["changeShape"] else "shape")
     queue.push(old, 0)

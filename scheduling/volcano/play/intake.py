@@ -248,6 +248,7 @@ class VolcanoIntake:
         for task in [*self.world.jobs[group].tasks]:
             self.world.drop_task(task)
         self.world.drop_group(group)
+        self._made_for_pods.discard(group)
         for index in (self._jobs, self._made_for):
             index.pop(name, None)
         return True

@@ -138,6 +138,8 @@ def test_what_is_so_already_is_not_written(call: Any, api: Kueue) -> None:
 def test_a_workload_is_found_by_the_name_of_its_job(call: Any, api: Kueue, called: str) -> None:
     owners = [{"apiVersion": "batch/v1", "kind": "Job", "name": "third", "uid": "j"}]
     api.put("namespaces/ml/workloads/job-third-1a2b3", spec={}, metadata={"ownerReferences": owners})
+    former = {"conditions": [{"type": "Finished", "status": "True"}]}
+    api.put("namespaces/ml/workloads/job-third-0", spec={}, metadata={"ownerReferences": owners}, status=former)
 
     shown = call("stop", "workload", called, "-n", "ml")
 
@@ -286,9 +288,13 @@ def test_selectors_go_to_the_api_server_and_objects_come_whole(call: Any, api: K
 def test_odd_objects_are_listed_all_the_same(call: Any, api: Kueue) -> None:
     meta = {"creationTimestamp": "soon", "ownerReferences": [3, {"name": "x"}]}
     api.put("namespaces/ml/workloads/odd", spec="no", status={"conditions": [7]}, metadata=meta)
+    owner = {"kind": "Job", "name": "train\x1b[2K"}  # the API server accepts any name here
+    api.put("namespaces/ml/workloads/owned", metadata={"ownerReferences": [owner]})
     api.put("clusterqueues/\u202eodd", spec=None, status={"pendingWorkloads": "many"})
 
-    assert "odd" in call("list", "workload", "-n", "ml").stdout
+    listed = call("list", "workload", "-n", "ml").stdout
+    assert "odd" in listed
+    assert "train\\x1b[2K" in listed
     assert "\\u202eodd" in call("list", "clusterqueue").stdout
 
 

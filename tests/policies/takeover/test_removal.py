@@ -96,6 +96,7 @@ def test_what_kueues_manager_has_as_well_is_left_to_it() -> None:
 
     plan = remove(found, NAMES, Wishes(resume=True))
 
+    assert not {ref_of(each) for each in kueue()} & {write.ref for step in plan.steps for write in step.writes}
     assert patches(plan) == {}
     assert "Kueue's manager runs here: its finalizers, gates and jobs are left to it" in plan.notes
 

@@ -188,6 +188,31 @@ def test_a_workload_is_kept_while_one_of_its_pods_is_out_of_sight() -> None:
     assert world.read.reserved
 
 
+@pytest.mark.parametrize("size", [0, 2], ids=["a single pod", "a group"])
+@pytest.mark.parametrize("bound", [False, True], ids=["without a node", "ended on its node"])
+def test_deleted_pods_that_another_finalizer_keeps_free_their_quota(size: int, bound: bool) -> None:
+    """Their owner may keep them for ever; none of them ever runs again."""
+    names = ["a", "b"][: size or 1]
+    world = PodWorld(*(pod(name, group="g" if size else "", size=size) for name in names))
+    for name in names:
+        world.edit_pod(name, {"metadata": {"finalizers": [f"{K}managed", "example.com/mine"]}})
+    world.settle()
+    world.admit()
+    world.settle()
+    if bound:
+        world.bind(*names)
+        world.settle()
+    for name in names:
+        world.delete(name)
+    world.settle(nodes=False)
+    assert bool(world.workloads()) == bound, "a Pod on a node may run"
+
+    world.kubelet()
+    world.settle(nodes=False)
+
+    assert (list(world.pods()), world.workloads()) == (names, {})
+
+
 def test_a_pod_that_is_deleted_leaves_nothing() -> None:
     world = PodWorld(pod("waiting"), pod("other"))
     world.settle()

@@ -25,11 +25,6 @@ def test_progress_is_void_by_another_shape_or_by_a_change_before_the_last_cycle(
     assert LAST.outdated(generation, cycle, shape) is outdated
 
 
-def test_without_the_gate_any_change_voids_it_and_nothing_else() -> None:
-    assert LAST.outdated(4, 8, "s", preserve=False)
-    assert not LAST.outdated(3, 99, "t", preserve=False)
-
-
 @pytest.mark.parametrize(
     ("tried", "pending"), [((), False), (({"cpu": -1},), False), (({"cpu": -1}, {"cpu": 0}), True), (({},), False)]
 )

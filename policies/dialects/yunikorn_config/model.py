@@ -224,11 +224,14 @@ class Partition:
 
     @property
     def queues(self) -> Mapping[str, ConfiguredQueue]:
-        """All queues by path in lower case, parents first. Of several with the same path, it has the first."""
+        """All queues by path in lower case. Of several children with one name, it has the first and those below it."""
         if self._by_path is None:
             found: dict[str, ConfiguredQueue] = {}
-            for queue in self.root.walk() if self.root is not None else ():
-                found.setdefault(queue.path.lower(), queue)
+            waiting = [self.root] if self.root is not None else []
+            while waiting:
+                queue = waiting.pop()
+                if found.setdefault(queue.path.lower(), queue) is queue:
+                    waiting += reversed(queue.queues)
             object.__setattr__(self, "_by_path", found)
         return self._by_path or {}
 

@@ -31,12 +31,7 @@ class SourcePlace:
     overlay: str = field(default="", compare=False)
 
     def __str__(self) -> str:
-        """FILE:LINE:COLUMN.
-
-        A name that begins with `::` gets the prefix `./`, since GitHub's runner reads `::` as a command.
-        """
-        file = f"./{self.file}" if self.file.lstrip().startswith("::") else self.file
-        return f"{file}:{self.line}:{self.column}"
+        return f"{self.file}:{self.line}:{self.column}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,12 +103,19 @@ def identify(
 
 def same(one: Manifest, other: Manifest) -> bool:
     """Whether both have the same content; see `content`."""
-    return one is other or (one == other and content(one) == content(other))
+    return one is other or (_stated(one) == _stated(other) and content(one) == content(other))
 
 
 def content(manifest: Manifest) -> str:
-    """The content as a text. The order of fields does not matter, but types do: true is not 1, and 1 is not 1.0."""
-    return json.dumps(manifest, sort_keys=True, default=repr)
+    """The content as a text. The order of fields does not matter, but types do: true is not 1, and 1 is not 1.0.
+
+    A field at the top that is empty or null counts as missing, such as `spec: {}`.
+    """
+    return json.dumps(_stated(manifest), sort_keys=True, default=repr)
+
+
+def _stated(manifest: Manifest) -> Manifest:
+    return {key: value for key, value in manifest.items() if value not in (None, {})}
 
 
 def _numbered(obj: KubeObject, objects: Mapping[Ref, Placed]) -> KubeObject:

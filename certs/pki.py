@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar, cast
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey, EllipticCurvePublicKey
@@ -134,7 +134,7 @@ def signed_by(certificate: bytes, authority: bytes) -> bool:
     """Whether `authority` issued and signed `certificate` (both PEM). Raises BadCertificate."""
     try:
         _certificate(certificate).verify_directly_issued_by(_certificate(authority))
-    except (InvalidSignature, ValueError, TypeError):
+    except (InvalidSignature, UnsupportedAlgorithm, ValueError, TypeError):
         return False
     return True
 
@@ -221,8 +221,11 @@ def _read(pair: KeyPair) -> "tuple[x509.Certificate, CertificateIssuerPrivateKey
     certificate = _certificate(pair.certificate)
     try:
         key = load_pem_private_key(pair.key, password=None)
+        matches = key.public_key() == certificate.public_key()
     except (ValueError, TypeError) as error:  # TypeError: the key is encrypted
         raise BadCertificate(f"not an unencrypted PEM private key: {error}") from error
-    if key.public_key() != certificate.public_key():
+    except UnsupportedAlgorithm as error:
+        raise BadCertificate(f"the algorithm of the key is not supported: {error}") from error
+    if not matches:
         raise BadCertificate("the private key belongs to another certificate")
     return certificate, cast("CertificateIssuerPrivateKeyTypes", key)

@@ -70,7 +70,7 @@ def owned(file: str, named: Sequence[str]) -> OwnedFile | None:
 
 def _folder_of(named: str) -> Path:
     whole = _normalized(named)
-    if whole.is_dir():
+    if os.path.isdir(whole):
         return whole
     if os.path.lexists(whole):
         return whole.parent

@@ -103,10 +103,15 @@ def discard(stream: int) -> None:
 
 def json_text(answer: Any) -> str:
     """The answer as indented JSON. Printable characters of all languages are not escaped; all others are."""
-    text = json.dumps(answer, indent=2, ensure_ascii=False)
+    text = without_commands(json.dumps(answer, indent=2, ensure_ascii=False))
     if all(line.isprintable() for line in text.split("\n")):
         return text
     return "".join(char if char == "\n" or char.isprintable() else json.dumps(char)[1:-1] for char in text)
+
+
+def without_commands(text: str) -> str:
+    """JSON, or YAML with texts in double quotes, without `##[`, which GitHub's runner reads as a command."""
+    return text.replace("##[", r"##\u005b")
 
 
 def _encodable(text: str, stream: TextIO) -> str:

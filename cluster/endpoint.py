@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import unquote
-from urllib.request import getproxies
+from urllib.request import getproxies_environment
 
 import urllib3
 from urllib3.connection import HTTPConnection
@@ -63,7 +63,7 @@ def from_kubeconfig(context: str | None = None, kubeconfig: str | None = None) -
     Raises NotConfigured. Like kubectl, it writes back a renewed OIDC token, since the old one may not work again.
     """
     files = kubeconfig or os.environ.get("KUBECONFIG") or DEFAULT_KUBECONFIG
-    if not any(Path(file).expanduser().is_file() for file in files.split(os.pathsep) if file):
+    if not any(os.path.isfile(Path(file).expanduser()) for file in files.split(os.pathsep) if file):
         raise NotConfigured(f"{files}: no such kubeconfig; name one with --kubeconfig or KUBECONFIG")
     try:
         return _plain_endpoint(files, context) or _endpoint_of_package(files, context)
@@ -105,7 +105,7 @@ def from_service_account() -> Endpoint:
 
 def in_pod() -> bool:
     """Whether this process runs in a pod and no kubeconfig is configured (kubectl's rule)."""
-    asked = os.environ.get("KUBECONFIG") or Path(DEFAULT_KUBECONFIG).expanduser().is_file()
+    asked = os.environ.get("KUBECONFIG") or os.path.isfile(Path(DEFAULT_KUBECONFIG).expanduser())
     return bool(os.environ.get("KUBERNETES_SERVICE_HOST")) and not asked
 
 
@@ -130,7 +130,7 @@ def _plain_endpoint(files: str, context: str | None) -> Endpoint | None:
     """The endpoint of a kubeconfig; None if it needs the kubernetes package. Raises the exceptions of `read_file`."""
     from cluster.kubeconfig_file import read_file  # here, since a pod needs no YAML
 
-    paths = [path for each in files.split(os.pathsep) if each and (path := Path(each).expanduser()).exists()]
+    paths = [path for each in files.split(os.pathsep) if each and os.path.exists(path := Path(each).expanduser())]
     return _plain(read_file(str(paths[0])), context, paths[0].absolute().parent) if len(paths) == 1 else None
 
 
@@ -204,11 +204,11 @@ def _proxy(server: str, named: str | None) -> str | None:
 
     Raises ValueError.
     """
-    url, environment = parse_url(server), getproxies()
+    url, environment = parse_url(server), getproxies_environment()
     direct = (*_LOOPBACK, *environment.get("no", "").lower().split(","))
     proxy = named
     if not proxy and not any(_covers(entry.strip(), url) for entry in direct):
-        proxy = environment.get(url.scheme or "") or environment.get("all")
+        proxy = environment.get(url.scheme or "")
     if not proxy:
         return None
     return _checked(proxy if "://" in proxy else f"http://{proxy}", "proxy")
@@ -236,8 +236,8 @@ def _covers(entry: str, url: Url) -> bool:
     try:
         return ipaddress.ip_address(host) in ipaddress.ip_network(entry, strict=False)
     except ValueError:  # one of them is a name, or the entry has a port
-        domain = entry.removesuffix(f":{port}").strip("[]").removeprefix("*").lstrip(".")
-        return entry == "*" or (bool(domain) and (host == domain or host.endswith("." + domain)))
+        domain = entry.removesuffix(f":{port}").strip("[]").removeprefix("*")
+        return entry == "*" or (bool(domain) and (host == domain or host.endswith(f".{domain.lstrip('.')}")))
 
 
 def _keep_alive() -> list[tuple[int, int, int]]:

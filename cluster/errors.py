@@ -13,10 +13,6 @@ class NotConfigured(ClusterError):
     """No usable kubeconfig, context or service account."""
 
 
-class InvalidName(ClusterError, ValueError):
-    """A name that no object can have."""
-
-
 class Unreachable(ClusterError):
     """The API server gave no complete response, because of the connection, TLS or a timeout.
 

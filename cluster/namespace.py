@@ -33,7 +33,7 @@ def namespace_of(context: str | None = None, kubeconfig: str | None = None) -> s
 
 
 def _present(files: str) -> Iterator[Path]:
-    return (path for each in files.split(os.pathsep) if each and (path := Path(each).expanduser()).is_file())
+    return (path for each in files.split(os.pathsep) if each and os.path.isfile(path := Path(each).expanduser()))
 
 
 def _of_pod(folder: Any = SERVICE_ACCOUNT) -> str:

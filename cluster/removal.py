@@ -15,7 +15,6 @@ from policies.dialects.pod_reading import pod_reading
 from policies.dialects.quota_gates import QUOTA_KEY
 from policies.takeover.objects import FoundCluster, ObjectRef, ReleaseNames, ref_of
 from policies.takeover.removal import KINDS_WITH_ADDITIONS, has_additions, read_by_name
-from policies.vap.admission_policies import policies
 
 _MARKED_PODS = (MANAGED, QUOTA_KEY, POD_SET)
 """The labels of Pods that Quotree changed. Each such Pod has at least one of them."""
@@ -36,7 +35,7 @@ class RemovalReader:
         self._names = names
         self._reader = PlanReader(cluster, names)
         self._of_take_over = (names.manager, *names.kueue_webhooks, names.configuration)
-        self._refs = tuple(read_by_name(names, {str(each["metadata"]["name"]) for each in policies()}))
+        self._refs = tuple(read_by_name(names))
         self._work: dict[ObjectRef, Manifest] | None = None
 
     def read(self) -> FoundCluster:

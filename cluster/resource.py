@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
-from cluster.errors import InvalidName
+from cluster.errors import NotFound
 from policies.model.objects import parted
 
 Manifest: TypeAlias = dict[str, Any]
@@ -55,9 +55,12 @@ class Resource:
 
 
 def _segment(name: str) -> str:
-    """A name as one path segment. Rejects `.` and `..`, since percent-encoding does not change dots."""
-    if name in ("", ".", ".."):
-        raise InvalidName(f"{name!r} is not a valid object name")
+    """A name as one path segment. Raises NotFound for a name that no object has, since it could lead to another path.
+
+    The API server does not check the names in owner references. Source: Kubernetes, IsValidPathSegmentName.
+    """
+    if name in ("", ".", "..") or "/" in name or "%" in name:
+        raise NotFound(404, "NotFound", f"{name!r} is not a valid object name")
     return quote(name, safe="")
 
 

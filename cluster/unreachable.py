@@ -12,7 +12,16 @@ _CHECK_ADDRESS = "check the server address of the context and that the API serve
 def unreachable(host: str, error: Exception) -> Unreachable:
     """The error for a request to `host` that got no complete response."""
     problem, cure, sent = _explain(error)
-    return Unreachable(host, problem, cure, sent=sent, slow=isinstance(error, exceptions.ReadTimeoutError))
+    return Unreachable(host, problem, cure, sent=sent, slow=_is_slow(error))
+
+
+def _is_slow(error: Exception) -> bool:
+    """Whether the connection was open, and the server did not answer or did not read the request in time.
+
+    urllib3 reports the latter, for a large request over a new connection, like a broken connection.
+    """
+    unread = isinstance(error, exceptions.ProtocolError) and isinstance(error.args[-1], TimeoutError)
+    return unread or isinstance(error, exceptions.ReadTimeoutError)
 
 
 def _explain(error: Exception) -> tuple[str, str, bool]:
@@ -35,7 +44,7 @@ def _explain(error: Exception) -> tuple[str, str, bool]:
                 "check that the port serves HTTPS and accepts our client certificate",
                 True,  # TLS may break after the handshake
             )
-        case exceptions.ReadTimeoutError():
+        case _ if _is_slow(error):
             return (
                 "connected, but no answer in time",
                 "the API server is overloaded or the network dropped the connection",

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-PACKAGES = {"prometheus": "prometheus", "promtool": "prometheus", "chromium": "chromium"}
+PACKAGES = {"prometheus": "prometheus", "promtool": "prometheus", "chromium-headless-shell": "chromium-headless-shell"}
 """Each program, and the package that has it."""
 POLICY = Path("/usr/sbin/policy-rc.d")
 """What maintainer scripts ask before they start a service; 101 means no."""

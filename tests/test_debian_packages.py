@@ -9,9 +9,10 @@ import pytest
 
 from tests import debian_packages
 
+CHROMIUM = "chromium-headless-shell"
 APT = """#!/bin/sh
 echo "apt-get $*, policy $(sh {policy} prometheus start; echo $?)" >> {log}
-[ "$1" = install ] && [ -z "$BROKEN" ] && touch {bin}/prometheus {bin}/promtool {bin}/chromium && chmod 755 {bin}/*
+[ "$1" = install ] && [ -z "$BROKEN" ] && touch {bin}/prometheus {bin}/promtool {bin}/{chromium} && chmod 755 {bin}/*
 [ -z "$BROKEN" ]
 """
 
@@ -27,7 +28,7 @@ class Machine:
         (scripts / "prometheus").touch()
         for name in ("sh", "touch", "chmod"):
             (self.programs / name).symlink_to(f"/bin/{name}")
-        self.write("apt-get", APT.format(policy=self.policy, log=self.log, bin=self.programs))
+        self.write("apt-get", APT.format(policy=self.policy, log=self.log, bin=self.programs, chromium=CHROMIUM))
         for name in ("service", "update-rc.d"):
             self.write(name, f'#!/bin/sh\necho "{name} $*" >> {self.log}\n')
         monkeypatch.setenv("PATH", str(self.programs))
@@ -50,11 +51,11 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 def test_what_is_missing_is_installed_and_its_service_does_not_start(machine: Machine) -> None:
-    assert debian_packages.install() == ["chromium", "prometheus"]
+    assert debian_packages.install() == [CHROMIUM, "prometheus"]
 
     assert machine.lines == [
         "apt-get update, policy 101",
-        "apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=300 chromium prometheus, policy 101",
+        f"apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=300 {CHROMIUM} prometheus, policy 101",
         "update-rc.d prometheus disable",
         "service prometheus stop",
     ]
@@ -73,7 +74,7 @@ def test_nothing_is_done_where_the_programs_are_there(machine: Machine) -> None:
 def test_who_is_not_root_is_told_what_to_run(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
 
-    with pytest.raises(debian_packages.MissingProgramError, match="sudo apt-get install chromium prometheus"):
+    with pytest.raises(debian_packages.MissingProgramError, match=f"sudo apt-get install {CHROMIUM} prometheus"):
         debian_packages.install()
 
     assert machine.lines == []
@@ -82,7 +83,7 @@ def test_who_is_not_root_is_told_what_to_run(machine: Machine, monkeypatch: pyte
 def test_a_machine_without_apt_is_told_what_it_lacks(machine: Machine) -> None:
     (machine.programs / "apt-get").unlink()
 
-    with pytest.raises(debian_packages.MissingProgramError, match="install chromium prometheus"):
+    with pytest.raises(debian_packages.MissingProgramError, match=f"install {CHROMIUM} prometheus"):
         debian_packages.install()
 
 

@@ -19,6 +19,7 @@ from webhook.warning_lines import warnings
 
 LINES = 5  # the most violations in a message: as many as fit a terminal
 CAUSES = 50  # the most causes in the details: nobody fixes more than that from an error text
+LENGTH = 4096  # the most characters of a violation: it may quote an annotation of 256 KiB, and audit logs keep it
 RULES = 10  # the most ids in an audit annotation
 _REASONS = {
     HTTPStatus.FORBIDDEN: "Forbidden",
@@ -159,7 +160,7 @@ def _code(errors: tuple[Judged, ...], profile: Profile) -> HTTPStatus:
 
 def _message(errors: tuple[Judged, ...]) -> str:
     """One violation per line, worst first. The first must make sense alone: kubectl appends it to its own text."""
-    lines = [f"{sentence(judged)} [{judged.rule.id}]" for judged in errors[:LINES]]
+    lines = [f"{_cut(sentence(judged))} [{judged.rule.id}]" for judged in errors[:LINES]]
     if len(errors) > LINES:
         lines.append(f"and {len(errors) - LINES} more (quotree validate shows all)")
     return "\n".join(lines)
@@ -170,8 +171,12 @@ def _cause(judged: Judged) -> Mapping[str, str]:
     return {
         "reason": judged.rule.reason,
         "field": plain(judged.finding.field),
-        "message": f"{assertion(judged)} [{judged.rule.id}]",
+        "message": f"{_cut(assertion(judged))} [{judged.rule.id}]",
     }
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LENGTH else f"{text[:LENGTH]}..."
 
 
 def _body(response: Mapping[str, Any]) -> bytes:

@@ -15,6 +15,7 @@ from policies.judging.verdict import Verdict
 from policies.model.forest import Forest
 from policies.mutation.defaults import patch
 from webhook import answer, decision
+from webhook.bounds import foreign_settings
 from webhook.owners import Fetch, OwnerMissing, named_workload, owners
 from webhook.review import Review
 from webhook.review_handler import MUTATING, VALIDATING
@@ -45,7 +46,7 @@ def replay(
     review: Review, excess: str, forest: Forest, configuration: Configuration, fetch: Fetch, *, mutating: bool
 ) -> Replay:
     """Answer the review. `excess`: the result of `bounds.crowded` for the object. Raises OwnerUnknown."""
-    if excess:
+    if excess := excess or foreign_settings(review.object, configuration.yunikorn):
         return Replay(answer.denied(review, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, excess))
     try:
         forest = forest.put_all(owners(review, configuration, fetch, forest if mutating else Forest()))

@@ -233,9 +233,11 @@ class ReviewHandler:
                 f"{request.path} does not serve group {review.kind.group!r} (kind {review.kind.kind});"
                 " correct the rules or the path in the webhook configuration"
             )
-        if excess := bounds.crowded(review.object, len(request.body)):
+        excess = bounds.crowded(review.object, len(request.body))
+        excess = excess or bounds.foreign_settings(review.object, self._configuration.yunikorn)
+        if excess:
             # Deny it: with an error, work would pass unjudged, since the webhooks for work fail open.
-            self._decided(request, review, "denied", rules=["too-many-entries"])
+            self._decided(request, review, "denied", rules=["too-large"])
             return _json(answer.denied(review, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, excess))
         try:
             return (self._validate if request.path in VALIDATING else self._mutate)(request, review)
@@ -288,7 +290,7 @@ class ReviewHandler:
             return found
         found = judge(forest.put_all(above))
         if unseen := self._unseen(request, found, forest):
-            forest = forest.put_all(unseen)
+            above += unseen
             found = judge(forest.put_all(above))
         if not decision.may_be_stale(found.verdict) or not self._patience:
             return found

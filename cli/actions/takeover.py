@@ -9,7 +9,7 @@ from typing import TypeAlias
 from cli.exits import Exit
 from cli.input.login import ClusterLogin
 from cli.output import emit
-from cli.report.manifest_yaml import manifest_yaml
+from cli.report.formats.yaml import document
 from cluster.client import ClusterClient
 from cluster.removal import RemovalReader
 from cluster.takeover import PlanReader
@@ -36,7 +36,7 @@ def take_over(login: ClusterLogin, names: ReleaseNames, timeout: float, *, dry_r
         return read_configured(manifest, own.reconciler.jobs, own.reconciler.multikueue, names.namespace, own=own)
 
     def planned(found: FoundCluster) -> TakeoverPlan:
-        return plans.take_over(found, names, kinds, judge, lambda manifest: manifest_yaml([dict(manifest)]))
+        return plans.take_over(found, names, kinds, judge, document)
 
     kinds = frameworks_run_here()
     done = "Quotree has the cluster; quotree install take-over --undo gives it back"

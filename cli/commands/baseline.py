@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
@@ -52,7 +52,7 @@ def create(selection: InputSelection, question: ValidationQuestion, file: str, o
       quotree baseline create trees/
       quotree baseline create trees/ --against cluster --file baselines/prod.json
     """
-    if Path(file).exists() and not overwrite:
+    if os.path.exists(file) and not overwrite:
         raise Misused(f"{file} exists; `quotree baseline prune` removes what is repaired, --overwrite begins anew")
     answered, _ = _judged(selection, question)
     every = [entry.judged for entry in answered.report.every]

@@ -76,7 +76,9 @@ def fix(
         for root in each.roots:
             context = context_of(root, contexts[each.against(against)], configuration)
             fixing.add(fixed(root.documents, each.found.unreadable, context, configuration, foreign))
-    changed = {file: text for file, text in fixing.texts.items() if text != fixing.before[file]}
+    fixes = {file: text for file, text in fixing.texts.items() if text != fixing.before[file]}
+    first = {files.get(file) or file: file for file in reversed(fixes)}  # a link and its target are one file
+    changed = {file: text for file, text in fixes.items() if first[files.get(file) or file] == file}
     if diff := "\n".join(line for file in changed for line in _diff(file, fixing.before[file], changed[file])):
         emit(diff)
     for file, text in changed.items() if write else ():

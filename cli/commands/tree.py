@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -249,7 +249,7 @@ def _context(against: Against, nodes: list[str]) -> Context:
     except OutOfReach as error:
         if click.get_current_context().params["against"] is not None:
             raise
-        missing = [each for each in nodes if not Path(each).exists()]
+        missing = [each for each in nodes if not os.path.exists(each)]
         named = (
             f"there is no file {missing[0]}, so a cluster is asked for the node" if missing else "no files are named"
         )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import click
@@ -69,7 +69,7 @@ class AgainstType(click.ParamType[Against]):
         if isinstance(value, Against):
             return value
         kind, colon, name = str(value).partition(":")
-        if kind in ("files", "snapshot") and name and not Path(name).exists():
+        if kind in ("files", "snapshot") and name and not os.path.exists(name):
             self.fail(f"{name}: no such file or folder", param, ctx)
         named = bool(name) and kind in ("files", "snapshot", "cluster")
         bare = not colon and kind in ("nothing", "cluster")

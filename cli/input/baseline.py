@@ -11,7 +11,7 @@ from typing import Any
 from analysis.documents import MAX_SIZE, SourcePlace
 from cli.exits import Misused
 from cli.input.regular_file import read_regular
-from cli.output import replace
+from cli.output import replace, without_commands
 from policies.judging.fingerprint import fingerprints
 from policies.judging.verdict import Judged
 from policies.model.objects import Ref
@@ -91,7 +91,7 @@ def read(file: str) -> Baseline:
 
 def written(entries: Iterable[OldFinding]) -> str:
     """The text of the file, without the last line break."""
-    return "\n".join(json.dumps(each) for each in (_HEAD, *map(asdict, entries)))
+    return without_commands("\n".join(json.dumps(each) for each in (_HEAD, *map(asdict, entries))))
 
 
 def write(baseline: Baseline) -> None:

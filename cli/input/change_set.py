@@ -9,7 +9,7 @@ import click
 
 from analysis.change import ChangeSet
 from analysis.context import Context
-from analysis.inputs import NO_FILES, InputObjects, joined
+from analysis.inputs import NO_FILES, InputObjects, joined, same
 from analysis.pruning import missing
 from cli.exits import Misused
 from cli.input.against import Against
@@ -120,11 +120,14 @@ def _base(request: ChangeRequest, now: Survey) -> tuple[str, InputObjects, Mappi
 
 def _differing(before: InputObjects, after: InputObjects) -> InputObjects:
     """The inputs of `after`, limited to objects that are new or whose manifest differs."""
-    same = {ref for ref, placed in before.objects.items() if _manifest(after, ref) == placed.document.manifest}
+    kept = before.objects.keys() & after.objects.keys()
+    unchanged = {
+        ref for ref in kept if same(before.objects[ref].document.manifest, after.objects[ref].document.manifest)
+    }
     known = {_identity(document.manifest): document.manifest for document in before.rest}
     return replace(
         after,
-        objects={ref: placed for ref, placed in after.objects.items() if ref not in same},
+        objects={ref: placed for ref, placed in after.objects.items() if ref not in unchanged},
         rest=tuple(document for document in after.rest if known.get(_identity(document.manifest)) != document.manifest),
     )
 
@@ -132,8 +135,3 @@ def _differing(before: InputObjects, after: InputObjects) -> InputObjects:
 def _identity(manifest: Manifest) -> tuple[str, ...]:
     meta = metadata(manifest)
     return tuple(str(part) for part in (manifest.get("kind"), meta.get("namespace"), meta.get("name")))
-
-
-def _manifest(files: InputObjects, ref: Ref) -> Manifest | None:
-    placed = files.objects.get(ref)
-    return placed.document.manifest if placed else None

@@ -7,7 +7,6 @@ import glob
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, BinaryIO, TextIO, TypeAlias
 
 from analysis.documents import MAX_SIZE, UTF_16, Document, SourcePlace, Unreadable, is_object, parse
@@ -49,7 +48,7 @@ def expand(path: str) -> list[str]:
     if "\0" in path or not glob.has_magic(path):
         return []
     found = sorted(glob.glob(path, recursive=True))  # noqa: PTH207, Path knows no absolute patterns
-    return [tidy(each) for each in found if each.lower().endswith(EXTENSIONS) or Path(each).is_dir()]
+    return [tidy(each) for each in found if each.lower().endswith(EXTENSIONS) or os.path.isdir(each)]
 
 
 def _read_all(paths: Sequence[str], stdin: TextIO | BinaryIO | None, stdin_name: str) -> Iterator[Found]:
@@ -61,7 +60,7 @@ def _read_all(paths: Sequence[str], stdin: TextIO | BinaryIO | None, stdin_name:
         for source in matching(path):
             if isinstance(source, Unreadable):
                 yield source
-            elif not Path(source).is_dir():
+            elif not os.path.isdir(source):
                 yield from files.named(source)
             else:
                 yield from files.below(look(source))
@@ -88,10 +87,10 @@ def passed_over(path: str) -> bool:
 
 
 class Files:
-    """Reads each file once, even if several paths lead to it."""
+    """Reads each file once, even if it is named twice. A link counts as a file: each of two folders may have one."""
 
     def __init__(self) -> None:
-        self._read: set[tuple[int, int]] = set()
+        self._read: set[str] = set()
 
     def named(self, source: str) -> Iterator[Document | Unreadable]:
         """The manifests of a file that the user names. Such a file must be readable."""
@@ -130,8 +129,9 @@ class Files:
         """The content of the file; None if it was read before. Raises OSError and ValueError."""
         if real := leads_out(source):  # otherwise a pull request could make the output show any file of the machine
             raise OSError(0, f"a link leads out of the checkout, to {real}; name that file")
-        data, status = read_regular(source, MAX_SIZE + 1)
-        identity = (status.st_dev, status.st_ino)
+        data, _ = read_regular(source, MAX_SIZE + 1)
+        folder, name = os.path.split(source)
+        identity = os.path.join(os.path.realpath(folder), name)  # noqa: PTH118, for many files
         if identity in self._read:
             return None
         self._read.add(identity)

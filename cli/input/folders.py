@@ -132,12 +132,12 @@ class PathExclusion:
 
 
 def look(path: str, exclusion: PathExclusion | None = None) -> Folder:
-    """Search a folder and its subfolders, except hidden ones, in the order of names."""
+    """Search a folder and its subfolders, except hidden ones and Go's vendored modules, in the order of names."""
     found, ignored = Folder(), _Ignored(path, exclusion or PathExclusion())
     for directory, inner, names in os.walk(path, onerror=found.failures.append):
         directory = tidy(directory)
         ignored.enter(directory, names)
-        inner[:] = sorted(each for each in inner if not each.startswith("."))
+        inner[:] = sorted(each for each in inner if not (each.startswith(".") or _is_vendored(f"{directory}/{each}")))
         excluded = {each for each in inner if ignored.folder(directory, each)}
         found.excluded += (joined_path(directory, each) for each in excluded)
         inner[:] = (each for each in inner if each not in excluded)
@@ -157,6 +157,11 @@ def look(path: str, exclusion: PathExclusion | None = None) -> Folder:
     return found
 
 
+def _is_vendored(folder: str) -> bool:
+    """Whether Go made the folder: a copy of the modules that the code uses, with the manifests of their tests."""
+    return folder.endswith("/vendor") and Path(folder, "modules.txt").is_file()
+
+
 def _around(directory: str, charts: Iterable[str]) -> str | None:
     """The chart that contains the folder; None if there is none."""
     return next(
@@ -173,7 +178,7 @@ def _is_of_chart(path: str) -> bool:
 def _classify(found: Folder, file: str, ignored: _Ignored) -> None:
     if ignored.file(file):
         found.passed.append(PassedOver(file, PassedOverReason.EXCLUDED))
-    elif os.path.islink(file) and not os.path.exists(file):  # noqa: PTH110, PTH114, a Path for each costs more than the look
+    elif os.path.islink(file) and not os.path.exists(file):  # noqa: PTH114, a Path for each costs more than the look
         found.passed.append(PassedOver(file, PassedOverReason.NO_FILE))
     else:
         found.files.append(file)
@@ -187,6 +192,17 @@ def _without_patches(found: Folder) -> None:
         PassedOver(file, PassedOverReason.PATCH) for file in found.files if os.path.normpath(file) in patches
     ]
     found.files = [file for file in found.files if os.path.normpath(file) not in patches]
+
+
+def is_pattern(text: str) -> bool:
+    """Whether the text is a valid pattern of .gitignore. In a file, other lines match nothing, as in Git."""
+    from pathspec import GitIgnoreSpec  # here, since most folders have no patterns
+
+    try:
+        GitIgnoreSpec.from_lines([text])
+    except (ValueError, re.error):
+        return False
+    return True
 
 
 class _Ignored:
@@ -212,7 +228,7 @@ class _Ignored:
     def _add(self, folder: Path, patterns: Iterable[str]) -> None:
         from pathspec import GitIgnoreSpec  # here, since most folders have no patterns
 
-        self._specs.append((str(folder), GitIgnoreSpec.from_lines(patterns)))
+        self._specs.append((str(folder), GitIgnoreSpec.from_lines(filter(is_pattern, patterns))))
 
     def folder(self, directory: str, name: str) -> bool:
         return self._matches(f"{directory}/{name}", "/")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from cli.input.regular_file import read_regular
@@ -101,7 +100,7 @@ def _local(folder: str, name: str) -> str:
     if "\n" in name or "\0" in name or "://" in name:
         return ""
     path = os.path.normpath(f"{folder}/{name}") if not name.startswith("/") else ""
-    return path if path and Path(path).exists() else ""
+    return path if path and os.path.exists(path) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +150,7 @@ def _build(top: Kustomization, known: dict[str, Kustomization]) -> KustomizeBuil
         files.update(part.others)
         generated.update(part.generated)
         for path in part.resources:
-            if not Path(path).is_dir():
+            if not os.path.isdir(path):
                 files.add(path)
             elif inner := known.get(path) or _elsewhere(path):
                 left.append(inner)
@@ -159,5 +158,5 @@ def _build(top: Kustomization, known: dict[str, Kustomization]) -> KustomizeBuil
 
 
 def _elsewhere(folder: str) -> Kustomization | None:
-    found = (read_kustomization(folder, name) for name in FILES if (Path(folder) / name).is_file())
+    found = (read_kustomization(folder, name) for name in FILES if os.path.isfile(f"{folder}/{name}"))
     return next(filter(None, found), None)

@@ -99,7 +99,7 @@ def unavailable(error: ClusterError, what: str = "") -> OutOfReach:
 
 
 class _Seconds(click.ParamType[float]):
-    """A value of --request-timeout, as for kubectl: a Go duration, or a number of seconds; 0 sets no limit."""
+    """A value of --request-timeout, as for kubectl: a Go duration, or a number of seconds; 0 means the default."""
 
     name = "duration"
 

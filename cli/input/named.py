@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
 from cli.exits import Misused
-from policies.dialects.reading import Manifest, listing, mapping, metadata
+from policies.dialects.reading import Manifest, condition, listing, mapping, metadata
 from policies.model.suggestion import close
 
 _WORKLOAD_KIND = "Workload"
@@ -65,20 +65,22 @@ Owners = Iterable[tuple[str, str]]
 """The kind and name of each owner of a Workload."""
 
 
-def workload_of(workloads: Mapping[str, Owners], wanted: NamedWork) -> str:
+def workload_of(workloads: Mapping[str, Owners], wanted: NamedWork, finished: Collection[str] = ()) -> str:
     """The name of the Workload that the user means: it has this name, or is owned by a job with this name.
 
-    `workloads`: the Workloads of the namespace with their owners. Raises NoWorkload, and Misused if the name is
-    ambiguous.
+    `workloads`: the Workloads of the namespace with their owners. `finished`: those that are finished; they only count
+    if the job has no other, since an elastic job keeps the Workloads of its former sizes. Raises NoWorkload, and
+    Misused if the name is ambiguous.
     """
     if wanted.kind in ("", _WORKLOAD_KIND) and wanted.name in workloads:
         return wanted.name
-    found = sorted(name for name, owners in workloads.items() if any(wanted.is_owner(*each) for each in owners))
+    every = sorted(name for name, owners in workloads.items() if any(wanted.is_owner(*each) for each in owners))
+    found = [name for name in every if name not in finished] or every
     if len(found) == 1:
         return found[0]
     if found:
         keys = ", ".join(f"{wanted.namespace}/{name}" for name in found)
-        raise Misused(f"{len(found)} jobs are named {wanted.key}; name a Workload instead: {keys}")
+        raise Misused(f"{len(found)} Workloads belong to {wanted.key}; name one of them: {keys}")
     known = {name for owners in workloads.values() for _, name in owners} | workloads.keys()
     near = close(wanted.name, known)
     hint = f"did you mean {wanted.namespace}/{near}?" if near else ""
@@ -87,8 +89,14 @@ def workload_of(workloads: Mapping[str, Owners], wanted: NamedWork) -> str:
     raise NoWorkload(f"there is no Workload {wanted.key}, and none of a job with this name", hint)
 
 
-def owners(workload: Manifest) -> list[tuple[str, str]]:
-    """The kind and name of each owner of a stored Workload."""
+def stored_workload_of(stored: Mapping[str, Manifest], wanted: NamedWork) -> str:
+    """The same for manifests by name."""
+    conditions = {name: condition(mapping(each.get("status")), "Finished") for name, each in stored.items()}
+    finished = {name for name, each in conditions.items() if each.get("status") == "True"}
+    return workload_of({name: _owners(each) for name, each in stored.items()}, wanted, finished)
+
+
+def _owners(workload: Manifest) -> list[tuple[str, str]]:
     listed = map(mapping, listing(metadata(workload).get("ownerReferences")))
     return [(str(each.get("kind")), str(each.get("name"))) for each in listed]
 

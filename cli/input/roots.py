@@ -25,6 +25,7 @@ from cli.input.survey import ReadUnit, Survey, survey
 from cli.output import first_of, note
 from policies.configuration.settings import Configuration
 from policies.dialects.declared import DECLARED
+from policies.dialects.reading import metadata, text
 from policies.judge import StateBefore, stored_state
 from policies.model.objects import GroupKind, Ref
 
@@ -63,7 +64,7 @@ def whole(found: Survey) -> list[FoundRoot]:
     """Everything as one root, even if it has contradictions."""
     documents = tuple(found.documents())
     root = FoundRoot("", identify(documents, found.unreadable), documents)
-    return [_with_elsewhere(root, _by_name(found.hidden))]
+    return [_with_elsewhere(root, _apart(found.hidden, ()))]
 
 
 def as_one(selection: InputSelection, *, render: bool = True) -> InputObjects:
@@ -101,7 +102,7 @@ def find_roots(found: Survey, known: Mapping[Ref, Placed] | None = None) -> list
     roots = [_root(path, units, () if path else found.unreadable) for path, units in members.items()]
     rest, others = roots[0], roots[1:]
     common = _by_name(rest.inputs.objects)
-    apart = _by_name(found.hidden.union(*(root.inputs.objects for root in others)))
+    apart = _apart(found.hidden, others)
     return [
         _with_elsewhere(rest, apart),
         *(_with_elsewhere(replace(each, around=_around(each, rest, common)), apart) for each in others),
@@ -133,11 +134,24 @@ def _root(path: str, members: Iterable[_Read], unreadable: Sequence[Unreadable])
 
 
 def _by_name(refs: Iterable[Ref]) -> dict[str, set[Ref]]:
-    """The objects of kinds that users keep in files, by name; those with an unknown name have none."""
+    """The objects of kinds that users keep in files, by name."""
     found: dict[str, set[Ref]] = defaultdict(set)
     for ref in refs:
         if ref.group_kind in DECLARED:
             found[ref.name].add(ref)
+    return found
+
+
+def _apart(hidden: Iterable[Ref], others: Iterable[FoundRoot]) -> dict[str, set[tuple[str, Ref]]]:
+    """The objects that only templates or other roots have, by name, each with the namespace in its manifest.
+
+    An object of a template has no namespace here, and one with an unknown name has the name "".
+    """
+    found: dict[str, set[tuple[str, Ref]]] = defaultdict(set)
+    placed = (each for root in others for each in root.inputs.objects.values())
+    for namespace, ref in (*(("", ref) for ref in hidden), *((_namespace(each), each.obj.ref) for each in placed)):
+        if ref.group_kind in DECLARED:
+            found[ref.name].add((namespace, ref))
     return found
 
 
@@ -146,33 +160,49 @@ def _around(root: FoundRoot, rest: FoundRoot, common: Mapping[str, set[Ref]]) ->
     taken: dict[Ref, Placed] = {}
     new: Iterable[Placed] = root.inputs.objects.values()
     while new:
-        refs = {ref for text in _texts(new) for ref in common.get(text, ())} - taken.keys() - root.inputs.objects.keys()
+        refs = {ref for _, name in _mentions(new) for ref in common.get(name, ())}
+        refs -= taken.keys() | root.inputs.objects.keys()
         new = [rest.inputs.objects[ref] for ref in sorted(refs)]
         taken |= {placed.obj.ref: placed for placed in new}
     return replace(NO_FILES, objects=taken)
 
 
-def _with_elsewhere(root: FoundRoot, apart: Mapping[str, set[Ref]]) -> FoundRoot:
-    """The root with its `elsewhere`. Any name may be that of an object with an unknown name."""
+def _with_elsewhere(root: FoundRoot, apart: Mapping[str, set[tuple[str, Ref]]]) -> FoundRoot:
+    """The root with its `elsewhere`.
+
+    Any name may be that of an object with an unknown name. An object refers to others of its own namespace. If its
+    manifest has none, it may be applied in any namespace.
+    """
     if not apart:
         return root
-    lacking = (ref for text in {"", *_texts(root.inputs.objects.values())} for ref in apart.get(text, ()))
+    lacking = (
+        ref
+        for here, name in {("", ""), *_mentions(root.inputs.objects.values())}
+        for there, ref in apart.get(name, ())
+        if not here or not there or here == there
+    )
     known = root.inputs.objects.keys() | root.around.objects.keys()
     return replace(root, elsewhere=frozenset(ref.group_kind for ref in lacking if ref not in known))
 
 
-def _texts(every: Iterable[Placed]) -> set[str]:
-    found: set[str] = set()
-    left: list[object] = [placed.document.manifest for placed in every]
-    while left:
-        value = left.pop()
-        if isinstance(value, dict):
-            left += value.values()
-        elif isinstance(value, list):
-            left += value
-        elif isinstance(value, str):
-            found.add(value)
+def _mentions(every: Iterable[Placed]) -> set[tuple[str, str]]:
+    """The texts in these objects, each with the namespace in the object's manifest."""
+    found: set[tuple[str, str]] = set()
+    for placed in every:
+        namespace, left = _namespace(placed), list[object]([placed.document.manifest])
+        while left:
+            value = left.pop()
+            if isinstance(value, dict):
+                left += value.values()
+            elif isinstance(value, list):
+                left += value
+            elif isinstance(value, str):
+                found.add((namespace, value))
     return found
+
+
+def _namespace(placed: Placed) -> str:
+    return text(metadata(placed.document.manifest).get("namespace")) or ""
 
 
 def _number(read: Sequence[_Read]) -> None:

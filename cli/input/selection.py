@@ -8,7 +8,7 @@ import click
 
 from cli.exits import Misused
 from cli.input.documents import STDIN
-from cli.input.folders import PathExclusion
+from cli.input.folders import PathExclusion, is_pattern
 from cli.input.grouped import grouped, stacked
 from cli.input.options import inputs
 
@@ -69,6 +69,8 @@ def _selection(
         raise Misused("--values -: helm reads values from files; write them into one")
     if stdin_filename and "-" not in files:
         raise Misused("--stdin-filename: standard input is not read; name it with -")
+    if wrong := next((each for each in exclude if not is_pattern(each)), None):
+        raise Misused(f"--exclude {wrong}: this is not a pattern as in .gitignore")
     selection = InputSelection(
         files, kustomizations, charts, values, stdin_filename or STDIN, PathExclusion(exclude), each
     )

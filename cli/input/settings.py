@@ -61,7 +61,7 @@ def _file_in_parents(paths: Sequence[str]) -> str | None:
     first = Path(next((path for path in paths if path != "-"), ".")).absolute()
     for folder in (first, *first.parents):
         for name in FILES:
-            if (folder / name).is_file() and (name.startswith(".") or mentions(folder / name, _IS_OURS, _MOST)):
+            if os.path.isfile(folder / name) and (name.startswith(".") or mentions(folder / name, _IS_OURS, _MOST)):
                 return str(folder / name)
     return None
 
@@ -100,7 +100,7 @@ def read_gates(options: Sequence[str]) -> dict[str, bool]:
 
 def read_file(file: str, reader: Callable[[Mapping[str, Any]], T]) -> T:
     """The result of `reader` for the only document of a file. Raises Misused with the file, line and key."""
-    if not Path(file).is_file():
+    if not os.path.isfile(file):
         raise Misused(f"{file}: no such configuration file")
     from cli.input.documents import read  # here, since a process without a file needs no YAML
 

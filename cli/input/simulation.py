@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -90,7 +91,7 @@ def engine_settings(engine: EngineOptions, configuration: Configuration) -> Simu
 
 
 def _kueue_configuration(file: str) -> Document:
-    if not Path(file).is_file():
+    if not os.path.isfile(file):
         raise Misused(f"{file}: no such file")
     documents, unreadable = read([file], io.BytesIO())
     for failure in unreadable:

@@ -92,4 +92,5 @@ def key_of(world: World, wanted: NamedWork) -> str:
     """The key `namespace/name` of the Workload that the user means. Raises Misused."""
     there = [each for each in world.workloads.values() if each.namespace == wanted.namespace]
     owners = {each.name: [(owner.kind, owner.name) for owner in each.owners] for each in there}
-    return f"{wanted.namespace}/{workload_of(owners, wanted)}"
+    finished = {each.name for each in there if each.finished}
+    return f"{wanted.namespace}/{workload_of(owners, wanted, finished)}"

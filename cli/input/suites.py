@@ -99,7 +99,7 @@ def files(paths: Iterable[str]) -> Iterable[File]:
 
 def _files(paths: Iterable[str]) -> Iterator[File]:
     for path in map(Path, paths):
-        if not path.is_dir():
+        if not os.path.isdir(path):
             yield File(path, named=True)
             continue
         for file in sorted(path.rglob("*.y*ml")):

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import groupby
-from pathlib import Path
 from typing import TypeVar
 
 from analysis.documents import MAX_SIZE, Document, Unreadable
@@ -79,8 +78,12 @@ class Survey:
 
     @property
     def hidden(self) -> set[Ref]:
-        """The objects of templates and of charts that were not rendered; those with an unknown name have none."""
-        return {ref for each in self.passed for ref in each.hides}
+        """The objects of templates, of charts that were not rendered, and of unreadable files.
+
+        Those with an unknown name have none.
+        """
+        unreadable = {each.place.file for each in self.unreadable}
+        return {ref for each in self.passed for ref in each.hides}.union(*map(_hidden, unreadable))
 
     def documents(self) -> Iterator[Document]:
         for unit in self.units:
@@ -116,7 +119,7 @@ def survey(selection: InputSelection, *, render: bool = True) -> Survey:
         for source in matching(path):
             if isinstance(source, Unreadable):
                 made.unreadable.append(source)
-            elif Path(source).is_dir():
+            elif os.path.isdir(source):
                 made.folders.append(source)
                 _survey_folder(made, look(source, selection.exclusion), files, render)
             else:

@@ -12,7 +12,7 @@ from cli.exits import Misused
 from cli.input.grouped import stacked
 from cli.input.login import ClusterLogin
 from cli.input.login import login as login_option
-from cli.input.named import NamedWork, named, owners, workload_of
+from cli.input.named import NamedWork, named, stored_workload_of
 from cli.subcommands import SubCommands
 from cluster.actions import Patch
 from cluster.errors import NotFound
@@ -149,7 +149,7 @@ def _workload(cluster: ClusterClient, resource: Resource, work: NamedWork) -> Ma
         with suppress(NotFound):
             return cluster.get(resource.item(work.name, work.namespace))
     stored = {str(metadata(each).get("name")): each for each in cluster.list(resource, namespace=work.namespace)}
-    return stored[workload_of({name: owners(each) for name, each in stored.items()}, work)]
+    return stored[stored_workload_of(stored, work)]
 
 
 def _written(value: object) -> str:

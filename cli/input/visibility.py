@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from cli.exits import AccessDenied, Misused, OutOfReach
 from cli.input import reconciler_api
 from cli.input.login import ClusterLogin, unavailable
-from cli.input.named import NamedWork, owners, workload_of
+from cli.input.named import NamedWork, stored_workload_of
 from cluster.errors import ApiError, ClusterError, Forbidden, NotFound
 from cluster.roles import missing_role
 from cluster.served import FOLLOWED, WORKLOADS
@@ -96,7 +96,7 @@ def find_workload(login: ClusterLogin, wanted: NamedWork) -> str:
     """The name of the Workload that the user means, read from the API server. Raises Misused and OutOfReach."""
     with login.connected() as cluster:
         listed = list(cluster.list(cluster.newest(WORKLOADS), namespace=wanted.namespace))
-    return workload_of({str(metadata(each)["name"]): owners(each) for each in listed}, wanted)
+    return stored_workload_of({str(metadata(each)["name"]): each for each in listed}, wanted)
 
 
 def local_queues(login: ClusterLogin, namespace: str) -> list[str]:

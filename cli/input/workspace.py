@@ -66,7 +66,7 @@ def _within(selection: InputSelection, declared: Sequence[Organisation]) -> Iter
     without_root = [
         path
         for path, name in zip(selection.paths, names, strict=True)
-        if Path(path).is_file() and not any(_is_in(name, root) for root in roots)
+        if os.path.isfile(path) and not any(_is_in(name, root) for root in roots)
     ]
     chosen = [each for root, each in roots.items() if any(_is_in(name, root) or _is_in(root, name) for name in names)]
     if without_root:

@@ -145,8 +145,8 @@ def chosen(found: Found, nodes: Sequence[WantedNode], children: bool) -> dict[st
             raise UnknownNode(unknown(each, [it.entry["name"] for it in every]))
         for it in matching:
             kept |= {it, *it.children.values()} if children else {*it.path(), *it.below()}
-    entries = [branch.entry for branch in kept]
-    return {**found, "nodes": [entry for entry in found["nodes"] if any(entry is each for each in entries)]}
+    entries = {id(branch.entry) for branch in kept}
+    return {**found, "nodes": [entry for entry in found["nodes"] if id(entry) in entries]}
 
 
 def tree_lines(found: Found) -> Iterator[str]:

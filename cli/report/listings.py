@@ -77,8 +77,8 @@ def _labels(flavor: Manifest, _: datetime) -> str:
     return ", ".join(f"{key}={value}" for key, value in sorted(labels.items()))
 
 
-_NAME: Column = ("NAME", lambda each, _: plain(str(metadata(each).get("name"))))
-_NAMESPACE: Column = ("NAMESPACE", lambda each, _: plain(str(metadata(each).get("namespace") or "")))
+_NAME: Column = ("NAME", lambda each, _: str(metadata(each).get("name")))
+_NAMESPACE: Column = ("NAMESPACE", lambda each, _: str(metadata(each).get("namespace") or ""))
 _AGE: Column = ("AGE", age)
 _WORK: Columns = (
     ("PENDING WORKLOADS", _count("pendingWorkloads")),
@@ -107,4 +107,4 @@ COHORTS: Columns = (_NAME, ("PARENT", _named("parentName", "parent")), _AGE)
 
 
 def table(columns: Columns, found: Iterable[Manifest], now: datetime) -> list[Row]:
-    return [[name for name, _ in columns], *([cell(each, now) for _, cell in columns] for each in found)]
+    return [[name for name, _ in columns], *([plain(cell(each, now)) for _, cell in columns] for each in found)]

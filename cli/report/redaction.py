@@ -28,7 +28,7 @@ from policies.dialects.kueue_kinds import (
     WORKLOAD,
     WORKLOAD_PRIORITY_CLASS,
 )
-from policies.dialects.kueue_workload import REPLACES
+from policies.dialects.kueue_workload import REPLACES, SLICE_CHAIN
 from policies.dialects.priority_class import PRIORITY_CLASS
 from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, texts
 from policies.dialects.volcano_gates import GROUP_NAMES
@@ -41,11 +41,18 @@ from scheduling.simulation.intake import LIMIT_RANGE, RUNTIME_CLASS
 
 _METADATA = ("name", "namespace", "generation", "uid", "creationTimestamp", "deletionTimestamp")
 _OWNER = ("apiVersion", "kind", "name", "uid", "controller")
-_IDS = (core.APP_ID, "applicationId", "spark-app-selector", "kueue.x-k8s.io/pod-group-name", "app", *GROUP_NAMES)
-"""Labels and annotations whose value identifies work, such as an application id."""
+_IDS = (
+    *(core.APP_ID, "applicationId", "spark-app-selector", "app"),
+    *(f"{PREFIX}pod-group-name", f"{PREFIX}job-owner-name", "volcano.sh/job-name", *GROUP_NAMES),
+    f"{core.YUNIKORN}username",
+)
+"""Labels and annotations whose value identifies work or a user, such as an application id."""
 _OF_USERS = "admissionController.accessControl."
 """The prefix of YuniKorn's settings that have patterns for users and groups."""
-_WORKLOADS = (REPLACES, f"{PREFIX}workload", f"{PREFIX}prebuilt-workload-name")
+_WORKLOADS = (
+    *(REPLACES, SLICE_CHAIN, f"{PREFIX}workload", f"{PREFIX}prebuilt-workload-name"),
+    f"{PREFIX}concurrent-admission-parent",
+)
 """Annotations and labels whose value is the name of a Workload, as `name` or `namespace/name`."""
 _WORKLOAD = (
     "queueName",
@@ -174,8 +181,14 @@ def _with_status(manifest: Manifest) -> dict[str, Any]:
     status = {key: value for key, value in mapping(manifest.get("status")).items() if key != "pendingWorkloadsStatus"}
     for key in ("conditions", "admissionChecks"):
         if key in status:
-            status[key] = [{**mapping(each), "message": ""} for each in listing(status[key])]
+            status[key] = [_condition(mapping(each)) for each in listing(status[key])]
     return {"status": status}
+
+
+def _condition(entry: Manifest) -> dict[str, Any]:
+    """A condition or an admission check. The annotations that a check adds to Pods may have names of work."""
+    updates = [_selected(each, ["name", "nodeSelector", "tolerations"]) for each in listing(entry.get("podSetUpdates"))]
+    return {**entry, "message": "", **({"podSetUpdates": updates} if updates else {})}
 
 
 def _queue(manifest: Manifest) -> dict[str, Any]:

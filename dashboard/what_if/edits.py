@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 from urllib.parse import parse_qsl, urlencode
 
+from policies.dialects.labels import is_domain
 from policies.model.quantity import BadQuantity, Quantity
 
 MOST = 50
@@ -214,7 +215,10 @@ def _check(amount: str, what: str, more: str = "") -> None:
 
 
 def _node(typed: Mapping[str, str]) -> EditedNode:
-    return EditedNode(_required_text(typed, "kind", "kind"), _required_text(typed, "name", "name"))
+    kind, name = _required_text(typed, "kind", "kind"), _required_text(typed, "name", "name")
+    if not is_domain(name):
+        raise BadEdit(f"{name} is not a valid object name.")
+    return EditedNode(kind, name)
 
 
 def _required_text(typed: Mapping[str, str], field: str, what: str) -> str:

@@ -15,6 +15,7 @@ from dashboard.what_if.edits import BadEdit, Edit, EditedNode, MoveEdit, QuotaEd
 from policies.dialects import volcano, yunikorn
 from policies.dialects.kueue_kinds import GROUP
 from policies.model.quantity import BadQuantity, Quantity
+from policies.text.yaml_scalars import resolve
 
 KINDS: Mapping[str, Resource] = {
     "ClusterQueue": Resource(GROUP, "v1beta2", "clusterqueues", namespaced=False),
@@ -61,6 +62,14 @@ def as_yaml(manifests: Iterable[Manifest]) -> str:
 class _Plain(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002, PyYAML's signature
         return True
+
+
+def _text(dumper: _Plain, text: str) -> yaml.ScalarNode:
+    """The text, in quotes if Kubernetes would read it as another type, such as the number 1e3 or the boolean y."""
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, None if isinstance(resolve(text), str) else "'")
+
+
+_Plain.add_representer(str, _text)
 
 
 def _applicable(node: EditedNode, stored: Manifest | None) -> Manifest:

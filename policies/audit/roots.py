@@ -90,8 +90,7 @@ class Roots:
 
 def _of_yunikorn(ref: Ref, obj: KubeObject | None) -> TreeRoot | None:
     if isinstance(obj, Namespace):
-        shared = obj.group_share()
-        return None if shared is None else _queue(shared[0].name)
+        return None if obj.group_share() is None else _queue(yunikorn.parent_path(obj))
     if ref.group_kind == PRIORITY_CLASS or isinstance(obj, Node):
         return None
     return _queue("")

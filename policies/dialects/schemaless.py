@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from decimal import Decimal
 from typing import Any
 
 from policies.dialects.reading import Manifest, group_kind, listing, mapping, not_texts, text
@@ -110,8 +109,7 @@ def _quantities(values: object, at: str, *, by_go: bool) -> Iterator[Defect]:
         if value is None and by_go:
             continue
         try:
-            is_fraction = by_go and isinstance(value, float | Decimal)
-            negative = Quantity.parse(str(value) if is_fraction else value) < Quantity.ZERO
+            negative = (Quantity.decode if by_go else Quantity.parse)(value) < Quantity.ZERO
         except BadQuantity as error:
             yield Defect(fields.join(at, resource), str(error), quantity=True, write=correction(value))
             continue

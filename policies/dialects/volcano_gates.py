@@ -13,6 +13,7 @@ GROUP_NAME = "scheduling.k8s.io/group-name"
 GROUP_NAMES = (GROUP_NAME, "scheduling.volcano.sh/group-name")
 """The annotations that name the PodGroup of a Pod."""
 TASK_NAME = "volcano.sh/task-spec"
+"""The annotation or label that names the task of a Pod in its PodGroup."""
 TOGETHER = "quotree.dev/quota-gang"
 """The annotation with the number of Pods of its PodGroup that were admitted together with it, and the creation time of
 the youngest one."""
@@ -23,6 +24,11 @@ ANNOTATIONS = (ADMITTED, TOGETHER, *GROUP_NAMES, TASK_NAME)
 WHILE_GATED = (ADMITTED, TOGETHER)
 """The annotations that are protected while a Pod waits. Its PodGroup may still be named, by Volcano's controller or a
 user."""
+
+
+def task_of(annotations: Mapping[str, str], labels: Mapping[str, str]) -> str:
+    """The task of the Pod in its PodGroup: that of its annotation, else of its label; empty for none."""
+    return annotations.get(TASK_NAME) or labels.get(TASK_NAME, "")
 
 
 def group_of(pod: Manifest) -> str | None:

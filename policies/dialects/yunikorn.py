@@ -227,6 +227,12 @@ def parent_queue(namespace: Namespace) -> str | None:
     return namespace.annotations.get(PARENT_QUEUE) or None
 
 
+def parent_path(namespace: Namespace) -> str:
+    """The path of that queue; empty for none. YuniKorn replaces the dots of a name that does not begin with `root.`."""
+    name = parent_queue(namespace) or ""
+    return name if not name or name.startswith("root.") else f"root.{name.replace('.', '_dot_')}"
+
+
 def enabled(namespace: Namespace) -> bool | None:
     """Whether the admission controller processes the Pods of the Namespace. None: its lists of namespaces decide."""
     return _flag(namespace, ENABLE)

@@ -80,7 +80,7 @@ def _of_namespace(namespace: Namespace, limits: Mapping[str, Limits]) -> NodeQuo
     own, guaranteed = yunikorn.quota(namespace), yunikorn.guaranteed(namespace)
     if not own and not guaranteed:
         return None
-    parent = yunikorn.parent_queue(namespace) or ""
+    parent = yunikorn.parent_path(namespace)
     most = least(limits.get(parent.casefold(), {}), own or {})
     listed = sorted({*(own or {}), *(guaranteed or {}), *most})
     rows = {QuotaPair("", name): _quota(name, own or {}, guaranteed or {}, {}, most) for name in listed}

@@ -7,10 +7,17 @@ from datetime import UTC, date, datetime
 from fnmatch import fnmatchcase
 
 from policies.configuration.settings import Configuration, Override
+from policies.dialects.core import NAMESPACE
+from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE
+from policies.dialects.kueue_jobs import QueuedJob
+from policies.dialects.volcano import QUEUE
 from policies.judging.rule import Rule
 from policies.model.findings import Action, Finding
 from policies.model.forest import Forest
-from policies.model.objects import Ref
+from policies.model.objects import Attached, Ref
+
+_NODES = frozenset((CLUSTER_QUEUE, COHORT, QUEUE))
+"""The kinds of nodes. An object of another kind is in no subtree because of its own name, which a tenant may choose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +62,28 @@ def ruling(rule: Rule, finding: Finding, configuration: Configuration, now: date
 def _fits(override: Override, rule: Rule, ref: Ref, *forests: Forest) -> bool:
     if override.rule not in ("*", rule.id):
         return False
-    if override.namespace is not None and not fnmatchcase(_namespace(ref), override.namespace):
+    if override.namespace is not None and not _is_in(ref, override.namespace):
         return False
     return override.subtree is None or any(override.subtree in _path(ref, forest) for forest in forests)
 
 
-def _namespace(ref: Ref) -> str:
-    return ref.name if ref.kind == "Namespace" and not ref.group else ref.namespace
+def _is_in(ref: Ref, pattern: str) -> bool:
+    """Whether the object is in such a namespace, or is one. A cluster-scoped object is in none, also for `*`."""
+    namespace = ref.name if ref.group_kind == NAMESPACE else ref.namespace
+    return namespace != "" and fnmatchcase(namespace, pattern)
 
 
 def _path(ref: Ref, forest: Forest) -> set[str]:
-    node = getattr(forest.get(ref), "queue", None) or ref
-    return {node.name, *(ancestor.name for ancestor in forest.ancestors(node))}
+    """The names of the node that the object is or uses, and of its ancestors."""
+    node = _node(ref, forest)
+    return {each.name for each in (node, *forest.ancestors(node))} if node is not None else set()
+
+
+def _node(ref: Ref, forest: Forest) -> Ref | None:
+    """The node that the object is or uses; None if there is none. A job of Kueue uses it through its LocalQueue."""
+    if ref.group_kind in _NODES:
+        return ref
+    obj = forest.get(ref)
+    if isinstance(obj, QueuedJob):
+        return _node(LOCAL_QUEUE.named(obj.queue, ref.namespace), forest)
+    return _node(obj.queue, forest) if isinstance(obj, Attached) and obj.queue is not None else None

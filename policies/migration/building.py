@@ -99,7 +99,7 @@ class _Building:
         return {"resourceGroups": [{"coveredResources": list(terms), "flavors": [flavor]}]}
 
     def _preemption(self, name: str) -> dict[str, Any]:
-        if not self.reclaim or len(self.reclaimable) == (name in self.reclaimable) or name not in self.quota.lenders:
+        if not self.reclaim or self.reclaimable <= {name} or name not in self.quota.lenders:
             return {}
         return {"preemption": {"reclaimWithinCohort": "Any"}}
 
@@ -135,6 +135,9 @@ class _Building:
             yield NotKept(self._called(each.name), field, why, "set borrowingLimit once the tree has more")
 
     def _about_totals(self) -> Iterator[NotKept]:
+        if not self.resources:
+            why = "no manifest gives the capacity of the nodes, and no queue names an amount: nothing is admitted"
+            yield NotKept(self._called(self.tree.root), "", why, "name it: --total RESOURCE=AMOUNT")
         for resource in self.resources:
             if resource in self.totals:
                 continue

@@ -10,19 +10,12 @@ from policies.dialects.core import Namespace, Pod
 from policies.dialects.yunikorn_config import ConfiguredQueue, Partition, ReportedApplication
 from policies.dialects.yunikorn_config.dynamic import Leaf, with_tags
 from policies.dialects.yunikorn_config.model import amounts
-from policies.dialects.yunikorn_config.placement import ConfiguredPartition, placed
+from policies.dialects.yunikorn_config.placement import OpenPartition, placed
 from policies.migration.building import QueueMapping
 from policies.migration.model import NotKept
 
 _BYPASSED = "kube-"
 """The prefix of Kubernetes' own namespaces. By default, YuniKorn's admission controller ignores kube-system."""
-
-
-class _Open(ConfiguredPartition):
-    """A partition in which every user may submit. RBAC decides who works in a namespace."""
-
-    def may_submit(self, path: str, application: ReportedApplication) -> bool:  # noqa: ARG002, any queue, anybody
-        return True
 
 
 @dataclass
@@ -65,7 +58,7 @@ class MigratedPlaces:
 
     def _place(self, namespace: str, queue: str, *, complain: bool) -> str:
         application = ReportedApplication(queue=queue, tags=self._tags.get(namespace, {"namespace": namespace}))
-        placement = placed(self.partition.rules, _Open(self.partition), application)
+        placement = placed(self.partition.rules, OpenPartition(self.partition), application)
         path = placement.queue.lower()
         called = f"Namespace {namespace}"
         if not path:

@@ -78,10 +78,15 @@ class Quantity:
         raise BadQuantity(_wrong_type(value))
 
     @staticmethod
+    def decode(value: object) -> Quantity:
+        """Like `parse`, but a number may have a fraction, as in kinds that Go decodes without a schema."""
+        return Quantity.parse(str(value) if isinstance(value, float | Decimal) else value)
+
+    @staticmethod
     def read(value: object) -> Quantity | None:
-        """Like `parse`; None if the value is not a quantity."""
+        """Like `decode`; None if the value is not a quantity."""
         try:
-            return Quantity.parse(value)
+            return Quantity.decode(value)
         except BadQuantity:
             return None
 

@@ -41,10 +41,10 @@ def quota_gate(
 
 
 def quota_label(manifest: Manifest, settings: YuniKornSettings) -> Patch:
-    """Add the label to a Namespace with YuniKorn's quota. By this label the API server selects the Pods that get a
-    gate.
+    """Add the label to a Namespace with YuniKorn's quota, or remove it. By this label the API server selects the Pods
+    that get a gate.
 
-    If an administrator has set the label to another project, it is left unchanged.
+    Without YuniKorn's quota, Volcano's label stays, since an administrator has set it.
     """
     if settings.enforce is not Enforce.GATES:
         return []

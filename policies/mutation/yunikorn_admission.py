@@ -217,7 +217,7 @@ def mutated_workload(
     if not template or not concerns_workload(kind, found, request, filters) or yunikorn.USER_INFO in notes:
         return []
     wanted = {**notes, yunikorn.USER_INFO: user_info(request.user)}
-    if "metadata" not in template:
+    if not isinstance(template.get("metadata"), Mapping):
         return [added({"annotations": wanted}, *path, "metadata")]
     return [added(wanted, *path, "metadata", "annotations")]
 

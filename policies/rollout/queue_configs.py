@@ -58,7 +58,7 @@ def _tree(before: object, after: object, promise: Choice) -> str | None:
     except BadText:
         return None
     partitions = _merged(old.get("partitions"), new.get("partitions"), promise)
-    return json.dumps({**new, "partitions": partitions}, indent=1)
+    return json.dumps({**new, "partitions": partitions}, indent=1, default=float)
 
 
 def _merged(before: object, after: object, promise: Choice) -> list[Any]:

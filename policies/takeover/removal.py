@@ -14,7 +14,7 @@ from typing import Any
 from policies.dialects.frameworks import SHAPES
 from policies.dialects.job_shape import JobShape, at
 from policies.dialects.kueue_jobs import MANAGED, QUEUE_NAME
-from policies.dialects.kueue_kinds import IN_USE, LABEL
+from policies.dialects.kueue_kinds import GROUP, IN_USE, LABEL
 from policies.dialects.pod_reading import gates_in
 from policies.dialects.quota_gates import ADMITTED, QUOTA_KEY, WAITS
 from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
@@ -38,6 +38,7 @@ from policies.takeover.objects import (
     version_of,
 )
 from policies.takeover.taking import traces
+from policies.vap.admission_policies import policies
 
 QUEUE_FINALIZER, QUEUE_OPERATION = "quotree.dev/queue-in-use", "quotree.dev/queue-operation"
 """The annotations that scheduling/volcano_queues writes on Volcano's queues."""
@@ -108,10 +109,10 @@ class Wishes:
     definitions: bool = False
 
 
-def read_by_name(names: ReleaseNames, policies: Iterable[str]) -> Iterator[ObjectRef]:
-    """The objects of Quotree with fixed names. `policies`: the names of those of `quotree install render --vap`."""
+def read_by_name(names: ReleaseNames) -> Iterator[ObjectRef]:
+    """The objects of Quotree with fixed names, with those of `quotree install render --vap`."""
     yield from (names.validating, names.mutating, ObjectRef("Namespace", names.namespace))
-    for name in (*LEASE_POLICIES, *policies):
+    for name in (*LEASE_POLICIES, *{str(each["metadata"]["name"]) for each in policies()}):
         yield ObjectRef("ValidatingAdmissionPolicyBinding", name)
         yield ObjectRef("ValidatingAdmissionPolicy", name)
     yield from (ObjectRef("APIService", name) for name in API_SERVICES)
@@ -125,21 +126,23 @@ def remove(found: FoundCluster, names: ReleaseNames, wishes: Wishes) -> Takeover
     if any(traces(found, names)):
         return TakeoverPlan(refusals=("Quotree has taken over from Kueue: run quotree install take-over --undo first",))
     kept = OF_KUEUE if _kueue_runs(found, names) else frozenset[str]()
+    ours = sorted(ref for ref in read_by_name(names) if ref in found.objects)
     steps = (
-        PlanStep("stop the API server from calling Quotree", _deleted(found, _ASKED), settles=True),
+        PlanStep("stop the API server from calling Quotree", _deleted(found, ours, _ASKED), settles=True),
         _stop(found, names),
         PlanStep("remove finalizers, scheduling gates, labels and annotations", updates(found, _released(found, kept))),
         PlanStep("remove the conditions of Namespaces and ClusterQueues", tuple(_without_conditions(found))),
         *([PlanStep("start the jobs that wait", _resumed(found))] if wishes.resume and not kept else []),
         PlanStep(
-            "delete roles and bindings", _deleted(found, ("ClusterRoleBinding", "ClusterRole", "RoleBinding", "Role"))
+            "delete roles and bindings",
+            _deleted(found, ours, ("ClusterRoleBinding", "ClusterRole", "RoleBinding", "Role")),
         ),
         _gone(found, f"delete the namespace {names.namespace}", [ObjectRef("Namespace", names.namespace)]),
-        *([_gone(found, "delete our definitions", _definitions(found))] if wishes.definitions else []),
+        *([_gone(found, "delete our definitions", _definitions(found, kept))] if wishes.definitions else []),
     )
     if all(step.done for step in steps):
-        return TakeoverPlan(notes=("nothing of Quotree is here", *_left(found, wishes)))
-    return TakeoverPlan(steps, notes=(*_notes(found, wishes, kept), *_left(found, wishes)))
+        return TakeoverPlan(notes=("nothing of Quotree is here", *_left(found, wishes, kept)))
+    return TakeoverPlan(steps, notes=(*_notes(found, wishes, kept), *_left(found, wishes, kept)))
 
 
 _ASKED = (
@@ -249,8 +252,8 @@ def _resumed(found: FoundCluster) -> tuple[PlannedWrite, ...]:
 # -- deletions ---------------------------------------------------------------------------------------------------------
 
 
-def _deleted(found: FoundCluster, kinds: Iterable[str]) -> tuple[PlannedWrite, ...]:
-    return tuple(deletion(found.objects[ref]) for kind in kinds for ref in sorted(found.objects) if ref.kind == kind)
+def _deleted(found: FoundCluster, ours: Iterable[ObjectRef], kinds: Iterable[str]) -> tuple[PlannedWrite, ...]:
+    return tuple(deletion(found.objects[ref]) for kind in kinds for ref in ours if ref.kind == kind)
 
 
 def _gone(found: FoundCluster, title: str, refs: Iterable[ObjectRef]) -> PlanStep:
@@ -261,8 +264,10 @@ def _gone(found: FoundCluster, title: str, refs: Iterable[ObjectRef]) -> PlanSte
     return PlanStep(title, writes, f"{present[0]} to be gone" if present else "")
 
 
-def _definitions(found: FoundCluster) -> list[ObjectRef]:
-    return [ref_of(each) for each in found.definitions if LABEL in texts(metadata(each).get("labels"))]
+def _definitions(found: FoundCluster, kept: frozenset[str]) -> list[ObjectRef]:
+    """The definitions with our label. Kueue keeps the label if it is installed over ours, so they stay if it runs."""
+    ours = (each for each in found.definitions if LABEL in texts(metadata(each).get("labels")))
+    return [ref_of(each) for each in ours if not kept or mapping(each.get("spec")).get("group") != GROUP]
 
 
 # -- notes -------------------------------------------------------------------------------------------------------------
@@ -274,7 +279,7 @@ def _notes(found: FoundCluster, wishes: Wishes, kept: frozenset[str]) -> Iterato
     if pods := [_name(each) for each in found.of_kind("Pod") if (GATES - kept).intersection(_gates(each))]:
         yield f"these Pods lose their scheduling gate and start without quota: {_some(pods)}"
     if kept:
-        yield "Kueue's manager runs here: its finalizers, gates and jobs are left to it"
+        yield "Kueue's manager runs here: its finalizers, gates, jobs and definitions are left to it"
         return
     waiting = [f"{job['kind']} {_name(job)}" for _, job in _jobs(found, waiting=True)]
     if waiting and not wishes.resume:
@@ -285,8 +290,8 @@ def _some(names: list[str]) -> str:
     return listed(names[:_NAMED], len(names))
 
 
-def _left(found: FoundCluster, wishes: Wishes) -> Iterator[str]:
-    if (ours := _definitions(found)) and not wishes.definitions:
+def _left(found: FoundCluster, wishes: Wishes, kept: frozenset[str]) -> Iterator[str]:
+    if (ours := _definitions(found, kept)) and not wishes.definitions:
         yield (
             f"{len(ours)} definitions stay, with the objects of these kinds; Kueue's v1beta1 is no longer converted."
             " --crds deletes them with all their objects"

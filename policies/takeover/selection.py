@@ -8,16 +8,15 @@ would be suspended and wait indefinitely.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from dataclasses import replace
+from typing import Any
 
 from policies.configuration.kueue.namespaces import SELECTOR
 from policies.configuration.settings import KueueSettings
 from policies.dialects.reading import listing, mapping, text
-from policies.dialects.selectors import read_label_selector
+from policies.dialects.selectors import LabelSelector, Requirement, read_label_selector
 from policies.takeover.objects import FoundCluster, ReleaseNames
 
-Term: TypeAlias = tuple[str, str, tuple[str, ...]]
-"""The key, the operator and the values of one requirement."""
 _OF_JOBS = {
     "MutatingWebhookConfiguration": frozenset(
         ("kueue-jobs", "kueue-other-jobs", "kueue-templates", "kueue-pods", "kueue-default-pods")
@@ -30,16 +29,18 @@ def asked_elsewhere(
     found: FoundCluster, names: ReleaseNames, settings: KueueSettings, selector: Mapping[str, Any]
 ) -> Iterator[str]:
     """A message for each webhook that lacks a requirement of Kueue's selector, if the settings lack it, too."""
-    if settings.namespaces == read_label_selector(selector):
-        return
-    system = {"kube-system", names.kueue_namespace}
-    wanted = [term for term in _terms(selector) if not (term[1] == "NotIn" and system.issuperset(term[2]))]
+    system, own = {"kube-system", names.kueue_namespace}, {*_terms(settings.namespaces)}
+    wanted = [
+        term
+        for term in _terms(read_label_selector(selector))
+        if term not in own and not (term.operator == "NotIn" and system.issuperset(term.values))
+    ]
     for ref in (names.mutating, names.validating):
         for hook in map(mapping, listing(found.objects[ref].get("webhooks"))):
             name = text(hook.get("name")) or ""
             if name.removesuffix(".quotree.dev") not in _OF_JOBS[ref.kind]:
                 continue
-            present = set(_terms(mapping(hook.get("namespaceSelector"))))
+            present = {*_terms(read_label_selector(hook.get("namespaceSelector")))}
             if missing := [_shown(term) for term in wanted if term not in present]:
                 lacks = ", ".join(missing)
                 yield (
@@ -48,19 +49,15 @@ def asked_elsewhere(
                 )
 
 
-def _terms(selector: Mapping[str, Any]) -> Iterator[Term]:
+def _terms(selector: LabelSelector | None) -> Iterator[Requirement]:
     """The requirements of a selector. Each value that a label must not have is a separate one."""
-    for key, value in mapping(selector.get("matchLabels")).items():
-        yield key, "In", (str(value),)
-    for entry in map(mapping, listing(selector.get("matchExpressions"))):
-        key, operator = text(entry.get("key")) or "", text(entry.get("operator")) or ""
-        values = tuple(sorted(str(value) for value in listing(entry.get("values"))))
-        if operator == "NotIn":
-            yield from ((key, operator, (value,)) for value in values)
+    for each in selector.requirements if selector else ():
+        if each.operator == "NotIn":
+            yield from (replace(each, values=frozenset([value])) for value in sorted(each.values))
         else:
-            yield key, operator, values
+            yield each
 
 
-def _shown(term: Term) -> str:
-    key, operator, values = term
-    return f"{key} {operator} ({', '.join(values)})" if values else f"{key} {operator}"
+def _shown(term: Requirement) -> str:
+    shown = f"{term.key} {term.operator}"
+    return f"{shown} ({', '.join(sorted(term.values))})" if term.values else shown

@@ -48,7 +48,7 @@ _REPLICAS = 2
 """The replicas for a reconciler that was installed with 0."""
 _TEMPLATE_NOTE = "spec.template.metadata.annotations"
 
-Render = Callable[[Mapping[str, Any]], str]
+Render = Callable[[dict[str, Any]], str]
 
 
 def steps(found: FoundCluster, names: ReleaseNames, translated: Translated, render: Render) -> tuple[PlanStep, ...]:

@@ -25,6 +25,7 @@ from reconciler.multikueue.pods import REMOTE_PODS
 from reconciler.multikueue.snapshot import PlacementSnapshot
 from reconciler.multikueue.worker_cache import UNIT, WORKLOAD, WorkerCache
 from reconciler.multikueue.writes import RemoteWrites
+from reconciler.objects.grouped import Grouped
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Listed, Observed, put_or_drop
 from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
@@ -55,6 +56,7 @@ class PlacementController(Controller):
     Private state, by `namespace/name` of the workload:
     `_here`: the workloads with a check of MultiKueue, each with the key of its job.
     `_waiting`: those of them that have quota, but no worker yet.
+    `_of_job`: the workloads of each job, such as the slices of an elastic job.
     `_left`: workloads that are gone here, and may have copies on workers.
     """
 
@@ -77,11 +79,11 @@ class PlacementController(Controller):
         self._remote = by_kind((WORKLOAD_VIEW, *remote.values()))
         self._pods = pods
         self._stored = stored
-        self._writes = RemoteWrites(lambda key: self._followed(self._workload_of(key)))
+        self._writes = RemoteWrites(self._followed)
         self.snapshot = PlacementSnapshot(self.placing, self.kinds, self._writes, remote)
         self._steps = PlacementSteps(self.kinds, self.placing, self.snapshot, self._writes)
         self._by_group = {kind.shape.kind: kind for kind, _ in pairs}
-        self._of_job: dict[Key, str] = {}
+        self._of_job: Grouped[str, Key, None] = Grouped()
         self._here: dict[str, Key | None] = {}
         self._all: dict[str, None] = {}
         self._left: set[str] = set()
@@ -110,8 +112,7 @@ class PlacementController(Controller):
         kind, name = observed.key
         if kind in self.kinds:
             put_or_drop(self.snapshot.jobs, observed.key, self._jobs[kind].value(observed))
-            if observed.key in self._of_job:
-                self._stale[self._of_job[observed.key]] = None
+            self._stale.update(dict.fromkeys(self._of_job.of(observed.key)))
             return
         if kind == WATCHED_PODS.kind:
             for workload in self.snapshot.pods.observe(name, WATCHED_PODS.value(observed)) & self._here.keys():
@@ -149,8 +150,9 @@ class PlacementController(Controller):
             self._waiting.pop(workload, None)
         if ours:
             self._here[workload] = owner = self._owner(local)
+            self._of_job.pop(workload)
             if owner is not None:
-                self._of_job[owner] = workload
+                self._of_job.put(workload, owner, None)
         elif workload not in self._here and not self.snapshot.anywhere(workload):
             return
         self._stale[workload] = None
@@ -162,9 +164,8 @@ class PlacementController(Controller):
         if workload in self._here or self.snapshot.anywhere(workload):
             self._left.add(workload)
             self._stale[workload] = None
-        owner = self._here.pop(workload, None)
-        if owner is not None and self._of_job.get(owner) == workload:
-            del self._of_job[owner]
+        self._here.pop(workload, None)
+        self._of_job.pop(workload)
 
     def _owner(self, local: Workload) -> Key | None:
         """The workload's job or group of Pods, if it can run on workers."""
@@ -210,7 +211,7 @@ class PlacementController(Controller):
                 self._writes.altered(cluster, outcome.key)
             if observed is not None:
                 self._news(cluster, observed.key, cache.answered(observed))
-        self._look_again(self._workload_of(outcome.key))
+        self._stale.update(dict.fromkeys(self._workloads_of(outcome.key)))
 
     def _count(self, cluster: str, outcome: Written) -> None:
         local = self._stored(outcome.key[1]) if outcome.key[0] == WORKLOAD else None
@@ -282,11 +283,15 @@ class PlacementController(Controller):
         watched = self._remote.get(key[0])
         return watched.observed(outcome.manifest, cache.at) if watched is not None and meta else None
 
-    def _workload_of(self, key: Key) -> str:
-        return key[1] if key[0] == WORKLOAD else self.snapshot.pods.workload_of(key) or self._of_job.get(key, key[1])
+    def _workloads_of(self, key: Key) -> list[str]:
+        """The Workloads of an object on a worker. Several may name the same job, and each may be gone here."""
+        if key[0] == WORKLOAD:
+            return [key[1]]
+        there = (cache.jobs.group_of.get(key) for cache in self.snapshot.caches.values())
+        return [*self._of_job.of(key), *filter(None, (self.snapshot.pods.workload_of(key), *there))]
 
-    def _followed(self, name: str) -> dict[str, str]:
-        observed = self._stored(name)
+    def _followed(self, key: Key) -> dict[str, str]:
+        observed = next(filter(None, map(self._stored, self._workloads_of(key))), None)
         return followed(reference(observed.value)) if observed is not None else {}
 
     # --- writes
@@ -332,7 +337,7 @@ class PlacementController(Controller):
     def _due(self, now: int) -> Iterator[WorkerWrite]:
         """Writes that are due again. Also marks the workloads whose time has come."""
         for key, write in self._writes.rested(self._connected):
-            self._stale[self._workload_of(key)] = None
+            self._stale.update(dict.fromkeys(self._workloads_of(key)))
             yield from () if write is None else (write,)
         if self._all_waiting_at and now >= self._all_waiting_at:
             self._all_waiting_at = 0

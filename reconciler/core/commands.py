@@ -28,7 +28,6 @@ class ReadObject:
     """Read one object; the result is ObjectRead or Failed."""
 
     key: Key
-    path: str
 
 
 @dataclass(frozen=True, slots=True)

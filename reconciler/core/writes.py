@@ -67,8 +67,7 @@ class PendingWrites:
     def ask(self, key: Key) -> None:
         """Read the object, unless a request about it is in flight."""
         if self._in_flight(key) is None:
-            request = self._request(key)
-            self._send(key, InFlight(request))
+            self._send(key, InFlight(ReadObject(key)))
 
     def decide(self, after: Workload, now: int) -> bool:
         """Decide that the Workload changes to `after`. If an earlier decision is in flight, this write follows it.
@@ -114,7 +113,7 @@ class PendingWrites:
             flight = self._in_flight(key)
             if flight is not None and flight.postponed and _changes(flight.request):
                 stored = self._records.workload(key[1]) if key[0] == WORKLOAD else None
-                read = self._request(flight.request.key)
+                read = ReadObject(flight.request.key)
                 flight.request = WriteCommand(key, fence(stored)) if stored is not None else read
                 flight.wanted = flight.controller = None
 
@@ -200,21 +199,18 @@ class PendingWrites:
         else:
             if action is not None:
                 log.warning("%s %s: %s", *key, error, extra=self._followed(key))
-            self._postpone(key, self._request(key) if action is None else WriteCommand(key, action))
+            self._postpone(key, ReadObject(key) if action is None else WriteCommand(key, action))
             self.retries.pause(self._records.object_of(key), error, now)
 
     def _send_later(self, key: Key, action: Action | None, error: ClusterError, now: int) -> None:
         """Send the request again after a backoff of the object. A lost Lease is not logged for each write."""
         if not isinstance(error, LeaseLost):
             log.warning("%s %s: %s", *key, error, extra=self._followed(key))
-        self._postpone(key, self._request(key) if action is None else WriteCommand(key, action))
+        self._postpone(key, ReadObject(key) if action is None else WriteCommand(key, action))
         self.retries.postpone(self._records.object_of(key), self._informer.back_off(key, now))
 
     def _read_again(self, key: Key) -> None:
-        self._commands.append(self._replace_request(key, self._request(key)).request)
-
-    def _request(self, key: Key) -> ReadObject:
-        return ReadObject(key, self._informer.watched[key[0]].resource.path(key[1]))
+        self._commands.append(self._replace_request(key, ReadObject(key)).request)
 
     def _postpone(self, key: Key, request: WriteCommand | ReadObject) -> None:
         self._replace_request(key, request).postponed = True
@@ -233,7 +229,7 @@ class PendingWrites:
         log.warning(
             "%s %s: %s: %s; it is looked at again later", *key, type(error).__name__, error, extra=self._followed(key)
         )
-        self._postpone(key, self._request(key))
+        self._postpone(key, ReadObject(key))
         self.retries.postpone(self._records.object_of(key), self._informer.back_off(key, now))
 
     def _not_found(self, key: Key, action: Action | None, now: int) -> None:

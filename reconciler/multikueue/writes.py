@@ -24,6 +24,8 @@ _REJECTED_AFTER = 10 * SECOND
 """How long creations may fail before the worker counts as rejecting the object. Our own watch may report it late."""
 _REJECTED_FOR = 5 * 60 * SECOND
 """How long to wait until the object is tried again."""
+_REMEMBERED = _REJECTED_FOR - int(_LONGEST * SECOND)
+"""How long after its backoff an object that was not written again is forgotten."""
 _LONGEST_MESSAGE = 1024
 _NAME_TAKEN = PlacementRefusal(
     "NameTaken", "has an object of this name that MultiKueue did not make; rename one of the two"
@@ -133,12 +135,12 @@ class RemoteWrites:
             found.unsure = None
         if refused(error) and isinstance(outcome.action, Create):
             found.rejection, found.since, found.last = _rejected(outcome.key, error), found.since or now, now
-            heapq.heappush(self._backoffs, (now + _REJECTED_FOR, cluster, outcome.key))
         if not isinstance(error, Unreachable):
             fields = self._followed(outcome.key)
             log.warning("worker %s, %s %s: %s", cluster, *outcome.key, error, extra={"fields": fields})
         found.until = now + int(found.backoff.next() * SECOND)
-        heapq.heappush(self._backoffs, (found.until, cluster, outcome.key))
+        for moment in (found.until, now + _REJECTED_FOR):
+            heapq.heappush(self._backoffs, (moment, cluster, outcome.key))
 
     def rested(self, connected: Callable[[str], bool]) -> Iterator[tuple[Key, WorkerWrite | None]]:
         """The keys of objects whose backoff is over, with a write if one has to be sent at once.
@@ -155,6 +157,8 @@ class RemoteWrites:
                 self._flying.add((cluster, key))
                 yield key, WorkerWrite(cluster, key, found.unsure)
             else:
+                if found is not None and found.unsure is None and found.until + _REMEMBERED <= self.now:
+                    del self._objects[cluster, key]
                 yield key, None
 
 

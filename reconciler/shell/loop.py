@@ -134,7 +134,7 @@ class Loop:
             case WriteCommand():
                 self.executor.write(command.key, command.action)
             case ReadObject():
-                self.executor.read(command.key, command.path)
+                self.executor.read(command.key, self.core.informer.watched[command.key[0]].resource)
             case Relist():
                 self.executor.relist(command.watched, command.request)
             case FollowResource():

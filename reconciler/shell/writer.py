@@ -13,6 +13,7 @@ from cluster.actions import Action
 from cluster.apply import perform
 from cluster.client import ClusterClient, ObjectListing
 from cluster.errors import ClusterError, NotFound
+from cluster.resource import Resource
 from cluster.retry import RandomBackoff
 from reconciler.core.commands import REPORTS
 from reconciler.objects.observed import Key, Listed, Observed
@@ -25,6 +26,9 @@ log = logging.getLogger(__name__)
 _REPORTS = 8
 """The most reports at a time. Reports have their own threads, so that an admission never waits behind a thousand
 statuses, and competes with only a few of them for connections and processor time."""
+_READS = 32
+"""The most reads of single objects at a time. They have their own threads, so that no write waits behind them: one
+Workload may name thousands of owners."""
 
 
 class Writer:
@@ -52,6 +56,7 @@ class Writer:
         self._closed = threading.Event()
         self._pool = ThreadPoolExecutor(MOST, thread_name_prefix="writer")
         self._window = WriteWindow(self._pool)
+        self._reads = ThreadPoolExecutor(_READS, thread_name_prefix="reader")
         self._later = ThreadPoolExecutor(_REPORTS, thread_name_prefix="status")
         self._precedence = ReportPrecedence(self._beside)
 
@@ -62,8 +67,8 @@ class Writer:
             self._precedence.begin()
             self._window.put(partial(self._perform_first, key, action))
 
-    def read(self, key: Key, path: str) -> None:
-        self._pool.submit(self._get, key, path)
+    def read(self, key: Key, resource: Resource) -> None:
+        self._reads.submit(self._get, key, resource)
 
     def relist(self, watched: WatchedResource, request: int) -> None:
         """List all objects of a resource again, with retries. `request`: see `ListProgress.ask`."""
@@ -74,7 +79,7 @@ class Writer:
         self._closed.set()
         self._precedence.end()
         self._window.drop()
-        for pool in (self._pool, self._later):
+        for pool in (self._pool, self._reads, self._later):
             pool.shutdown(wait=True, cancel_futures=True)
 
     def _beside(self) -> int:
@@ -135,9 +140,9 @@ class Writer:
         for listed in lists_of(watched, listing.items, listing.resource_version, request):
             self._report(listed)
 
-    def _get(self, key: Key, path: str) -> None:
+    def _get(self, key: Key, resource: Resource) -> None:
         try:
-            self._report(ObjectRead(key, self._cluster.get(path)))
+            self._report(ObjectRead(key, self._cluster.get(resource.path(key[1]))))
         except Exception as error:
             if not isinstance(error, ClusterError):
                 log.exception("%s: a read failed with an internal error", key)

@@ -17,7 +17,7 @@ from scheduling.status.checks import REJECTED, RETRY
 from scheduling.status.eviction import evict
 from scheduling.status.node_failure import NODE_FAILURES
 from scheduling.status.observability import LEGACY, Observability
-from scheduling.status.reservation import sync_admitted, waits_for_topology
+from scheduling.status.reservation import sync_admitted, waits_for_places, waits_for_topology
 from scheduling.topology.assignment import TopologyAssignment
 from scheduling.topology.encoding import read_topology_assignment, written_topology_assignment
 from scheduling.topology.workload_places import FlavoredPods, WorkloadPlaces, find_places, fits, net_usage
@@ -30,11 +30,13 @@ class PlacedLater:
     """The places to write into the admission.
 
     places: by pod set, unchanged ones included.
+    decided: the pod sets whose places were delayed until now. Some may need none.
     unhealthy: the failed nodes that still have pods of the workload.
     """
 
     workload: Workload
     places: Mapping[str, TopologyAssignment]
+    decided: frozenset[str] = frozenset()
     unhealthy: tuple[str, ...] = ()
 
 
@@ -67,7 +69,7 @@ def second_pass(world: World, workload: Workload) -> SecondPass | None:
     if any(check.state in (RETRY, REJECTED) for check in workload.checks):
         return NotPlaced(workload, FAILED_CHECKS)
     pods = [_flavored(workload, entry) for entry in admission.assignments]
-    failed = _lost(workload)
+    failed, decided = _lost(workload), frozenset[str]()
     together = world.state.options.replace_together
     if failed and together:
         places = find_replacements(found.fleet, found.question, pods, failed)
@@ -75,11 +77,13 @@ def second_pass(world: World, workload: Workload) -> SecondPass | None:
         places = find_replacement(found.fleet, found.question, pods, failed[0])
     else:
         present = {each.name: each.assignment for each in pods if each.assignment is not None}
+        delayed = {entry.name for entry in admission.assignments if waits_for_places(entry)}
         waiting = [
-            each for each in pods if each.assignment is None and not found.later.intersection(each.flavors.values())
+            each for each in pods if each.name in delayed and not found.later.intersection(each.flavors.values())
         ]
         if not waiting:
             return None
+        decided = frozenset(each.name for each in waiting)
         places = find_places(found.fleet, found.question, waiting)
         places.assigned.update(present)
     if not places.complete:
@@ -91,7 +95,7 @@ def second_pass(world: World, workload: Workload) -> SecondPass | None:
     if not fits(found.fleet, net_usage(found.question, after)):
         return NotPlaced(workload, NO_LONGER_FITS)
     left = () if together or workload.of_one_pod else failed[1:]
-    return PlacedLater(workload, places.assigned, left)
+    return PlacedLater(workload, places.assigned, decided, left)
 
 
 def after_second_pass(
@@ -106,16 +110,18 @@ def after_second_pass(
         return evict(workload, NODE_FAILURES, result.message, now) if result.evicts else workload
     admission = workload.admission
     assert admission is not None
-    entries = tuple(_with_places(entry, result.places.get(entry.name), by_prefix) for entry in admission.assignments)
+    entries = tuple(_with_places(entry, result, by_prefix) for entry in admission.assignments)
     placed = replace(workload, admission=Admission(admission.cluster_queue, entries), unhealthy_nodes=result.unhealthy)
     return sync_admitted(placed, now, observability)
 
 
-def _with_places(entry: PodSetAdmission, places: TopologyAssignment | None, by_prefix: bool) -> PodSetAdmission:
+def _with_places(entry: PodSetAdmission, result: PlacedLater, by_prefix: bool) -> PodSetAdmission:
+    if entry.name in result.decided:
+        entry = replace(entry, delayed="Ready")
+    places = result.places.get(entry.name)
     if places is None:
         return entry
-    delayed = "Ready" if entry.delayed == "Pending" else entry.delayed
-    return replace(entry, topology=written_topology_assignment(places, by_prefix=by_prefix), delayed=delayed)
+    return replace(entry, topology=written_topology_assignment(places, by_prefix=by_prefix))
 
 
 def _flavored(workload: Workload, entry: PodSetAdmission) -> FlavoredPods:

@@ -94,10 +94,12 @@ class TopologyPlacer:
     def _delayed(self, assignment: FlavorAssignment) -> FlavorAssignment:
         if not self.later:
             return assignment
-        pod_sets = tuple(
-            replace(each, delayed=any(choice.flavor in self.later for choice in each.choices.values()))
-            for each in assignment.pod_sets
-        )
+        delayed = {
+            pods.name
+            for pods in _pods(assignment)
+            if self.question.needs_places(pods) and not self.later.isdisjoint(pods.flavors.values())
+        }
+        pod_sets = tuple(replace(each, delayed=each.name in delayed) for each in assignment.pod_sets)
         return replace(assignment, pod_sets=pod_sets)
 
 

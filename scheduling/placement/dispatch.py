@@ -149,7 +149,7 @@ def _written(local: Workload, nomination: ClusterNomination) -> list[Decision]:
 
 def _explained(group: Group, nomination: ClusterNomination) -> list[Decision]:
     check = group.check
-    if not group.settings.explain or check is None:
+    if check is None:
         return []
     message = refusal_text(group, nomination.clusters)
     return [SetCheck(PENDING, message)] if message and message != check.message else []
@@ -158,7 +158,8 @@ def _explained(group: Group, nomination: ClusterNomination) -> list[Decision]:
 def _exhausted(group: Group) -> str:
     names = [worker.name for worker in group.workers]
     reasons = refusal_text(group, names) or "no answer"
-    return f"No worker cluster admitted it in {group.rules.rounds} rounds: {reasons}"
+    rounds = f"{group.rules.rounds} rounds" if group.rules.rounds != 1 else "one round"
+    return f"No worker cluster admitted it in {rounds}: {reasons}"
 
 
 def ranked(rules: PlacementRules, workers: Sequence[WorkerCluster]) -> list[WorkerCluster]:

@@ -51,7 +51,6 @@ class PlacementSettings:
     short: Kueue's gate ShortWorkloadNames.
     without_managed_by: whether a job without `managedBy: kueue.x-k8s.io/multikueue` is rejected, as in Kueue, or stays
         suspended on the manager while it runs on a worker.
-    explain: the check has the reasons why no worker admits the workload.
     rules: by the name of the MultiKueueConfig.
     """
 
@@ -68,7 +67,6 @@ class PlacementSettings:
     annotated: bool = True
     short: bool = False
     without_managed_by: str = KEEP_SUSPENDED
-    explain: bool = True
     rules: Mapping[str, PlacementRules] = field(default_factory=dict)
 
     def rules_of(self, config: str) -> PlacementRules:

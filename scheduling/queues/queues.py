@@ -188,6 +188,11 @@ class PendingQueues:
                 claims += [(name, entry)] if entry is not None else []
         return claims
 
+    def reserved_elsewhere(self, queue: str) -> bool:
+        """Whether the head of another ClusterQueue of its tree reserves capacity."""
+        root, nodes = self._tree.queues[queue].root, self._tree.queues
+        return any(name != queue and name in nodes and nodes[name].root is root for name in self._reserving)
+
     def exhaust(self, queue: str) -> None:
         """Note that another attempt at the head would end the same until something changes."""
         self.pending[queue].stuck = True

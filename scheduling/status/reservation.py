@@ -14,6 +14,7 @@ from scheduling.objects.workload import (
     PREEMPTED,
     QUOTA_RESERVED,
     Admission,
+    PodSetAdmission,
     Workload,
 )
 from scheduling.status.conditions import ended, with_condition
@@ -68,7 +69,11 @@ def sync_admitted(workload: Workload, now: int, observability: Observability = L
 def waits_for_topology(workload: Workload) -> bool:
     """Whether a pod set with quota has a pending topology assignment."""
     assignments = workload.admission.assignments if workload.admission is not None else ()
-    return any(entry.topology is None and entry.delayed == "Pending" for entry in assignments)
+    return any(map(waits_for_places, assignments))
+
+
+def waits_for_places(entry: PodSetAdmission) -> bool:
+    return entry.topology is None and entry.delayed == "Pending"
 
 
 def placed_elsewhere(workload: Workload) -> Workload:

@@ -88,6 +88,12 @@ class TopologyQuestion(NamedTuple):
     all_pods: bool = False
     previous: Mapping[str, TopologyAssignment] = MappingProxyType({})
 
+    def needs_places(self, pods: FlavoredPods) -> bool:
+        """A pod set that has places needs some, even if its ClusterQueue now has a flavor without a topology, too."""
+        pod_set = self.workload.pod_set(pods.name)
+        asks = pod_set is not None and pod_set.asks_for_topology
+        return pods.count > 0 and (asks or self.only or pods.assignment is not None)
+
 
 def find_places(
     fleet: Fleet, question: TopologyQuestion, pods: Iterable[FlavoredPods], *, empty: bool = False
@@ -151,16 +157,11 @@ def find_shortages(
 def pods_by_flavor(
     fleet: Fleet, question: TopologyQuestion, pods: Iterable[FlavoredPods], places: WorkloadPlaces
 ) -> list[tuple[str, list[PlacedPods]]]:
-    """The pod sets that need a place, by flavor, sorted by its name. Faults of the others are added to `places`.
-
-    A pod set that has a place needs one, even if its ClusterQueue now has a flavor without a topology, too.
-    """
+    """The pod sets that need a place, by flavor, sorted by its name. Faults of the others are added to `places`."""
     found: dict[str, list[PlacedPods]] = {}
     for entry in pods:
         pod_set = question.workload.pod_set(entry.name)
-        if pod_set is None or entry.count == 0:
-            continue
-        if not (pod_set.asks_for_topology or question.only or entry.assignment is not None):
+        if pod_set is None or not question.needs_places(entry):
             continue
         try:
             flavor = _flavor(fleet, question, entry)

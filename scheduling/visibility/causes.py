@@ -14,9 +14,7 @@ from scheduling.objects.admissibility import misfit
 from scheduling.objects.amounts import minus
 from scheduling.objects.inadmissible_reasons import (
     ADMISSION_GATED,
-    EXCEEDS_MAX_QUOTA,
     MISCONFIGURED,
-    NO_MATCHING_FLAVOR,
     PENDING_EVALUATION,
     SUSPENDED,
 )
@@ -34,7 +32,6 @@ from scheduling.world.world import World
 
 _MOST = 3
 """How many flavors and reasons are named."""
-_STUCK = (EXCEEDS_MAX_QUOTA, MISCONFIGURED, NO_MATCHING_FLAVOR)
 _BY_ITSELF = "it is retried automatically"
 _PLAIN = {
     OVERLAPPING: f"another workload preempts the same work first; {_BY_ITSELF}",
@@ -44,6 +41,9 @@ _PLAIN = {
     PODS_NOT_READY: "admitted workloads have pods that are not ready; it starts once they are ready (waitForPodsReady)",
 }
 """The texts that replace those messages of Kueue that name no object."""
+_RESERVED = (
+    "free quota is reserved for a workload in another ClusterQueue of its tree, which waits for more; " + _BY_ITSELF
+)
 _FIXES = {
     "Stopped": "have it resumed (quotree resume clusterqueue {queue})",
     "FlavorNotFound": "have the ResourceFlavor created",
@@ -112,7 +112,7 @@ def _of_queue(
     if found.not_before:
         again = f"it was evicted ({found.reason}) and is tried again at {moment(found.not_before)}"
         return WaitingCause((again,), (found.reason,))
-    if found.behind and why.reason not in _STUCK:
+    if found.behind and not why.stuck:
         head = f"ClusterQueue {why.queue} is StrictFIFO, and no workload may overtake its head"
         return WaitingCause((head, "it is tried once that one has started"), ("behind",))
     if why.victims:
@@ -121,6 +121,8 @@ def _of_queue(
         return WaitingCause((f"room is made for it; it starts once {ended} ended",), ("victims",))
     if why.reason == MISCONFIGURED:
         return _misconfigured(world, workload, why)
+    if why.message == NO_LONGER_FITS and world.queues.reserved_elsewhere(why.queue):
+        return WaitingCause((_RESERVED,), (why.reason, _RESERVED))
     if why.message in _PLAIN:
         return WaitingCause((_PLAIN[why.message],), (why.reason, why.message))
     if why.lacks or why.others or why.shortages:
@@ -180,7 +182,7 @@ def _short(world: World, workload: Workload, why: Explanation) -> WaitingCause:
         return WaitingCause(
             (said,), gist, owner=less, administrator=(f"have nodes added to flavor {flavors}",), stuck=True
         )
-    if why.reason not in _STUCK:
+    if not why.stuck:
         later = f"it starts once that is released, or ClusterQueue {why.queue} gets more quota"
         if named and not needs:
             later = "it starts once work there has ended, or nodes are added"

@@ -1,7 +1,8 @@
-"""Why a workload waits, as data. It comes from the last cycle that tried the workload, not from a second calculation.
+"""Why a workload waits, as data. The reasons come from the last cycle that tried it, not from a second search.
 
-For each tried flavor and each resource that was short, it has the node of the tree that blocks the request, the limit,
-the missing amount, and the queues that use the quota. `scheduling.flavors.messages` has Kueue's words for the same.
+The amounts are those of now, since others may have got quota since then. For each tried flavor and each resource that
+was short, it has the node of the tree that blocks the request, the limit, the missing amount, and the queues that use
+the quota. `scheduling.flavors.messages` has Kueue's words for the same.
 """
 
 from __future__ import annotations
@@ -17,15 +18,20 @@ from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.copying import replace
 from scheduling.objects.inadmissible_reasons import (
     ADMISSION_GATED,
+    EXCEEDS_MAX_QUOTA,
+    MISCONFIGURED,
+    NO_MATCHING_FLAVOR,
     PENDING_EVALUATION,
     SUSPENDED,
     TOPOLOGY_PLACEMENT_FAILED,
 )
+from scheduling.objects.requests import total_requests
 from scheduling.objects.workload import Workload
 from scheduling.queues.pending import PendingEntry
 from scheduling.quota.node import QuotaNode
 from scheduling.quota.state import ClusterQueueState
 from scheduling.topology.workload_places import TopologyShortage
+from scheduling.visibility.idle import fits_idle
 from scheduling.visibility.raising import (
     BORROWING_LIMIT,
     NOMINAL_QUOTA,
@@ -42,6 +48,7 @@ from scheduling.world.world import World
 Consider: TypeAlias = Callable[[World, str, PendingEntry | None], Wait | None]
 """A function that tries a workload of the named ClusterQueue; see `try_alone`."""
 _MOST_HOLDERS = 5
+_STUCK = (EXCEEDS_MAX_QUOTA, MISCONFIGURED, NO_MATCHING_FLAVOR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +133,7 @@ class Explanation:
     others: reasons other than quota.
     shortages: the topology domains that are short.
     remedy: a single quota that would suffice if it were raised.
+    stuck: waiting does not help.
     """
 
     queue: str
@@ -138,6 +146,7 @@ class Explanation:
     others: tuple[Reason, ...] = field(default=())
     shortages: tuple[TopologyShortage, ...] = ()
     remedy: SoleRaise | None = None
+    stuck: bool = False
 
 
 class TreeCache:
@@ -213,7 +222,8 @@ def explain(
     if wait is None:
         return Explanation(name, PENDING_EVALUATION, "It waits for its turn", position)
     trees = trees or TreeCache()
-    found = _of_wait(queue, wait, position, trees, inadmissible=not pending.is_active(key))
+    together = _fits_together(world, queue, workload, wait)
+    found = _of_wait(queue, wait, position, trees, inadmissible=not pending.is_active(key), together=together)
     remedy = sole_raise(world.state, queue, wait) if trees.raised else None
     return replace(found, shortages=trees.shortages(world, workload, wait), remedy=remedy)
 
@@ -231,18 +241,33 @@ def shortages(world: World, workload: Workload, wait: Wait) -> tuple[TopologySho
     return tuple(found.shortages(assignment)) if found is not None else ()
 
 
+def _fits_together(world: World, queue: ClusterQueueState, workload: Workload, wait: Wait) -> bool:
+    """Whether a pod set is only beyond the maximum because earlier pod sets were tried with the same flavor.
+
+    They would get other flavors if nothing were in use.
+    """
+    pod_sets = wait.assignment.pod_sets if wait.assignment else ()
+    reasons = (reason for pod_set in pod_sets for reason in pod_set.reasons)
+    if not any(isinstance(reason, BeyondMaximum) and reason.earlier for reason in reasons):
+        return False
+    complete = world.entry(workload).workload
+    return fits_idle(world.state, queue, complete, total_requests(complete, world.counting))
+
+
 def inactive_message(queue: ClusterQueueState) -> str:
     """Why the ClusterQueue tries no workloads; empty if it is active."""
     return f"ClusterQueue {queue.name} is inactive: {queue.inactive}" if queue.inactive else ""
 
 
 def _of_wait(
-    queue: ClusterQueueState, wait: Wait, position: int, trees: TreeCache, *, inadmissible: bool
+    queue: ClusterQueueState, wait: Wait, position: int, trees: TreeCache, *, inadmissible: bool, together: bool
 ) -> Explanation:
     lacks: list[FlavorLack] = []
     others: list[Reason] = []
     for pod_set in wait.assignment.pod_sets if wait.assignment else ():
         for reason in pod_set.reasons:
+            if together and isinstance(reason, BeyondMaximum) and reason.requested <= reason.maximum:
+                reason = Short(reason.pair, reason.requested, reason.maximum)
             lack = _lack(queue.node, pod_set.name, reason, trees)
             if lack is not None:
                 lacks.append(lack)
@@ -257,12 +282,13 @@ def _of_wait(
         victims=tuple(target.key for target in wait.victims),
         lacks=tuple(lacks),
         others=tuple(others),
+        stuck=wait.reason in _STUCK and not together,
     )
 
 
 def _lack(node: QuotaNode, pod_set: str, reason: Reason, trees: TreeCache) -> FlavorLack | None:
     if isinstance(reason, Short):
-        ever, wanted, free = False, reason.wanted, reason.free
+        ever, wanted, free = False, reason.wanted, min(reason.free, node.free(reason.pair))
         holders = _with_own_queue(node, reason.pair, trees.holders(node, reason.pair))
     elif isinstance(reason, BeyondMaximum):
         ever, wanted, free = True, reason.earlier + reason.requested, reason.maximum

@@ -13,11 +13,8 @@ from typing import NamedTuple
 
 from policies.model.suggestion import close
 from scheduling.cycle.misconfigured import misconfigured
-from scheduling.flavors.assigner import assign
-from scheduling.flavors.modes import FlavorOutcome
 from scheduling.objects import times
 from scheduling.objects.amounts import FlavorResource
-from scheduling.objects.inadmissible_reasons import WAITING_FOR_QUOTA
 from scheduling.objects.requests import total_requests
 from scheduling.objects.workload import EVICTED, Workload
 from scheduling.quota.node import QuotaNode
@@ -25,6 +22,7 @@ from scheduling.status.checks import READY
 from scheduling.status.unadmitted import DEACTIVATED_MESSAGE
 from scheduling.visibility.causes import WaitingCause, cause_at_cluster_queue, cause_at_local_queue, remark
 from scheduling.visibility.explanation import KeptBack, QuotaHolders, TreeCache
+from scheduling.visibility.idle import fits_idle
 from scheduling.visibility.workloads import WaitingWorkload, waits
 from scheduling.world.world import World
 
@@ -171,8 +169,6 @@ def _alternatives(world: World, workload: Workload) -> Iterator[str]:
     complete = world.entry(workload).workload
     requests = total_requests(complete, world.counting)
     for local in islice(ready, _MOST_TRIED):
-        if misconfigured(world, local.cluster_queue, complete) is None:
-            queue = world.state.queues[local.cluster_queue]
-            found = assign(world.state, queue, complete, requests=requests)
-            if found.outcome != FlavorOutcome.NO_FIT or found.no_fit == WAITING_FOR_QUOTA:
-                yield local.name
+        queue = world.state.queues[local.cluster_queue]
+        if misconfigured(world, queue.name, complete) is None and fits_idle(world.state, queue, complete, requests):
+            yield local.name

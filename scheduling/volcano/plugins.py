@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 
 from policies.amounts.real_capability import BASIC
 from policies.dialects.reading import integer
-from scheduling.queue_tree.amounts import Amounts
+from scheduling.objects.amounts import add_to
+from scheduling.queue_tree.amounts import Amounts, total
 from scheduling.volcano.jobs import GangJob
 from scheduling.volcano.machines import Room, obstacle
 from scheduling.volcano.objects import Status, Task
@@ -19,6 +20,8 @@ from scheduling.volcano.resources import some
 
 CRITICAL = ("system-cluster-critical", "system-node-critical")
 SYSTEM = "kube-system"
+_SHARE_DELTA = 1e-6
+"""Shares of dominant resources that differ by no more than this count as equal."""
 
 
 class GangPlugin(Plugin):
@@ -119,21 +122,37 @@ class Drf(Plugin):
     """Dominant resource fairness: the PodGroup with the lower share of the cluster comes first."""
 
     lasting = True
-    answers = frozenset(["jobOrder"])
+    answers = frozenset(["jobOrder", "preemptable"])
 
     def __init__(self, total: Amounts) -> None:
         self._total = total
 
     def job_order(self, a: GangJob, b: GangJob) -> int:
-        left, right = self._share(a), self._share(b)
+        left, right = self._share(_held(a)), self._share(_held(b))
         return 0 if left == right else -1 if left < right else 1
 
-    def _share(self, job: GangJob) -> float:
-        held = job.allocated
-        there = job.tasks.values() if job.waiting() else ()
-        for request in (task.request for task in there if task.status is Status.PIPELINED):
-            held = {r: held.get(r, 0) + request.get(r, 0) for r in {**held, **request}}
+    def preemptable(self, task: Task, candidates: Sequence[Task]) -> list[Task]:
+        """The candidates without which their PodGroup keeps at least the share that the preemptor's then has."""
+        share = self._share(total(_held(self.session.job_of(task)), task.request))
+        left: dict[str, dict[str, int]] = {}
+        victims = []
+        for candidate in candidates:
+            if candidate.group not in left:
+                left[candidate.group] = dict(_held(self.session.job_of(candidate)))
+            add_to(left[candidate.group], candidate.request, -1)
+            if share <= self._share(left[candidate.group]) + _SHARE_DELTA:
+                victims.append(candidate)
+        return victims
+
+    def _share(self, held: Amounts) -> float:
         return max((held.get(r, 0) / self._total[r] for r in some(self._total)), default=0)
+
+
+def _held(job: GangJob) -> Amounts:
+    """The amounts of the job's pods that have a node, or wait for room on one."""
+    if not job.waiting():  # nearly always
+        return job.allocated
+    return total(job.allocated, *(task.request for task in job.tasks.values() if task.status is Status.PIPELINED))
 
 
 class Binpack(Plugin):

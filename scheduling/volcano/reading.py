@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from policies.amounts.requests import pod_requests
-from policies.dialects.go_values import TRUE
+from policies.dialects.go_values import TRUE, read_integer
 from policies.dialects.node_reading import node_reading
 from policies.dialects.pod_reading import SUCCEEDED, PodReading, pod_reading
 from policies.dialects.reading import Manifest, ManifestReader, integer, listing, mapping, metadata, text, texts
-from policies.dialects.volcano_gates import TASK_NAME
+from policies.dialects.volcano_gates import task_of
 from policies.dialects.volcano_node_groups import LIMITS, BadNodeGroupLimits, node_group_affinity, node_group_limits
 from policies.model.quantity import Quantity
 from scheduling.objects import times
@@ -22,6 +22,8 @@ from scheduling.volcano.resources import PODS, counted
 
 PREEMPTABLE = "volcano.sh/preemptable"
 """The annotation or label of a Pod that may be evicted. A Job's own counts for all its Pods."""
+_PRIORITY = "volcano.sh/task-priority"
+"""The annotation with the priority of a Pod among the Pods of its PodGroup."""
 _DEVICES = "deviceclass/"
 
 
@@ -66,7 +68,7 @@ def read_pod_group(manifest: Manifest, priorities: Mapping[str, int]) -> PodGrou
 def read_task(pod: Manifest, group: str, claims: Mapping[str, Devices]) -> Task:
     """Read a Pod. `claims`: the devices of ResourceClaims, by `<namespace>/<name>`."""
     read = pod_reading(pod)
-    spec, notes = read.spec, read.annotations
+    spec = read.spec
     request = counted(pod_requests(spec))
     return Task(
         name=_key(pod),
@@ -75,12 +77,12 @@ def read_task(pod: Manifest, group: str, claims: Mapping[str, Devices]) -> Task:
         status=_status(read),
         node=read.node,
         nominated=text(read.status.get("nominatedNodeName")) or "",
-        priority=integer(spec.get("priority")) or 0,
+        priority=_priority(read),
         priority_class=text(spec.get("priorityClassName")) or "",
         preemptable=is_preemptable(read),
         never_preempts=spec.get("preemptionPolicy") == "Never",
         gated=bool(read.gates),
-        role=notes.get(TASK_NAME, ""),
+        role=task_of(read.annotations, read.labels),
         claims={name: claims[name] for name in _claimed(pod) if name in claims},
         placement=node_filter(spec),
         created=_created(pod),
@@ -155,6 +157,12 @@ def _limits(capability: Mapping[str, Quantity]) -> Devices:
         for name, amount in capability.items()
         if name.startswith(_DEVICES) or f".{_DEVICES}" in name
     }
+
+
+def _priority(pod: PodReading) -> int:
+    """The priority of the Pod: that of its annotation if it is an integer with 32 bits, else that of its spec."""
+    annotated = read_integer(pod.annotations.get(_PRIORITY, ""), 32)
+    return annotated if annotated is not None else integer(pod.spec.get("priority")) or 0
 
 
 def _status(pod: PodReading) -> Status:

@@ -82,8 +82,8 @@ def shortages(queue: str, used: Amounts, request: Amounts, limit: Limits, unname
 
 
 def shared_dimensions(a: Amounts, b: Amounts) -> set[str]:
-    """The resources that both have: cpu and memory if above 0, other resources if both name them."""
-    return {resource for resource in a.keys() & b.keys() if resource not in BASIC or (a[resource] and b[resource])}
+    """The resources of which both have an amount above 0."""
+    return {*some(a)} & {*some(b)}
 
 
 def greatest(a: Amounts, b: Amounts) -> dict[str, int]:

@@ -28,7 +28,7 @@ class SchedulerConf:
 
     actions: the actions, in the order in which they run.
     tiers: the plugins, by tier.
-    left_out: the actions and plugins that are not simulated.
+    left_out: the actions, plugins and features of plugins that are not simulated.
     """
 
     actions: tuple[str, ...] = ("enqueue", "allocate", "backfill", "reclaim")
@@ -68,7 +68,10 @@ def read_conf(document: object) -> SchedulerConf:
     if not any(tiers):
         raise BadConfiguration("expected plugins by tier", "tiers")
     unplayed = [action for action in actions if action not in ACTIONS]
-    unplayed += [plugin.name for tier in tiers for plugin in tier if plugin.name not in PLUGINS]
+    plugins = [plugin for tier in tiers for plugin in tier]
+    unplayed += [plugin.name for plugin in plugins if plugin.name not in PLUGINS]
+    if any(plugin.name == "drf" and HIERARCHY in (plugin.features or ()) for plugin in plugins):
+        unplayed.append("enableHierarchy of drf")
     played = tuple(tuple(plugin for plugin in tier if plugin.name in PLUGINS) for tier in tiers)
     return SchedulerConf(tuple(action for action in actions if action in ACTIONS), played, tuple(unplayed))
 

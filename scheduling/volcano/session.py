@@ -157,18 +157,18 @@ class SchedulingSession:
     def victims(self, question: str, task: Task, candidates: Sequence[Task]) -> list[Task]:
         """The candidates that all plugins of one tier would evict. The first tier with a result decides.
 
-        As in Volcano, a tier whose first plugin chooses nothing is skipped. If a later plugin leaves nothing, later
-        tiers get no candidates.
+        As in Volcano, a tier is skipped if one of its plugins would evict nothing. Plugins that agree on no candidate
+        do not count: the next plugin of the tier decides without them.
         """
-        chosen: list[Task] | None = None
         for tier in self.asks(question):
+            chosen: list[Task] = []
             for plugin in tier:
                 allowed = (plugin.reclaimable if question == "reclaimable" else plugin.preemptable)(task, candidates)
                 if not allowed:
-                    chosen = None if chosen is None else []
+                    chosen = []
                     break
                 names = {victim.name for victim in allowed}
-                chosen = allowed if chosen is None else [victim for victim in chosen if victim.name in names]
+                chosen = [victim for victim in chosen if victim.name in names] if chosen else allowed
             if chosen:
                 return chosen
         return []

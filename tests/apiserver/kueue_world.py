@@ -13,7 +13,7 @@ from reconciler.configured import DEFAULTS, read_configured
 from reconciler.process import Reconciler
 from tests import builders
 from tests.apiserver.harness import ApiError, ControlPlane
-from tests.apiserver.manifests import crds, define
+from tests.apiserver.manifests import define, unconverted
 from tests.builders import cluster_queue, flavor, group
 from tests.waiting import eventually
 
@@ -26,8 +26,8 @@ EMPTIED = (
 
 
 def install(server: ControlPlane) -> None:
-    """Kueue's kinds, served when it returns."""
-    define(server, crds())
+    """Kueue's kinds, served when it returns. Nobody converts them."""
+    define(server, unconverted())
 
 
 @contextmanager

@@ -39,6 +39,17 @@ def crds() -> list[Manifest]:
     return kustomized(Path(__file__).parents[2] / "manifests" / "crds")
 
 
+def unconverted() -> list[Manifest]:
+    """Those, for a server beside which no webhook converts.
+
+    The API server reads each object in each version, and again and again while a conversion fails.
+    """
+    found = crds()
+    for each in found:
+        each["spec"].pop("conversion", None)
+    return found
+
+
 def apply(server: ControlPlane, objects: Iterable[Manifest]) -> None:
     """What `kubectl apply` does. It is asked itself for objects that exist already. Raises ApiError."""
     paths = _Paths(server)

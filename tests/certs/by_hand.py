@@ -30,3 +30,17 @@ def with_a_broken_address() -> KeyPair:
     """A certificate that OpenSSL loads, although one of its IP addresses has three bytes."""
     broken = x509.UnrecognizedExtension(ExtensionOID.SUBJECT_ALTERNATIVE_NAME, b"\x30\x05\x87\x03abc")
     return of_another_tool(ec.generate_private_key(ec.SECP256R1()), broken)
+
+
+OF_AN_OLD_CURVE = b"""\
+-----BEGIN CERTIFICATE-----
+MIIBOTCB+KADAgECAhQ2YFuOLNR1+UvCAmtdsN6J3p6HBDAKBggqhkjOPQQDAjAM
+MQowCAYDVQQDDAF4MB4XDTI2MTEzMDA0MDI0OFoXDTI2MTIxMDA0MDI0OFowDDEK
+MAgGA1UEAwwBeDA+MBAGByqGSM49AgEGBSuBBAAIAyoABARHEHASkx/XsirS047Q
+Lu16EpgH62fgJpOSsg9ZPtkHWAVe4SS1rmqjUzBRMB0GA1UdDgQWBBSVM2al8fYd
+2/nI0usgppXl4Wm1SzAfBgNVHSMEGDAWgBSVM2al8fYd2/nI0usgppXl4Wm1SzAP
+BgNVHRMBAf8EBTADAQH/MAoGCCqGSM49BAMCAzAAMC0CFQCM5O3iaMb9FEvNQawW
+m2okZM9jywIUF1n8U8cpgBylOBtl/63VVk7pDug=
+-----END CERTIFICATE-----
+"""
+"""A self-signed certificate of OpenSSL, with a key on the curve secp160r1, which `cryptography` does not know."""

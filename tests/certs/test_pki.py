@@ -31,7 +31,7 @@ from certs.pki import (
     signed_by,
     split,
 )
-from tests.certs.by_hand import of_another_tool, with_a_broken_address
+from tests.certs.by_hand import OF_AN_OLD_CURVE, of_another_tool, with_a_broken_address
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 YEAR, MONTH = timedelta(days=365), timedelta(days=30)
@@ -168,6 +168,7 @@ def encrypted(pair: KeyPair) -> bytes:
         (KeyPair(SERVER.certificate, b"nonsense"), "not an unencrypted PEM private key"),
         (KeyPair(SERVER.certificate, encrypted(SERVER)), "not an unencrypted PEM private key"),
         (KeyPair(SERVER.certificate, AUTHORITY.key), "belongs to another certificate"),
+        (KeyPair(OF_AN_OLD_CURVE, SERVER.key), "the algorithm of the key is not supported: .*1.3.132.0.8"),
     ],
 )
 def test_broken_pairs_are_named(pair: KeyPair, problem: str) -> None:
@@ -183,6 +184,7 @@ def test_a_signature_is_checked_not_only_the_name() -> None:
     assert signed_by(SERVER.certificate, AUTHORITY.certificate)
     assert not signed_by(SERVER.certificate, new_authority("Test CA", NOW, YEAR).certificate)
     assert not signed_by(SERVER.certificate, SERVER.certificate)
+    assert not signed_by(OF_AN_OLD_CURVE, OF_AN_OLD_CURVE)
 
 
 def test_addresses_are_compared_in_one_spelling() -> None:

@@ -141,6 +141,17 @@ def test_the_order_of_fields_is_not_content(tmp_path: Path) -> None:
     assert "Cohort org: is given twice, with the same content" in result.stdout
 
 
+def test_an_empty_spec_is_as_good_as_none(tmp_path: Path) -> None:
+    flavor = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "default"}}
+    for name, spec in (("a", {}), ("b", {"spec": {}}), ("c", {"spec": None})):
+        write(tmp_path / f"{name}.yaml", flavor | spec)
+
+    result = run("validate", tmp_path)
+
+    assert result.exit_code == 0
+    assert result.stdout.count("ResourceFlavor default: is given twice, with the same content") == 2
+
+
 def test_objects_of_one_generate_name_are_not_the_same(tmp_path: Path) -> None:
     pod_group = {
         "apiVersion": "scheduling.volcano.sh/v1beta1",

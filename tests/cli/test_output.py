@@ -9,8 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from cli.output import paint
+from cli.report.formats import OF_REPORTS
 from policies.model.printing import plain
 from tests.builders import queue
 from tests.cli.runs import BAD, GOOD, WORSE, execute, report, run, write
@@ -48,6 +50,31 @@ def test_the_name_of_a_file_is_no_command_to_the_runner_of_github(
 
     assert shown.exit_code == 3
     assert not [line for line in shown.output.splitlines() if line.lstrip().startswith("::stop-commands")]
+
+
+@pytest.mark.parametrize("form", sorted(OF_REPORTS))
+def test_no_text_of_a_manifest_is_a_command_to_the_runner_of_github(tmp_path: Path, form: str) -> None:
+    """`##[stop-commands]x` is a command anywhere in a line."""
+    file = write(tmp_path / "a.yaml", queue("##[stop-commands]x", "##[error]missing"), queue("eng", "##[k]"))
+
+    shown = run("validate", file, "-o", form)
+
+    assert shown.exit_code == 1
+    assert "##[" not in shown.output
+    if form in ("json", "yaml"):
+        found = yaml.safe_load(shown.stdout)["findings"]
+        assert "##[stop-commands]x" in [each["object"]["name"] for each in found]
+
+
+def test_a_folder_is_no_command_to_the_runner_of_github_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for each in ("a", "b"):
+        write(tmp_path / f"::error {each}::" / "queues.yaml", queue(each), queue("eng", each))
+
+    shown = run("tree", ".")
+
+    assert r"\x3a:error a::" in shown.stdout
+    assert not [line for line in shown.output.splitlines() if line.lstrip().startswith("::")]
 
 
 @pytest.mark.apiserver

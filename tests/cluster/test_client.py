@@ -1,6 +1,7 @@
 """Requests: what is sent, what is repeated, and what errors say."""
 
 import json
+import socket
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -239,6 +240,18 @@ def test_a_server_that_does_not_answer_is_given_up(api: FakeApi) -> None:
     impatient = api.cluster(timeouts=Timeouts(connect=1.0, read=0.1), attempts=1)
     with impatient, pytest.raises(Unreachable, match="no answer in time"):
         impatient.get(ITEM)
+
+
+def test_a_server_that_does_not_read_a_large_write_is_slow_like_one_that_does_not_answer() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        endpoint = Endpoint(f"http://127.0.0.1:{silent.getsockname()[1]}")
+        with (
+            ClusterClient(endpoint, timeouts=Timeouts(connect=0.1, read=0.1), attempts=1) as impatient,
+            pytest.raises(Unreachable, match="no answer in time") as caught,
+        ):
+            impatient.patch(ITEM, {"metadata": {"name": "x" * 2**23}}, MERGE_PATCH)
+
+    assert caught.value.slow
 
 
 def test_timeouts_that_depend_on_the_moment_are_asked_for_before_each_request(api: FakeApi) -> None:

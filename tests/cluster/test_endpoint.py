@@ -393,6 +393,7 @@ PROXY = "http://127.0.0.1:3128"
         ("api.test", True),
         (".test", True),
         ("*.test", True),
+        (".api.test", False),  # only its subdomains
         ("est", False),
         ("other, test", True),
         ("api.test:6443", True),
@@ -427,11 +428,18 @@ def test_neither_excepted_networks_nor_this_machine_are_reached_through_the_prox
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str, direct: bool
 ) -> None:
     """kind and k3d serve on loopback, which no proxy reaches."""
-    monkeypatch.setenv("ALL_PROXY", PROXY)
+    monkeypatch.setenv("HTTP_PROXY", PROXY)
     monkeypatch.setenv("NO_PROXY", "10.0.0.0/8,fd00::/8,[fe00::1]:6443")
     path = kubeconfig(tmp_path, {"server": f"http://{host}:6443"})
 
     assert from_kubeconfig(kubeconfig=path).proxy == (None if direct else PROXY)
+
+
+def test_a_proxy_that_kubectl_ignores_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Go knows no ALL_PROXY, which is often a SOCKS proxy for other programs."""
+    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:1080")
+
+    assert from_kubeconfig(kubeconfig=kubeconfig(tmp_path, {"server": "https://api.test"})).proxy is None
 
 
 @pytest.mark.parametrize("user", [{}, {"username": "ann", "password": "any"}])

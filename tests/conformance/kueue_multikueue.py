@@ -265,7 +265,7 @@ def _named(objects: list[Data] | None, name: str) -> Data | None:
 
 def placing_of(case: Data) -> PlacementSettings:
     configured, gates = (case.get("config") or {}).get("multiKueue") or {}, case.get("featureGates") or {}
-    placing = PlacementSettings(without_managed_by=REJECT, explain=False)
+    placing = PlacementSettings(without_managed_by=REJECT)
     timeout = configured.get("workerLostTimeout")
     steps = configured.get("incrementalDispatcherConfig") or case["given"].get("incrementalDispatcherConfig") or {}
     return replace(

@@ -41,7 +41,7 @@ def suites(folder: Path) -> Iterator[Suite]:
 
 def _dispatched(case: Data) -> str | None:
     given, expect = case["given"], case["expect"]
-    placing = PlacementSettings(dispatcher=given["dispatcherMode"], explain=False)
+    placing = PlacementSettings(dispatcher=given["dispatcherMode"])
     local = Workload(
         namespace="ns",
         name="wl",

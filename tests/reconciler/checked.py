@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from cluster.actions import Action, Create
+from cluster.resource import Resource
 from cluster.tracing.span import SpanRecorder
 from reconciler.controllers.jobs.controller import JobsController
 from reconciler.controllers.pods import PodsController
@@ -58,7 +59,7 @@ class Asks:
     """What commands come to in a test."""
 
     write: Callable[[Key, Action], None] = nothing
-    read: Callable[[Key, str], None] = nothing
+    read: Callable[[Key, Resource], None] = nothing
     relist: Callable[[WatchedResource, int], None] = nothing
 
 

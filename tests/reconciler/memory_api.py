@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from cluster.actions import Action
 from cluster.errors import ApiError, Conflict, Unreachable
+from cluster.resource import Resource
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, Outcome
 from reconciler.objects.topology_views import TOPOLOGY_KINDS
@@ -43,7 +44,7 @@ class Api(StoredObjects):
     def write(self, key: Key, action: Action) -> None:
         self.arriving.append(lambda: self._answer(key, action))
 
-    def read(self, key: Key, path: str) -> None:
+    def read(self, key: Key, resource: Resource) -> None:
         self.arriving.append(lambda: self._get(key))
 
     # --- the network

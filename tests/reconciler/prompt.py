@@ -7,6 +7,7 @@ from typing import Any
 
 from cluster.actions import Action, Create
 from cluster.errors import ApiError
+from cluster.resource import Resource
 from cluster.tracing.span import SpanRecorder
 from reconciler.core.state import ClusterState
 from reconciler.objects.observed import Key, Listed, Observed
@@ -128,7 +129,7 @@ class Prompt(StoredObjects):
             return Failed(key, action, self.refusal)
         return self.perform(key, action)
 
-    def _read(self, key: Key, path: str) -> None:
+    def _read(self, key: Key, resource: Resource) -> None:
         self.loop.inbox.put(self.look_up(key))
 
 

@@ -53,7 +53,8 @@ class StoredObjects:
     def remove(self, key: Key, grace: int | None = None) -> None:
         """What has finalizers waits for them. `grace`: seconds that the caller grants a Pod."""
         if self.holders(key):
-            self.edit(key, {"metadata": {"deletionTimestamp": THEN}})
+            if not self.objects[key]["metadata"].get("deletionTimestamp"):  # a second deletion changes nothing
+                self.edit(key, {"metadata": {"deletionTimestamp": THEN}})
         else:
             self.drop(key)
 

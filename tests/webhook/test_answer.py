@@ -119,6 +119,14 @@ def test_of_very_many_violations_the_causes_are_bounded() -> None:
     assert len(response(*[judged("parent-cycle", str(i)) for i in range(80)])["status"]["details"]["causes"]) == 50
 
 
+def test_a_violation_that_quotes_a_long_text_is_cut_and_still_names_the_rule() -> None:
+    status = response(judged("parent-cycle", "x" * 256 * 1024))["status"]
+
+    for message in (status["message"], status["details"]["causes"][0]["message"]):
+        assert len(message) < 5000
+        assert message.endswith("x... [parent-cycle]")
+
+
 def test_a_warning_is_one_sentence_where_that_fits() -> None:
     allowed = response(judged("parent-cycle", "has " + "many words " * 12, Severity.WARNING))
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 from typing import Any
 
 import pytest
 
+from policies.configuration.settings import YuniKornSettings
 from policies.model.forest import Forest
 from tests.builders import queue
-from tests.webhook.reviews import MUTATE_VOLCANO, VOLCANO, answer, client, review
-from webhook.bounds import LIST, MAP, crowded
+from tests.webhook.reviews import MUTATE_VOLCANO, VOLCANO, YUNIKORN, answer, client, review
+from webhook.bounds import LIST, MAP, crowded, foreign_settings
 
 LARGE = 10**6
 
@@ -51,3 +54,38 @@ def test_such_an_object_can_be_deleted_and_repaired() -> None:
 
     assert answer(client(Forest()), VOLCANO, review(old=many))["allowed"] is True
     assert answer(client(Forest()), VOLCANO, review(few, many))["allowed"] is True
+
+
+# -- ConfigMaps with the name of YuniKorn's in another namespace -------------------------------------------------------
+
+
+def settings(namespace: str, **data: Any) -> dict[str, Any]:
+    metadata = {"name": "yunikorn-configs", "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, **data}
+
+
+LONG = "partitions:\n" + "#" * 70_000
+ZIPPED = {"queues.yaml.gz": base64.b64encode(gzip.compress(LONG.encode())).decode()}
+
+
+@pytest.mark.parametrize("data", [{"data": {"queues.yaml": LONG}}, {"binaryData": ZIPPED}], ids=["plain", "zipped"])
+def test_a_tenant_cannot_have_a_large_tree_judged_that_yunikorn_does_not_read(data: dict[str, Any]) -> None:
+    response = answer(client(Forest()), YUNIKORN, review(settings("tenant", **data)))
+
+    assert (response["allowed"], response["status"]["code"]) == (False, 413)
+    assert "outside of namespace yunikorn at most 65536 are judged" in response["status"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("manifest", "known"),
+    [
+        (settings("yunikorn", data={"queues.yaml": LONG}), YuniKornSettings()),
+        (settings("batch", data={"queues.yaml": LONG}), YuniKornSettings(namespace="batch")),
+        (settings("tenant", data={"queues.yaml": LONG}), YuniKornSettings(follow=False)),
+        (settings("tenant", data={"queues.yaml": LONG[:60_000]}), YuniKornSettings()),
+        ({**settings("tenant", data={"queues.yaml": LONG}), "kind": "Secret"}, YuniKornSettings()),
+        (None, YuniKornSettings()),
+    ],
+)
+def test_all_others_are_judged(manifest: dict[str, Any] | None, known: YuniKornSettings) -> None:
+    assert foreign_settings(manifest, known) == ""

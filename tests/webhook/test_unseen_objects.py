@@ -11,7 +11,7 @@ from cluster.sightings import Sighting
 from cluster.store import FixedCache, FoundManifest
 from policies.model.forest import Forest
 from policies.model.objects import Ref
-from tests.builders import EVERYTHING, cluster_queue, local_queue, queued_job, typed
+from tests.builders import EVERYTHING, cluster_queue, kueue, local_queue, queued_job, typed
 from tests.webhook.reviews import answer, review
 from webhook.app import create_app
 from webhook.settings import WebhookSettings
@@ -54,6 +54,18 @@ def test_what_was_stored_a_moment_ago_is_not_called_missing(named: dict[str, Any
 
     assert warnings(world, manifest) == []
     assert world.looked == [typed(named).ref]
+
+
+def test_a_refusal_that_waits_for_the_cache_does_not_call_it_missing_either() -> None:
+    world = Behind(cluster_queue("lab"))
+    world._forest = world.forest().put(typed(cluster_queue("other")))
+    app = create_app(WebhookSettings(patience_seconds=0.05), lambda: world).test_client()
+    exempt = {"ignore.quotree.dev/no-such-rule": "we know; until=2026-12-31"}
+    local = kueue("LocalQueue", "main", {"clusterQueue": "lab"}, namespace="ns", annotations=exempt)
+    found = answer(app, VALIDATE, review(local))
+
+    assert "[exemption-invalid]" in found["status"]["message"]
+    assert "warnings" not in found
 
 
 @pytest.mark.parametrize("down", [False, True])

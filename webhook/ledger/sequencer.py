@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
 from cluster.errors import ApiError, ClusterError, Conflict, Unreachable
-from cluster.sightings import Sightings, Snapshot, scope
+from cluster.sightings import Snapshot, scope
 from cluster.versions import is_newer
 from policies.dialects.core import CONFIG_MAP
 from policies.judge import Judgement
@@ -195,7 +196,7 @@ class Sequencer:
         contents = self._store.newest()
         if contents is not None and contents.entries:
             self._keep(contents)
-            self._measure(contents, self._snapshot().sightings)
+            self._measure(contents, self._snapshot())
 
     def _keep(self, contents: LedgerContents) -> None:
         """Count the ages of the present entries and watermarks, and forget those that were removed."""
@@ -203,10 +204,10 @@ class Sequencer:
         self._times.keep(contents.entries)
         self._looked = {each: seen for each, seen in self._looked.items() if each in contents.entries}
 
-    def _measure(self, contents: LedgerContents, sightings: Sightings) -> None:
+    def _measure(self, contents: LedgerContents, cache: Snapshot) -> None:
+        entries = Counter(entry.ref for entry in contents.entries.values())
         for request, entry in contents.entries.items():
-            outcome = settlement(entry, sightings)
-            if outcome is not None and outcome.version is not None:
+            if _is_shown(entry, cache, alone=entries[entry.ref] == 1):
                 self._times.note(request, self._ages.of(request))
 
     def _may_be_ignored(self, entry: LedgerEntry, contents: LedgerContents, asked: RequestedChange) -> bool:
@@ -359,12 +360,12 @@ class Sequencer:
 
     def _removals(self, contents: LedgerContents) -> tuple[set[str], dict[str, str | None]]:
         """The requests whose entries are void or settled, and the changes of watermarks that replace the entries."""
-        sightings = self._snapshot().sightings
-        self._measure(contents, sightings)
+        cache = self._snapshot()
+        self._measure(contents, cache)
         dropped = self._void.keys() & contents.entries.keys()
         watermarks: dict[str, str | None] = dict.fromkeys(self._expired_watermarks(contents))
         for request, entry in contents.entries.items():
-            outcome = settlement(entry, sightings)
+            outcome = settlement(entry, cache.sightings)
             if outcome is None or request in dropped:
                 continue
             if outcome.version is not None:
@@ -397,6 +398,17 @@ class Sequencer:
     def _is_obsolete(self, entry: LedgerEntry, found: DirectRead | None) -> bool:
         """Whether the change was never stored, or the entry is so old that every cache shows the outcome."""
         return _unstored(entry, found) or self._ages.over(entry.request, LINGERING_SECONDS)
+
+
+def _is_shown(entry: LedgerEntry, cache: Snapshot, *, alone: bool) -> bool:
+    """Whether the cache shows that exactly this change was stored.
+
+    Any later write of the object settles the entry of an edit, too. `alone`: no other entry is of the same object.
+    """
+    outcome = settlement(entry, cache.sightings)
+    if outcome is None or outcome.version is None:
+        return False
+    return not entry.base or (alone and cache.forest.get(entry.ref) == entry.after)
 
 
 def _unstored(entry: LedgerEntry, found: DirectRead | None) -> bool:

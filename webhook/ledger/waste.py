@@ -27,6 +27,7 @@ _UNKNOWN = 10.0
 server may wait before it stores a change."""
 _SHORTEST = 1.0
 _MARGIN = 2.0
+"""`usual` is this many times the second longest duration. A single slow write would make all others wait too long."""
 
 
 @lru_cache(maxsize=1024)
@@ -60,7 +61,7 @@ class StoreTimes:
             self._counted.add(request)
             self._last.append(seconds)
             if len(self._last) >= _MEASURED:
-                self._usual = max(_SHORTEST, _MARGIN * max(self._last))
+                self._usual = max(_SHORTEST, _MARGIN * sorted(self._last)[-2])
 
     def keep(self, requests: Iterable[str]) -> None:
         """Forget that requests were counted, except these."""

@@ -33,7 +33,7 @@ def webhook_answers(target: CheckedCluster) -> Iterator[CheckResult]:
     if not target.has_webhook:
         yield skipped("", "the webhook is not installed")
         return
-    resource, trial = _trial(target.groups)
+    resource, trial = _trial(target)
     if resource is None:
         yield skipped("", "neither Kueue nor Volcano is installed, so no dry run is possible")
         return
@@ -45,14 +45,18 @@ def webhook_answers(target: CheckedCluster) -> Iterator[CheckResult]:
         yield answer_result(None, trial["kind"])
 
 
-def _trial(groups: frozenset[str]) -> tuple[Resource | None, dict[str, Any]]:
-    """The resource and a manifest of a Cohort or Queue that is its own parent, which the webhook must refuse."""
+def _trial(target: CheckedCluster) -> tuple[Resource | None, dict[str, Any]]:
+    """The resource and a manifest of a Cohort or Queue that is its own parent, which the webhook must refuse.
+
+    The field is `parentName`, or in a Queue and in the oldest version of a Cohort `parent`; the API server drops the
+    other one.
+    """
     name = f"quotree-doctor-{uuid4().hex[:8]}"
-    for kind, parent in ((kueue.COHORT, "parentName"), (volcano.QUEUE, "parent")):
-        if kind.group in groups:
-            resource = FOLLOWED[kind][0]
+    for kind in (kueue.COHORT, volcano.QUEUE):
+        if kind.group in target.groups:
+            resource = target.cluster.newest(FOLLOWED[kind])
             head = {"apiVersion": f"{kind.group}/{resource.version}", "kind": kind.kind}
-            return resource, {**head, "metadata": {"name": name}, "spec": {parent: name}}
+            return resource, {**head, "metadata": {"name": name}, "spec": {"parentName": name, "parent": name}}
     return None, {}
 
 

@@ -22,7 +22,7 @@ def checkout_of(path: str) -> Path:
     whole = Path(os.path.normpath(Path(path).absolute()))
     place = whole.parent.resolve() / whole.name
     folder = next(
-        each for each in (place, *place.parents) if each.is_dir() and not (each == place and each.is_symlink())
+        each for each in (place, *place.parents) if os.path.isdir(each) and not (each == place and each.is_symlink())
     )
     root = enclosing(folder)
     for each in (folder, *folder.parents):

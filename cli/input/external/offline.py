@@ -173,7 +173,7 @@ def has_own_schemas(chart: str) -> bool:
 
     Returns False if the chart has packed charts or linked folders, since these are not searched.
     """
-    if not Path(chart).is_dir():
+    if not os.path.isdir(chart):
         return False
     for folder, folders, names in os.walk(chart):
         if any(Path(folder, name).is_symlink() for name in folders) or any(name.endswith(".tgz") for name in names):

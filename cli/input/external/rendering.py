@@ -32,6 +32,8 @@ from policies.text.positions import BadText, Position
 _ORIGIN = "config.kubernetes.io/origin"
 _GENERATORS = "configMapGenerator"
 _START = Position(1, 1)
+_LONGEST_NAME = 253
+"""The maximum length of a valid name."""
 _WITH_ORIGINS = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nbuildMetadata: [originAnnotations]\n"
 _SOURCE = re.compile(r"# Source: (.*)")
 _KUSTOMIZE_IS_MISSING = (
@@ -54,7 +56,7 @@ def kustomize(folder: str) -> Iterator[Document | Unreadable]:
     if program is None:
         raise OutOfReach(_KUSTOMIZE_IS_MISSING)
     command = [program, "kustomize" if Path(program).name.startswith("kubectl") else "build"]
-    if not Path(folder).is_dir():
+    if not os.path.isdir(folder):
         yield Unreadable(SourcePlace(folder, 1, 1), "no such folder")
         return
     if refused := list(fetched(folder)):
@@ -91,11 +93,11 @@ def helm(chart: str, values: Sequence[str] = ()) -> Iterator[Document | Unreadab
         return
     with _temporary() as around, _temporary() as empty:
         flags = [f"--values={file}" for file in values]
-        if Path(chart).exists() and not has_own_schemas(chart):
+        if os.path.exists(chart) and not has_own_schemas(chart):
             flags.append("--skip-schema-validation")
         if any(mentions(each, JUDGED, MAX_SIZE) for each in Path(chart).rglob("crds/**/*.y*ml")):
             flags.append("--include-crds")  # helm installs all that is there, not only definitions
-        offline = Path(chart).exists() and not any("://" in file for file in values)
+        offline = os.path.exists(chart) and not any("://" in file for file in values)
         command = [program, "template", *flags, "--", _without_git(chart, around)]
         try:
             rendered = programs.run(command, environment=helm_environment(str(empty), offline=offline), most=MAX_SIZE)
@@ -108,7 +110,7 @@ def helm(chart: str, values: Sequence[str] = ()) -> Iterator[Document | Unreadab
 
 
 def _refused(chart: str, values: Sequence[str]) -> Iterator[Unreadable]:
-    if Path(chart).is_dir():
+    if os.path.isdir(chart):
         yield from linked_out(chart)
     for file in values:
         if real := leads_out(file):
@@ -198,8 +200,9 @@ class _Sources:
         and a suffix. If there is none, it is the first document of this kind.
         """
         if file not in self._read:
-            self._read[file] = _by_name(read_documents([file])[0] if Path(file).is_file() else [])
-        found, (kind, name) = self._read[file], _kind_and_name(manifest)
+            self._read[file] = _by_name(read_documents([file])[0] if os.path.isfile(file) else [])
+        found, (kind, whole) = self._read[file], _kind_and_name(manifest)
+        name = whole[:_LONGEST_NAME]  # a patch may write any name, and there are many parts of a long one
         parts = (
             name[start : start + size] for size in range(len(name), -1, -1) for start in range(len(name) - size + 1)
         )
@@ -240,7 +243,7 @@ def _of_kustomize(document: Document, around: Path, sources: _Sources, folder: s
 
 def _of_generator(document: Document, file: str, folder: str) -> Document:
     """The ConfigMap that a kustomization makes, with the place of its generator there."""
-    found = read_documents([file])[0] if Path(file).is_file() else []
+    found = read_documents([file])[0] if os.path.isfile(file) else []
     if not found:
         return document
     name, made = _kind_and_name(document.manifest)[1], found[0].manifest.get(_GENERATORS)

@@ -8,6 +8,8 @@ from typing import Any
 
 import yaml
 
+from cli.output import without_commands
+
 _WORD = re.compile(r"[A-Za-z]{2,}(-[A-Za-z]+)*")
 
 
@@ -41,4 +43,5 @@ def document(answer: dict[str, Any]) -> str:
 
 
 def _dumped(answer: dict[str, Any], *, letters: bool) -> str:
-    return yaml.dump(answer, Dumper=_Dumper, sort_keys=False, allow_unicode=letters, width=2**20).rstrip("\n")
+    text = yaml.dump(answer, Dumper=_Dumper, sort_keys=False, allow_unicode=letters, width=2**20).rstrip("\n")
+    return without_commands(text)

@@ -7,6 +7,7 @@ import re
 from policies.configuration.kueue.fault import Fault, invalid
 from policies.model.errors import BadConfiguration
 from policies.model.quantity import INT64_MAX
+from policies.schema.values import value_text
 
 _UNITS = {"h": 3600 * 10**9, "m": 60 * 10**9, "s": 10**9, "ms": 10**6, "us": 1000, "µs": 1000, "ns": 1}
 _PART = re.compile(r"([0-9]+)(?:\.([0-9]{1,9}))?(h|ms|m|s|us|µs|ns)")
@@ -38,7 +39,7 @@ def duration(value: object, at: str) -> int:
 
 def no_duration(value: object, at: str) -> Fault:
     return invalid(
-        at, f"{value!r} is not a valid duration; write numbers with the units h, m or s, as in 1h30m or 300s"
+        at, f"{value_text(value)} is not a valid duration; write numbers with the units h, m or s, as in 1h30m or 300s"
     )
 
 

@@ -9,6 +9,7 @@ from policies.configuration.kueue.durations import nanoseconds, no_duration
 from policies.configuration.kueue.fault import Fault, forbidden, invalid, required
 from policies.dialects.labels import selector_faults
 from policies.dialects.reading import integer, listing, mapping
+from policies.schema.values import value_text
 
 _SERVICE = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?").fullmatch
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?").fullmatch
@@ -56,7 +57,7 @@ def number_faults(value: object, least: int, at: str) -> Iterator[Fault]:
     """The fault of a value that is not a whole number of `least` or more in 32 bits. An absent value is valid."""
     number = integer(value)
     if value is not None and (number is None or not least <= number <= _LARGEST):
-        yield invalid(at, f"{value!r} is not a whole number from {least} to {_LARGEST}")
+        yield invalid(at, f"{value_text(value)} is not a whole number from {least} to {_LARGEST}")
 
 
 def label_selector_faults(value: object, at: str) -> Iterator[Fault]:

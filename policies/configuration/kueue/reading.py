@@ -38,6 +38,7 @@ from policies.configuration.kueue.values import (
 from policies.dialects.reading import Manifest, listing, mapping, text
 from policies.model.errors import BadConfiguration
 from policies.model.quantity import BadQuantity, Quantity
+from policies.schema.values import value_text
 
 GROUP, KIND = "config.kueue.x-k8s.io", "Configuration"
 _USUAL = FeatureGates()
@@ -85,7 +86,7 @@ def check_identity(manifest: Manifest) -> None:
 def _gates(section: Mapping[str, object]) -> dict[str, bool]:
     for gate, value in section.items():
         if not isinstance(value, bool):
-            raise BadConfiguration(f"{value!r} is neither true nor false", f"featureGates.{gate}")
+            raise BadConfiguration(f"{value_text(value)} is neither true nor false", f"featureGates.{gate}")
     return {gate: value for gate, value in section.items() if isinstance(value, bool)}
 
 
@@ -146,7 +147,7 @@ def _factors(outputs: Mapping[str, Any], at: str) -> dict[str, Quantity]:
     found = {}
     for resource, factor in outputs.items():
         try:
-            found[resource] = Quantity.parse(factor)
+            found[resource] = Quantity.decode(factor)
         except BadQuantity as error:
             raise BadConfiguration(str(error), f"{at}.{resource}") from error
     return found
@@ -183,7 +184,7 @@ def _leader_election(section: Mapping[str, Any]) -> LeaderElection:
 
 def _client(section: Mapping[str, Any]) -> ClientLimits:
     """Read clientConnection. As in Kubernetes' client, a number of 0 counts as absent."""
-    return ClientLimits(section.get("qps") or None, section.get("burst") or None)
+    return ClientLimits(float(section.get("qps") or 0) or None, section.get("burst") or None)
 
 
 def _multikueue(section: Mapping[str, Any], gates: FeatureGates) -> MultiKueueValues:

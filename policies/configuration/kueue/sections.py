@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from ipaddress import ip_address
+from math import inf
 
 from policies.configuration.kueue.defaults import STRATEGIES
 from policies.configuration.kueue.durations import nanoseconds, no_duration
@@ -12,6 +14,7 @@ from policies.configuration.kueue.gates import RESERVED_NAMES, FeatureGates
 from policies.configuration.kueue.grammar import duration_faults, is_service_name, label_selector_faults, number_faults
 from policies.dialects.labels import is_domain
 from policies.dialects.reading import Manifest, integer, listing, mapping
+from policies.schema.values import value_text
 
 CHECKS = ("BlockUndeclared", "IgnoreUndeclared")
 
@@ -63,8 +66,8 @@ def admission_fair_sharing(configuration: Manifest) -> Iterator[Fault]:
     elif length <= 0:
         yield invalid(f"{at}.usageSamplingInterval", f"{interval} is not above 0; say how often usage is sampled")
     for resource, weight in mapping(section.get("resourceWeights")).items():
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < float("inf"):
-            yield invalid(f"{at}.resourceWeights[{resource}]", f"{weight!r} is not a number of 0 or more")
+        if isinstance(weight, bool) or not isinstance(weight, int | float | Decimal) or not 0 <= weight < inf:
+            yield invalid(f"{at}.resourceWeights[{resource}]", f"{value_text(weight)} is not a number of 0 or more")
 
 
 def certificates(configuration: Manifest) -> Iterator[Fault]:
@@ -115,7 +118,7 @@ def visibility(configuration: Manifest) -> Iterator[Fault]:
     if address is not None and not _is_address(address):
         yield invalid(f"{at}.bindAddress", f"{address!r} is not a valid IP address")
     if port is not None and not 1 <= (integer(port) or 0) <= 65535:
-        yield invalid(f"{at}.bindPort", f"{port!r} is not a valid port; write 1 to 65535")
+        yield invalid(f"{at}.bindPort", f"{value_text(port)} is not a valid port; write 1 to 65535")
 
 
 def _is_address(value: object) -> bool:

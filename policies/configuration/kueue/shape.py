@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from types import UnionType
 
 from policies.configuration.kueue.fault import Fault
@@ -31,7 +32,7 @@ _FLAGS = (
 )
 _TEXTS = ("namespace", "multiKueue.origin", "multiKueue.dispatcherName", "tls.minVersion")
 _TYPES: Mapping[str, tuple[type | UnionType, str]] = {
-    "clientConnection.qps": (int | float, "a number"),
+    "clientConnection.qps": (int | float | Decimal, "a number"),
     "clientConnection.burst": (int, "a whole number"),
     **dict.fromkeys(_SECTIONS, (Mapping, "a mapping")),
     **dict.fromkeys(_LISTS, (list, "a list")),

@@ -32,7 +32,7 @@ CONFIGS = "yunikorn-configs"
 POLICY_GROUP = "service.policyGroup"
 
 MAX_UNZIPPED = 8 * 2**20
-"""The most bytes of one unzipped text. A ConfigMap has at most 1 MiB, and a tree of 10 000 queues about 2 MiB."""
+"""The most bytes of all unzipped texts of a ConfigMap together. A tree of 10 000 queues has about 2 MiB."""
 
 _TIME_SPANS = ("service.schedulingInterval", "service.volumeBindTimeout", "service.dispatchTimeout")
 _FALLING_BACK = (
@@ -136,23 +136,27 @@ def read_misnamed(manifest: Manifest) -> MisnamedConfigMap | None:
 
 
 def _binary(data: Mapping[str, str]) -> Iterator[tuple[str, ConfigSetting]]:
+    left = MAX_UNZIPPED
     for key, encoded in sorted(data.items()):
         at = fields.join("binaryData", key)
         try:
             raw = base64.b64decode(encoded, validate=True)
-            text = (_unzipped(raw) if key.endswith(".gz") else raw).decode()
+            if key.endswith(".gz"):
+                raw = _unzipped(raw, left)
+                left -= len(raw)
+            text = raw.decode()
         except (binascii.Error, zlib.error, EOFError, UnicodeDecodeError, ValueError) as error:
             yield key.removesuffix(".gz"), ConfigSetting(at, None, str(error))
         else:
             yield key.removesuffix(".gz"), ConfigSetting(at, text)
 
 
-def _unzipped(raw: bytes) -> bytes:
-    """Unzip the archive. Raises ValueError beyond MAX_UNZIPPED, since a small archive could fill the memory."""
+def _unzipped(raw: bytes, most: int) -> bytes:
+    """Unzip the archive. Raises ValueError beyond `most` bytes, since a small archive could fill the memory."""
     stream = zlib.decompressobj(wbits=31)
-    unzipped = stream.decompress(raw, MAX_UNZIPPED + 1)
-    if len(unzipped) > MAX_UNZIPPED:
-        raise ValueError(f"more than {MAX_UNZIPPED // 2**20} MiB when unzipped")
+    unzipped = stream.decompress(raw, most + 1)
+    if len(unzipped) > most:
+        raise ValueError(f"the ConfigMap has more than {MAX_UNZIPPED // 2**20} MiB when unzipped")
     if not stream.eof:
         raise EOFError("the archive is truncated")
     return unzipped

@@ -215,23 +215,29 @@ class Partition:
     resolver: Text = NONE
     preempts: bool = True
     quota_preemption: bool = False
+    _by_path: Mapping[str, ConfiguredQueue] | None = made(init=False, repr=False, compare=False, default=None)
 
     @property
     def called(self) -> str:
         """Its name in lower case. A partition without a name is `default`."""
         return self.name.text.lower() or DEFAULT_PARTITION
 
+    @property
+    def queues(self) -> Mapping[str, ConfiguredQueue]:
+        """All queues by path in lower case. Of several children with one name, it has the first and those below it."""
+        if self._by_path is None:
+            found: dict[str, ConfiguredQueue] = {}
+            waiting = [self.root] if self.root is not None else []
+            while waiting:
+                queue = waiting.pop()
+                if found.setdefault(queue.path.lower(), queue) is queue:
+                    waiting += reversed(queue.queues)
+            object.__setattr__(self, "_by_path", found)
+        return self._by_path or {}
+
     def queue(self, path: str) -> ConfiguredQueue | None:
         """The queue with this path. The case of letters does not matter."""
-        steps = path.lower().split(".")
-        queue = self.root
-        if queue is None or steps[0] != ROOT:
-            return None
-        for step in steps[1:]:
-            queue = next((child for child in queue.queues if child.name.lower() == step), None)
-            if queue is None:
-                return None
-        return queue
+        return self.queues.get(path.lower())
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ RECOVERY_QUEUE = f"{ROOT}.{RECOVERY}"
 DEFAULT_QUEUE = f"{ROOT}.default"
 FORCED = "application.create.force"
 NO_MATCH = "no placement rule matched"
-_MOST_LEVELS = 100
+MOST_LEVELS = 100
 """The deepest queue that is evaluated. YuniKorn has no limit, and the annotation of a Pod may name 100 000 levels."""
 
 
@@ -107,6 +107,14 @@ class ConfiguredPartition:
         return False
 
 
+@dataclass(frozen=True, slots=True)
+class OpenPartition(ConfiguredPartition):
+    """The queues that a partition declares, without their ACLs, for checks without a user."""
+
+    def may_submit(self, path: str, application: ReportedApplication) -> bool:  # noqa: ARG002, any queue, anybody
+        return True
+
+
 def _allows(text: Text, application: ReportedApplication) -> bool:
     try:
         return acl.load(text.text).allows(application.user, application.groups)
@@ -183,8 +191,8 @@ def candidate(rule: PlacementRule, queues: ExistingQueues, application: Reported
 
 def _path(rule: PlacementRule, kind: str, value: str, queues: ExistingQueues, application: ReportedApplication) -> str:
     if (kind == FIXED and value.startswith(ROOT)) or (kind in (PROVIDED, TAG) and value.startswith(f"{ROOT}.")):
-        if value.count(".") >= _MOST_LEVELS:
-            raise Undecided(f"the queue has more than {_MOST_LEVELS} levels, which is too deep to be evaluated here")
+        if value.count(".") >= MOST_LEVELS:
+            raise Undecided(f"the queue has more than {MOST_LEVELS} levels, which is too deep to be evaluated here")
         for step in value.split("."):
             _check_name(step)
         return value

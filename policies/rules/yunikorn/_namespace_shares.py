@@ -12,11 +12,11 @@ from functools import lru_cache
 from heapq import nsmallest
 
 from policies.dialects.core import NAMESPACE
-from policies.dialects.yunikorn_config import ConfiguredQueue, Partition, ReportedApplication
+from policies.dialects.yunikorn_config import ConfiguredQueue, ReportedApplication
 from policies.dialects.yunikorn_config.checking import remember, remembered
 from policies.dialects.yunikorn_config.configmap import tree
 from policies.dialects.yunikorn_config.model import ROOT, amounts
-from policies.dialects.yunikorn_config.placement import QueuePlacement, placed
+from policies.dialects.yunikorn_config.placement import OpenPartition, QueuePlacement, placed
 from policies.dialects.yunikorn_config.quotas import promised, promised_below
 from policies.dialects.yunikorn_config.resources import YuniKornAmounts, least, minus, plus
 from policies.dialects.yunikorn_shares import PARENT_QUEUE, group
@@ -29,7 +29,7 @@ _ANYONE = "@namespace@"
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class Declared(OpenPartition):
     """The queues that one queues.yaml declares, without root. Keys are paths in lower case.
 
     `partition`: the default partition.
@@ -37,22 +37,9 @@ class Declared:
     `most`: for each queue, the smallest max on the path to it.
     """
 
-    partition: Partition
     queues: Mapping[str, ConfiguredQueue]
     promised: Mapping[str, YuniKornAmounts]
     most: Mapping[str, YuniKornAmounts]
-
-    def exists(self, path: str) -> bool:
-        return path.lower() == ROOT or path.lower() in self.queues
-
-    def is_leaf(self, path: str) -> bool:
-        queue = self.partition.root if path.lower() == ROOT else self.queues.get(path.lower())
-        return queue is not None and queue.is_leaf
-
-    def may_submit(self, path: str, application: ReportedApplication) -> bool:
-        """Always true, since users are not considered here."""
-        del path, application
-        return True
 
     def placement(self, application: ReportedApplication) -> QueuePlacement:
         """The placement for a user who passes the filters of all rules."""
@@ -77,17 +64,10 @@ def declared(text: str) -> Declared | None:
     below: dict[str, YuniKornAmounts] = {}
     promised_below(promised(partition.root), below)
     most: dict[str, YuniKornAmounts] = {}
-    queues: dict[str, ConfiguredQueue] = {}
     for child in partition.root.queues:
-        _note(child, queues)
         _note_most(child, {}, most)
+    queues = {path: queue for path, queue in partition.queues.items() if queue is not partition.root}
     return Declared(partition, queues, below, most)
-
-
-def _note(queue: ConfiguredQueue, queues: dict[str, ConfiguredQueue]) -> None:
-    queues[queue.path.lower()] = queue
-    for child in queue.queues:
-        _note(child, queues)
 
 
 def _note_most(queue: ConfiguredQueue, above: YuniKornAmounts, most: dict[str, YuniKornAmounts]) -> None:

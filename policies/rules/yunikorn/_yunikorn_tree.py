@@ -10,16 +10,9 @@ from policies.dialects.core import Namespace, Pod
 from policies.dialects.yunikorn_config import Config, Partition, PlacementRule, read_config
 from policies.dialects.yunikorn_config.configmap import tree
 from policies.dialects.yunikorn_config.model import Filter
-from policies.dialects.yunikorn_config.placement import ConfiguredPartition
 from policies.judging.proposal import Proposal
 from policies.model.findings import NotEvaluated
-
-
-def opened(partition: Partition) -> ConfiguredPartition:
-    """The declared queues without ACLs, for checks without a user."""
-    root = partition.root
-    opened = replace(root, submit_acl=replace(root.submit_acl, text="*")) if root else None
-    return ConfiguredPartition(replace(partition, root=opened))
+from policies.model.suggestion import KnownNames
 
 
 def partition(proposal: Proposal) -> Partition | NotEvaluated:
@@ -30,6 +23,17 @@ def partition(proposal: Proposal) -> Partition | NotEvaluated:
     if found is None or found.root is None:
         return NotEvaluated(f"YuniKorn's queue configuration in namespace {namespace} is not known")
     return found
+
+
+def leaves(proposal: Proposal) -> KnownNames:
+    """The paths of the declared leaves after the change."""
+    return _leaves(tree(proposal.after, proposal.configuration.yunikorn.namespace).text or "")
+
+
+@lru_cache(maxsize=2)  # those of the tree before a change and after it
+def _leaves(text: str) -> KnownNames:
+    found = config(text).partition
+    return KnownNames(queue.path for queue in (found.queues.values() if found else ()) if queue.is_leaf)
 
 
 @lru_cache(maxsize=8)

@@ -8,7 +8,7 @@ from policies.dialects.core import CONFIG_MAP, NAMESPACE, Namespace
 from policies.dialects.yunikorn_config import ConfiguredQueue, Partition, Problem, ReportedApplication
 from policies.dialects.yunikorn_config.configmap import ConfiguredQueues, tree
 from policies.dialects.yunikorn_config.model import Resources, amounts
-from policies.dialects.yunikorn_config.placement import placed
+from policies.dialects.yunikorn_config.placement import OpenPartition, placed
 from policies.dialects.yunikorn_config.quotas import amount_text, written
 from policies.dialects.yunikorn_config.resources import over
 from policies.judging.proposal import Proposal
@@ -17,7 +17,7 @@ from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated
 from policies.model.printing import listed
 from policies.rules.yunikorn._namespace_shares import declared, had, highest_quotas, members
 from policies.rules.yunikorn._queue_config import finding, place_in, trees
-from policies.rules.yunikorn._yunikorn_tree import opened, partition, tags, unfiltered
+from policies.rules.yunikorn._yunikorn_tree import partition, tags, unfiltered
 
 _NAMED = 10  # the most namespaces that a message lists, the highest quota first
 
@@ -125,7 +125,7 @@ def _key(namespace: Namespace, resource: str) -> str:
 def _above(queues: Partition, namespace: Namespace) -> list[ConfiguredQueue]:
     """The declared ancestors of the queue that the rules create for the namespace, without root, the nearest last."""
     rules = [unfiltered(rule) for rule in queues.rules]
-    placement = placed(rules, opened(queues), ReportedApplication(tags=tags(namespace)))
+    placement = placed(rules, OpenPartition(queues), ReportedApplication(tags=tags(namespace)))
     if not placement.created:
         return []
     steps = placement.queue.split(".")

@@ -13,8 +13,10 @@ from policies.dialects.yunikorn_config.configmap import ConfiguredQueues, tree
 from policies.dialects.yunikorn_config.model import Problem
 from policies.dialects.yunikorn_config.placement import (
     ExistingQueues,
+    OpenPartition,
     Rejected,
     ReportedApplication,
+    Undecided,
     candidate,
     nearest,
 )
@@ -27,7 +29,7 @@ from policies.model.objects import Ref
 from policies.model.printing import listed
 from policies.rules.yunikorn._namespace_shares import Declared, declared
 from policies.rules.yunikorn._queue_config import finding, trees
-from policies.rules.yunikorn._yunikorn_tree import opened, partition, tags, unfiltered
+from policies.rules.yunikorn._yunikorn_tree import partition, tags, unfiltered
 
 _TAG = "namespace.parentqueue"
 _NAMED = 5  # the most namespaces that a message lists
@@ -79,14 +81,16 @@ def unusable_parents(
 
 
 def _named_parents(proposal: Proposal) -> Iterator[tuple[Namespace, Candidates] | NotEvaluated]:
-    """Each changed Namespace that names a parent queue, with its candidates. NotEvaluated if no queues are known."""
+    """Each changed Namespace that names a parent queue, with its candidates. NotEvaluated if no queues are known, or if
+    the parent cannot be evaluated."""
     named = [namespace for _, namespace in proposal.changed(Namespace) if yunikorn.parent_queue(namespace)]
     queues = partition(proposal) if named else None
     if isinstance(queues, NotEvaluated):
         yield queues
     elif queues is not None:
         for namespace in named:
-            yield namespace, _parents(queues, opened(queues), ReportedApplication(tags=tags(namespace)))
+            found = _parents(queues, OpenPartition(queues), ReportedApplication(tags=tags(namespace)))
+            yield found if isinstance(found, NotEvaluated) else (namespace, found)
 
 
 def _parents_of_others(
@@ -110,7 +114,9 @@ def _parents_of_others(
         for key in proposal.after.groups(PARENT_QUEUE):
             application = ReportedApplication(tags={_TAG: key.name})
             found = _parents(known.partition, known, application) if key.name else []
-            if any(fault for _, fault in found) and not _lost(old, known, application):
+            if isinstance(found, NotEvaluated):
+                yield found
+            elif any(fault for _, fault in found) and not _lost(old, known, application):
                 members = [ref for ref, _ in proposal.after.members(key).items() if ref not in changing]
                 if members:
                     yield written, key.name, members, found
@@ -136,11 +142,11 @@ def _lost(old: Declared | None, known: Declared, application: ReportedApplicatio
     """Whether the queue was declared and usable before, so that this change removes it."""
     if old is None or old is known:
         return False
-    usable = (path for path, fault in _parents(old.partition, old, application) if path and not fault)
-    return any(old.exists(path) for path in usable)
+    found = _parents(old.partition, old, application)
+    return not isinstance(found, NotEvaluated) and any(old.exists(path) for path, fault in found if path and not fault)
 
 
-def _parents(known: Partition, queues: ExistingQueues, application: ReportedApplication) -> Candidates:
+def _parents(known: Partition, queues: ExistingQueues, application: ReportedApplication) -> Candidates | NotEvaluated:
     """For each rule that creates queues below the named parent: the path of the parent, and why it cannot be used.
 
     The path is empty if the rule returns none. The reason is empty if the parent can be used.
@@ -152,6 +158,8 @@ def _parents(known: Partition, queues: ExistingQueues, application: ReportedAppl
         except Rejected as error:
             found.append(("", str(error)))
             continue
+        except Undecided as error:
+            return NotEvaluated(str(error))
         if not path:
             found.append(("", "does not exist, and no placement rule creates it"))
             continue

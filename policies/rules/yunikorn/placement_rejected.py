@@ -1,20 +1,20 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from policies.dialects import yunikorn
 from policies.dialects.core import POD, Pod, namespace_in
 from policies.dialects.yunikorn_config import Partition, ReportedApplication
 from policies.dialects.yunikorn_config.model import ROOT
-from policies.dialects.yunikorn_config.placement import ConfiguredPartition, QueuePlacement, placed
+from policies.dialects.yunikorn_config.placement import ConfiguredPartition, OpenPartition, QueuePlacement, placed
 from policies.dialects.yunikorn_config.placement_checks import TAG, USER
 from policies.dialects.yunikorn_config.structure import name_fits
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.cures import write_only
 from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated
-from policies.model.suggestion import KnownNames, did_you_mean
-from policies.rules.yunikorn._yunikorn_tree import opened, partition, submitter, tags, unfiltered
+from policies.model.suggestion import did_you_mean
+from policies.rules.yunikorn._yunikorn_tree import leaves, partition, submitter, tags, unfiltered
 
 _NOBODY = NotEvaluated("the user who submits the Pod is not known")
 _DEFAULTED = frozenset(["", "namespace"])
@@ -70,14 +70,14 @@ def _judged(proposal: Proposal, pod: Pod, queues: Partition) -> Iterator[Finding
     elif _may_be_dynamic(queues, asked):
         yield NotEvaluated(f"whether a placement rule has created {asked} is not known")
     else:
-        yield _finding(pod, placement, queues, asked, user)
+        yield _finding(pod, placement, queues, asked, user, _meant(proposal, queues, asked))
 
 
 def _for_any_user(queues: Partition, application: ReportedApplication) -> QueuePlacement:
     """The placement for some user. It is a rejection if the application of every user is rejected."""
     if any(link.kind == USER for rule in queues.rules for link in rule.chain()):
         return QueuePlacement(reason=_NOBODY.reason, decided=False)
-    rules, everything = [unfiltered(rule) for rule in queues.rules], opened(queues)
+    rules, everything = [unfiltered(rule) for rule in queues.rules], OpenPartition(queues)
     alone = (placed([rule], everything, application) for rule in rules)  # filters may skip all other rules
     possible = next((placement for placement in alone if placement.queue or not placement.decided), None)
     return possible or placed(rules, everything, application)
@@ -105,12 +105,13 @@ def _is_below_leaf(queues: Partition, path: str) -> bool:
     return found is not None
 
 
-def _finding(pod: Pod, placement: QueuePlacement, queues: Partition, asked: str, user: str) -> Finding:
+def _finding(
+    pod: Pod, placement: QueuePlacement, queues: Partition, asked: str, user: str, near: Sequence[str]
+) -> Finding:
     reasons = "; ".join([*placement.passed, placement.reason])
     whose = f"the application of {user}" if user else "every application"
     named = f" in {asked}" if asked else ""
     lacking = "" if not asked or queues.queue(_path(asked)) else ", which does not exist"
-    near = _leaves(queues, asked)
     label = f"set the label {yunikorn.QUEUE} to a leaf queue where {user or 'you'} may submit"
     return Finding(
         pod.ref,
@@ -127,11 +128,16 @@ def _path(asked: str) -> str:
     return asked if asked.startswith(f"{ROOT}.") else f"{ROOT}.{asked}"
 
 
-def _leaves(queues: Partition, asked: str) -> list[str]:
-    """The declared leaves that may be meant, written as the Pod wrote its queue."""
-    whole = asked == _path(asked)
-    leaves = [queue.path for queue in queues.root.walk() if queue.is_leaf] if asked and queues.root else []
-    return KnownNames(leaf if whole else leaf.removeprefix(f"{ROOT}.") for leaf in leaves).near(asked)
+def _meant(proposal: Proposal, queues: Partition, asked: str) -> list[str]:
+    """The declared leaves that may be meant, each as the Pod has to write it.
+
+    A name of several levels must begin with root: the dots in `team.a` are part of the name.
+    """
+    path = _path(asked)
+    if path != asked and "." in asked and (leaf := queues.queue(path)) is not None and leaf.is_leaf:
+        return [leaf.path]
+    near = leaves(proposal).near(path) if asked else []
+    return [leaf if path == asked or leaf.count(".") > 1 else leaf.removeprefix(f"{ROOT}.") for leaf in near]
 
 
 def _field(pod: Pod) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from policies.dialects import yunikorn
 from policies.dialects.core import CONFIG_MAP, POD
+from policies.dialects.frameworks.replicated import REPLICA_SET
 from policies.dialects.yunikorn_config.configmap import refs
 from policies.dialects.yunikorn_work import WrittenTemplate
 from policies.judging.proposal import Proposal
@@ -30,8 +31,10 @@ def user_info_untrusted(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     who can write any value could use the quota of others. Only the users and groups that YuniKorn's ConfigMap lists
     under `admissionController.accessControl` may write it: externalUsers, externalGroups, and systemUsers while
     trustControllers is on. All users may name themselves with all their groups, and with bypassAuth all users may write
-    anything. On a Pod it cannot change. YuniKorn checks workloads only when they are created; this rule also checks
-    later changes of the template. The value is a JSON object with user and groups.
+    anything. On a Pod it cannot change. YuniKorn checks workloads only when they are created, and not in namespaces
+    that it does not process or label. This rule also checks later changes of the template, and all templates whose pods
+    go to YuniKorn's scheduler, since their pods come from a trusted controller. The value is a JSON object with user
+    and groups.
     Example: anna creates a Pod with `user.info: '{"user":"root"}'`.
     Fix: leave the annotation out; YuniKorn writes the user who creates the Pod.
     """
@@ -39,7 +42,7 @@ def user_info_untrusted(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     filters: Filters | None = None
     for obj, before, after in templates(proposal):
         written, old = (each.annotations.get(yunikorn.USER_INFO) if each else None for each in (after, before))
-        if written == old:
+        if written == old and (before is None or before.scheduler_name == after.scheduler_name):
             continue
         if filters is None:
             filters = Filters.of(proposal.after, settings.namespace)
@@ -54,7 +57,7 @@ def user_info_untrusted(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
                 f"the users that YuniKorn trusts are not known: its ConfigMaps in namespace {settings.namespace}"
             )
         else:
-            yield _finding(obj, after, reason, BOTH if before is None or obj.ref.group_kind == POD else STRICT_ONLY)
+            yield _finding(obj, after, reason, _profiles(obj, before, after, request, filters))
 
 
 def _reason(
@@ -63,9 +66,26 @@ def _reason(
     written, kind = after.annotations.get(yunikorn.USER_INFO), obj.ref.kind
     if kind == POD.kind and before is not None:
         return refused_pod_update(after.labels, before.annotations.get(yunikorn.USER_INFO), written, request, filters)
-    if kind != POD.kind and not concerns_workload(kind, after.labels, request, filters):
+    if kind != POD.kind and not _goes_to_yunikorn(kind, after, request, filters):
         return None
     return None if _names_requester(written, request.user) else refused_user_info(written, request.user, filters)
+
+
+def _goes_to_yunikorn(kind: str, template: WrittenTemplate, request: PodAdmission, filters: Filters) -> bool:
+    """Whether the Pods of the template go to YuniKorn's scheduler. No for a ReplicaSet of a controller, which has the
+    template of its Deployment."""
+    if kind == REPLICA_SET.kind.kind and filters.is_system(request.user):
+        return False
+    return template.scheduler_name == yunikorn.SCHEDULER or filters.processes(request.namespace, request.enabled)
+
+
+def _profiles(
+    obj: KubeObject, before: WrittenTemplate | None, after: WrittenTemplate, request: PodAdmission, filters: Filters
+) -> frozenset[Profile]:
+    """YuniKorn looks at Pods, and at new workloads in the namespaces that it processes and labels."""
+    kind = obj.ref.kind
+    looks = kind == POD.kind or (before is None and concerns_workload(kind, after.labels, request, filters))
+    return BOTH if looks else STRICT_ONLY
 
 
 def _names_requester(written: str | None, user: User) -> bool:

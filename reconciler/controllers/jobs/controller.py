@@ -314,7 +314,7 @@ class JobsController(Controller):
         self.store.renew_some()
         for job in [*self.store.unresolved]:
             self._happens(self.store.jobs[job], Event.LOOK)
-        yield from self._questions.requests(self._kinds, busy)
+        yield from self._questions.requests(busy)
         yield from self._kept.reconcile(busy, now)
         stale, self.store.stale = self.store.stale, {}
         for key in stale:
@@ -326,7 +326,7 @@ class JobsController(Controller):
         for name in workloads:
             yield from self._look_at_workload(name, busy, now)
         self.store.stamp(now)
-        yield from self._questions.requests(self._kinds, busy)
+        yield from self._questions.requests(busy)
 
     def _look_at(self, record: JobRecord, visible: VisibleJob, busy: Busy, now: int) -> Iterator[Wanted]:
         key = record.id.key

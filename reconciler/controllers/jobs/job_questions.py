@@ -5,12 +5,11 @@ Only a response of the API server shows that a job does not exist, or that anoth
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from reconciler.controllers.jobs.record import JobId
 from reconciler.core.commands import ReadObject
 from reconciler.core.controller import Busy
-from reconciler.jobs.described import JobKind
 from reconciler.objects.observed import Key
 
 
@@ -28,11 +27,11 @@ class JobQuestions:
         """
         self._unsent.setdefault(job.key, {})[job] = None
 
-    def requests(self, kinds: Mapping[str, JobKind], busy: Busy) -> Iterator[ReadObject]:
+    def requests(self, busy: Busy) -> Iterator[ReadObject]:
         """The requests to send. Each is returned once; the core sends it again if the API server fails."""
         for key in [key for key in self._unsent if not busy(*key)]:
             self._sent[key] = self._unsent.pop(key)
-            yield ReadObject(key, kinds[key[0]].resource.path(key[1]))
+            yield ReadObject(key)
 
     def answered(self, key: Key) -> list[JobId]:
         """The jobs that waited for this response."""

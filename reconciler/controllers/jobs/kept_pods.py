@@ -7,38 +7,31 @@ after a while, the newest are ended.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from cluster.actions import Delete, Patch
 from cluster.resource import PODS
-from policies.amounts.ancestry import within
 from policies.dialects.core import POD
 from policies.dialects.kueue_jobs import POD_SET, STARTED_FOR
 from policies.dialects.kueue_workload import SLICE_CHAIN
 from policies.model.objects import parted
+from reconciler.controllers.jobs import surplus_pods
 from reconciler.controllers.jobs.record import VisibleJob
 from reconciler.controllers.jobs.started_pods import STARTED_PODS, StartedPod
 from reconciler.controllers.jobs.store import JobStore
 from reconciler.controllers.owners.out_of_sight import OutOfSight
-from reconciler.controllers.slices.slice_pods import counted_pods
 from reconciler.controllers.stored_workloads import StoredWorkloads
 from reconciler.core.controller import Busy, WaitFor, WakeAt, Wanted
 from reconciler.jobs.pod_writes import CUT_OFF, LONGEST_GRACE, POD_MANAGER
 from reconciler.objects.bypasses import LABEL_REMOVED, RAN, Bypasses
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
-from scheduling.objects.roles import pod_requests
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Workload
 
 CountSurplus = Callable[[str, Mapping[str, int]], None]
 MARKS_RESTORED = "QuotaMarksRestored"
-_GROWN = "The Pod requests more than was admitted"
-_RELEASED = "Its job released the Pod, and more Pods run than were admitted"
-_SLOW = "The Pod takes long to end, and more Pods run than were admitted"
 _TOO_MANY = "More Pods run than were admitted"
-_STOPPED = "Its job has stopped"
 _PATIENCE, _PATIENCE_WHEN_STOPPED = 10 * SECOND, 30 * SECOND
 """How long to wait before surplus Pods, or the Pods of a stopped job, are ended: the job's controller may do it."""
 
@@ -133,20 +126,9 @@ class KeptPods:
         return room is not None and any(count > room.get(name, 0) for name, count in record.pod_sets.items())
 
     def _room(self, workload: str) -> dict[str, int] | None:
-        """The most Pods that may run, by pod set; empty if the job has stopped, so that none may.
-
-        None if the number is not limited here: the Workload is unknown, finished, not admitted or elastic.
-        """
         read = self._workloads.read(workload)
-        if read is None or read.elastic or read.finished:
-            return None
-        if self._is_stopped(workload, read):
-            return {}
-        if not read.counts or read.admission is None:
-            return None
         generations = max((job.generations for job in self._jobs(workload)), default=1)
-        given = {each.name: each.count for each in read.admission.assignments}
-        return {each.name: (given.get(each.name) or each.count) * generations for each in read.pod_sets}
+        return surplus_pods.room(read, stopped=self._is_stopped(workload, read), generations=generations)
 
     def wake(self, workload: str) -> None:
         self._stale[workload] = None
@@ -176,7 +158,9 @@ class KeptPods:
             self._crowded_since.pop(workload, None)
             return
         unmarked = [(name, pod, "") for name, pod in record.pods.items() if not pod.marked]
-        for name, pod, message in [*unmarked, *self._excess(workload, record.pods)]:
+        read = self._workloads.read(workload)
+        over = surplus_pods.excess(read, record.pods, stopped=self._is_stopped(workload, read))
+        for name, pod, message in [*unmarked, *over]:
             if busy(STARTED_PODS.kind, name):
                 yield WaitFor((STARTED_PODS.kind, workload), (STARTED_PODS.kind, name))
             elif pod.marked:
@@ -192,7 +176,7 @@ class KeptPods:
         own grace period.
         """
         room = self._room(workload)
-        leaving = [*self._newest(room, pods)]
+        leaving = [*surplus_pods.newest(room, pods)] if room is not None else []
         if not leaving:
             self._crowded_since.pop(workload, None)
             return
@@ -211,64 +195,20 @@ class KeptPods:
             else:
                 namespace, bare = parted(name)
                 yield WantedWrite(
-                    _key(name), Delete(PODS, namespace, bare, uid=pod.uid), _about(name, pod), CUT_OFF, _STOPPED
+                    _key(name),
+                    Delete(PODS, namespace, bare, uid=pod.uid),
+                    _about(name, pod),
+                    CUT_OFF,
+                    surplus_pods.STOPPED,
                 )
 
-    def _newest(self, room: Mapping[str, int] | None, pods: dict[str, StartedPod]) -> Iterator[tuple[str, StartedPod]]:
-        """The Pods beyond the most of their pod set, the newest first."""
-        if room is None:
-            return
-        stay = [(name, pod) for name, pod in pods.items() if not (pod.given_up or pod.deleting or pod.alone)]
-        stay.sort(key=lambda item: item[1].created)
-        over = Counter(pod.pod_set for _, pod in stay)
-        over.subtract(room)
-        for name, pod in reversed(stay):
-            if over[pod.pod_set] > 0 and pod.marked:
-                over[pod.pod_set] -= 1
-                yield name, pod
-
     def _count_pods(self, workload: str, pods: Mapping[str, StartedPod]) -> None:
-        """Report how many Pods of the Workload run beyond the admitted ones, so that their room is not given away.
-
-        Only Pods count that the job released, that request more than before, or that are deleted with a grace period
-        above LONGEST_GRACE. A Pod without a node, or with smaller requests than its pod set, does not count, since
-        anybody can create Pods with the labels of this Workload.
-        """
-        read = self._workloads.read(workload)
-        least = {each.name: pod_requests(each.template) for each in read.pod_sets} if read is not None else {}
-        most = Counter(
-            pod.pod_set
-            for pod in pods.values()
-            if pod.given_up and pod.bound and within(least.get(pod.pod_set, {}), pod.asks)
-        )
-        beyond = _beyond_admitted(read, pods.values())
-        found = {name: min(count, beyond[name]) for name, count in most.items() if beyond[name] > 0}
+        """Report the number of surplus Pods of the Workload."""
+        found = surplus_pods.surplus(self._workloads.read(workload), pods.values())
         self._with_surplus.pop(workload, None)
         if found:
             self._with_surplus[workload] = None
         self._count(workload, found)
-
-    def _excess(self, workload: str, pods: dict[str, StartedPod]) -> Iterator[tuple[str, StartedPod, str]]:
-        """The Pods to end, with the reason: those that request more than before, and released ones if too many run.
-
-        If the job has stopped, all released Pods are ended, because nothing else would stop them.
-        """
-        read = self._workloads.read(workload)
-        stay = (pod for pod in pods.values() if not _ends_soon(pod))
-        over, stopped = _beyond_admitted(read, stay), self._is_stopped(workload, read)
-        for name, pod in pods.items():
-            if not pod.given_up or not pod.marked or _ends_soon(pod):
-                continue
-            if pod.grown:
-                message = _GROWN
-            elif pod.let_go and stopped:
-                message = _STOPPED
-            elif over[pod.pod_set] > 0:
-                message = _RELEASED if pod.let_go else _SLOW
-            else:
-                continue
-            over[pod.pod_set] -= 1
-            yield name, pod, message
 
     def _is_stopped(self, workload: str, read: Workload | None) -> bool:
         """Whether the job has stopped or has to stop. A job that is being deleted may leave its Pods running."""
@@ -296,22 +236,6 @@ class KeptPods:
         self._bypasses.seen((POD.kind, name), LABEL_REMOVED, now)
         message = f"The Pod lost {POD_SET} or {STARTED_FOR}, by which it is counted; Quotree restores them"
         return WantedWrite(_key(name), patch, _about(name, pod), MARKS_RESTORED, message, warning=True)
-
-
-def _ends_soon(pod: StartedPod) -> bool:
-    return pod.deleting and pod.grace <= LONGEST_GRACE
-
-
-def _beyond_admitted(read: Workload | None, pods: Iterable[StartedPod]) -> Counter[str]:
-    """The number of Pods beyond the admitted ones, by pod set.
-
-    SlicePodsController counts the Pods of elastic jobs.
-    """
-    if read is None or read.elastic:
-        return Counter()
-    found = Counter(pod.pod_set for pod in pods if not pod.gates)
-    found.subtract(counted_pods(read))
-    return found
 
 
 def _key(name: str) -> Key:

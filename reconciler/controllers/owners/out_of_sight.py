@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from cluster.resource import PODS
 from policies.dialects.core import POD
 from reconciler.core.commands import ReadObject
 from reconciler.core.controller import Busy
@@ -46,7 +45,7 @@ class OutOfSight:
         """The requests to send. Each is returned once; the core sends it again if the API server fails."""
         for name in [name for name in self._sought if not busy(self._view, name)]:
             self._asked[name] = self._sought.pop(name)
-            yield ReadObject((self._view, name), PODS.path(name))
+            yield ReadObject((self._view, name))
 
     # --- the owners of Workloads
 

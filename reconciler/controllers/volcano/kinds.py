@@ -29,7 +29,7 @@ COMMANDS = Resource(BUS, "v1alpha1", "commands", namespaced=True)
 class CommandObject:
     """A Command to a queue.
 
-    `queue`: the queue; empty if the Command is for another kind.
+    `queue`: the queue; empty if the Command is for another kind, or is being deleted, because it is executed by then.
     `uid`: the uid of the queue.
     `action`: what the Command requests.
     `created`: nanoseconds.
@@ -65,8 +65,9 @@ def _command(manifest: Manifest) -> CommandObject:
     target = mapping(manifest.get("target"))
     meta = metadata(manifest)
     of_queue = target.get("kind") == "Queue" and str(target.get("apiVersion")).startswith(f"{GROUP}/")
+    counts = of_queue and not meta.get("deletionTimestamp")
     return CommandObject(
-        (text(target.get("name")) or "") if of_queue else "",
+        (text(target.get("name")) or "") if counts else "",
         text(target.get("uid")) or "",
         text(manifest.get("action")) or "",
         parse(meta.get("creationTimestamp")),

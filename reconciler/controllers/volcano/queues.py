@@ -214,7 +214,7 @@ class VolcanoQueuesController(Controller):
             else:
                 commands.append(command)
         if self._commands.ask(queue, commands):
-            yield ReadObject((QUEUE.kind, name), QUEUES.item(name))
+            yield ReadObject((QUEUE.kind, name))
             yield WaitFor((QUEUE.kind, name), (QUEUE.kind, name))
             return
         if stored is None or queue is None:

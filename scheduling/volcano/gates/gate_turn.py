@@ -93,13 +93,8 @@ class DecisionRound:
         if not self.lines.awake:
             return
         awake, self.lines.awake = self.lines.awake, {}
-        keys = []
-        for key in awake:
-            if self._queues.shut(key[0]):
-                self.lines.park(key, "")
-            else:
-                keys.append(key)
-        self._enter(_Contest(self, keys))
+        # refused lines are parked at once: a round only takes quota, so there is no need to sort them
+        self._enter(_Contest(self, [key for key in awake if not self._refused(key)]))
 
     def _enter(self, contest: _Contest) -> None:
         if contest.head is not None:
@@ -118,14 +113,19 @@ class DecisionRound:
 
     def _passes(self, key: LineKey, batch: PodBatch) -> bool:
         """Let the first batch of the line pass, if it fits. Returns whether the line has another batch to try."""
-        refusal = self._queues.refusal(*key)
-        if refusal is not None:
-            self.lines.park(key, refusal.queue if refusal.reason == QUOTA else "")
+        if self._refused(key):
             return False
         self._order.counts(self._queues.queues.tree.nodes[key[0]])
         self.served[key[0]] += 1
         self._grant(batch)
         return self.lines.first(key) is not None and key not in self.lines.awake
+
+    def _refused(self, key: LineKey) -> bool:
+        """Whether the line does not fit now. Then it is parked."""
+        refusal = self._queues.refusal(*key)
+        if refusal is not None:
+            self.lines.park(key, refusal.queue if refusal.reason == QUOTA else "")
+        return refusal is not None
 
     def compare(self, a: LineKey | None, b: LineKey | None) -> int:
         """Below 0: `a` is served first.

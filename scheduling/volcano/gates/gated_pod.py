@@ -10,7 +10,7 @@ from policies.amounts.allocated import pod_allocated
 from policies.dialects.pod_reading import PodReading, pod_reading
 from policies.dialects.quota_gates import ADMITTED, QUOTA_KEY, WAITS
 from policies.dialects.reading import Manifest, ManifestReader, integer, listing, mapping, metadata, text
-from policies.dialects.volcano_gates import TASK_NAME, TOGETHER, VOLCANO, group_in
+from policies.dialects.volcano_gates import TOGETHER, VOLCANO, group_in, task_of
 from policies.model.objects import joined
 from scheduling.objects import times
 from scheduling.queue_tree.pod_at_gate import PodAtGate
@@ -108,7 +108,7 @@ def gated_pod(pod: PodReading) -> VolcanoGatedPod:
     return VolcanoGatedPod(
         group,
         Need(tuple((r, requests[r]) for r in limited_resources(requests)), _claims_devices(pod, requests)),
-        notes.get(TASK_NAME, ""),
+        task_of(notes, pod.labels),
         integer(pod.spec.get("priority")) or 0,
         times.parse(pod.created),
         Together.parse(notes.get(TOGETHER, "")) if project == VOLCANO else ALONE,

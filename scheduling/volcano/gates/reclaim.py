@@ -14,19 +14,18 @@ Source: Volcano v1.16, plugins/capacity; unlike there, a victim's queue has what
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cmp_to_key
 from typing import NamedTuple
 
 from scheduling.objects.amounts import add_to
 from scheduling.objects.times import SECOND
-from scheduling.queue_tree.amounts import Amounts, total
 from scheduling.volcano.gates.gang import GatedGang, PodBatch
 from scheduling.volcano.gates.gate_queues import QUOTA, GateQueues
 from scheduling.volcano.gates.gated_pod import Need, VolcanoGatedPod
+from scheduling.volcano.gates.reclaim_search import ReclaimCandidates, ReclaimSearch, Unit, freed
 from scheduling.volcano.queue_order import common_depth
-from scheduling.volcano.queues import ALLOCATED, ROOT, Node
-from scheduling.volcano.resources import shortages
+from scheduling.volcano.queues import Node
 
 PATIENCE = 600 * SECOND
 """How long a promise waits for Pods to end, in nanoseconds. A Pod on a lost node may never end."""
@@ -34,13 +33,7 @@ _SPARED = 60 * SECOND
 """How long a Pod that could not be evicted is not chosen again."""
 _PERIOD = SECOND
 """The least time between two searches."""
-_MOST_LOOKED_AT = 50_000
-"""How many Pods and queues one search looks at. The next search goes on with the queue after it."""
 _UNSET = 0
-
-Unit = tuple[VolcanoGatedPod, ...]
-"""Pods that are reclaimed together, or not at all."""
-Excess = dict[str, set[str]]
 
 
 class _Promise(NamedTuple):
@@ -160,7 +153,7 @@ class GateReclaim:
             start = ordered.index(self._last) + 1
             ordered = ordered[start:] + ordered[:start]
         self._tried = {name: batch for name, batch in self._tried.items() if name in found}
-        candidates = _Candidates(self._last_served_first() if ordered else [], self._units, self._leaving)
+        candidates = ReclaimCandidates(self._last_served_first() if ordered else [], self._units, self._leaving)
         for name in ordered:
             self._choose_for(name, sorted(found[name]), candidates, now)
             if candidates.is_exhausted:
@@ -168,7 +161,7 @@ class GateReclaim:
                 return
         self._last = ""
 
-    def _choose_for(self, name: str, batches: list[PodBatch], candidates: _Candidates, now: int) -> None:
+    def _choose_for(self, name: str, batches: list[PodBatch], candidates: ReclaimCandidates, now: int) -> None:
         """Choose victims for the first batch of the queue that has any.
 
         If the search reaches its limit, the next turn of the queue goes on with the batch after it.
@@ -268,16 +261,16 @@ class GateReclaim:
     def _can_never_fit(self, leaf: str, batch: PodBatch) -> bool:
         """Whether the batch does not fit even after all leaving Pods have ended."""
         self._add(leaf, batch.need, -1)
-        excess = _Search(self._queues, self._balance, batch).excess
+        excess = ReclaimSearch(self._queues, self._balance, batch).excess
         self._add(leaf, batch.need, 1)
         return bool(excess)
 
-    def _units_for(self, batch: PodBatch, candidates: _Candidates) -> list[Unit] | None:
+    def _units_for(self, batch: PodBatch, candidates: ReclaimCandidates) -> list[Unit] | None:
         """Choose the victims of the batch. Empty if enough Pods are ending already; None if reclaim cannot help."""
         refusal = self._queues.refusal(batch.queue, batch.need)
         if refusal is None or refusal.reason != QUOTA or not batch.reclaims:
             return None
-        search = _Search(self._queues, self._balance, batch)
+        search = ReclaimSearch(self._queues, self._balance, batch)
         claims = search.claims()
         if not claims:
             return None
@@ -288,7 +281,7 @@ class GateReclaim:
             candidates.looked_at += 1
             wanted = search.wanted(leaf, claims)
             for unit in candidates.units(leaf.name) if wanted else ():
-                if not wanted.isdisjoint(_freed(unit)) and search.take(leaf, unit):
+                if not wanted.isdisjoint(freed(unit)) and search.take(leaf, unit):
                     chosen.append((leaf, unit))
                     wanted = search.wanted(leaf, claims)
                 if not wanted:
@@ -338,125 +331,3 @@ class GateReclaim:
 
     def _may_go(self, pod: VolcanoGatedPod) -> bool:
         return not (pod.stays or pod.gated or pod.deleting or pod.key in self._spared or pod.key in self._granted)
-
-
-class _Candidates:
-    """The units that may be reclaimed, read once for all batches of a search.
-
-    leaving: the Pods that leave, also those that this search has chosen.
-    looked_at: the number of Pods and queues that were looked at.
-    """
-
-    def __init__(self, queues: Sequence[Node], units: Callable[[str], Iterable[Unit]], leaving: Container[str]) -> None:
-        self.queues = queues
-        self.looked_at = 0
-        self._read = units
-        self._leaving = leaving
-        self._units: dict[str, list[Unit]] = {}
-
-    @property
-    def is_exhausted(self) -> bool:
-        """Whether the search has reached its limit."""
-        return self.looked_at > _MOST_LOOKED_AT
-
-    def units(self, queue: str) -> Iterator[Unit]:
-        found = self._units.get(queue)
-        if found is None:
-            found = self._units[queue] = [*self._read(queue)]
-        for unit in found:
-            self.looked_at += len(unit)
-            if unit[0].key not in self._leaving:
-                yield unit
-
-
-class _Search:
-    """The usage of queues after all leaving Pods have ended and all promised batches have passed.
-
-    excess: the resources that the batch then still lacks, by queue.
-    """
-
-    def __init__(self, queues: GateQueues, balance: Mapping[str, Amounts], batch: PodBatch) -> None:
-        self.leaf = queues.queues.tree.nodes[batch.queue]
-        self._queues = queues
-        self._balance = balance
-        self._need = dict(batch.need.amounts)
-        self._path = [*self.leaf.up()]
-        self._used: dict[str, dict[str, int]] = {}
-        self.excess = self._now()
-
-    def claims(self) -> dict[str, Node]:
-        """The resources that may be reclaimed, each with the queue that deserves them."""
-        short = {resource for resources in self.excess.values() for resource in resources}
-        if not short:  # enough Pods are leaving; a promise needs the same right as a reclaim
-            short = set(self._need)
-        found = {resource: self._deserving(resource) for resource in sorted(short)}
-        return {resource: node for resource, node in found.items() if node is not None}
-
-    def _deserving(self, resource: str) -> Node | None:
-        """The nearest queue that names a deserved amount of the resource, if it stays within it; else None."""
-        for node in self._path:
-            deserved = self._queues.queues.deserved(node)
-            if node.name != ROOT and resource in deserved:
-                return node if self._at(node).get(resource, 0) + self._need[resource] <= deserved[resource] else None
-        return None
-
-    def wanted(self, leaf: Node, claims: Mapping[str, Node]) -> set[str]:
-        """The resources that victims in this queue would have to free; empty if the queue cannot help."""
-        above = {node.name for node in leaf.up()} if self.excess else set()
-        return {
-            resource
-            for name, resources in self.excess.items()
-            if name in above
-            for resource in resources
-            if resource in claims and claims[resource].name not in above
-        }
-
-    def take(self, leaf: Node, unit: Unit) -> bool:
-        """Remove the Pods.
-
-        Returns False, without removing them, if a queue outside of the path would get too little.
-        """
-        freed = _sum(unit)
-        for node in leaf.up():
-            if node in self._path:
-                break
-            deserved, used = self._queues.queues.deserved(node), self._at(node)
-            if any(used.get(r, 0) - a < min(deserved.get(r, 0), used.get(r, 0)) for r, a in freed.items()):
-                return False
-        self._move(leaf, freed, -1)
-        return True
-
-    def may_stay(self, leaf: Node, unit: Unit) -> bool:
-        """Put the Pods back if the batch fits without their room. Returns whether it does."""
-        self._move(leaf, _sum(unit), 1)
-        if self.excess:
-            self._move(leaf, _sum(unit), -1)
-            return False
-        return True
-
-    def _move(self, leaf: Node, amounts: Amounts, times: int) -> None:
-        for node in leaf.up():
-            add_to(self._at(node), amounts, times)
-        self.excess = self._now()
-
-    def _at(self, node: Node) -> dict[str, int]:
-        if node.name not in self._used:
-            self._used[node.name] = total(node.amounts(ALLOCATED), self._balance.get(node.name, {}))
-        return self._used[node.name]
-
-    def _now(self) -> Excess:
-        found: Excess = {}
-        for node in self._path:
-            limit, unnamed = self._queues.queues.limit(node), self._queues.queues.unnamed
-            lacks = shortages(node.name, self._at(node), self._need, limit, unnamed)
-            if short := {lack.resource for lack in lacks}:
-                found[node.name] = short
-        return found
-
-
-def _freed(unit: Unit) -> set[str]:
-    return {resource for pod in unit for resource, amount in pod.need.amounts if amount > 0}
-
-
-def _sum(unit: Unit) -> dict[str, int]:
-    return total(*(dict(pod.need.amounts) for pod in unit))

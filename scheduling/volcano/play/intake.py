@@ -179,16 +179,15 @@ class VolcanoIntake:
     def _put_pod(self, manifest: Manifest, now: int) -> None:
         if text(mapping(manifest.get("spec")).get("schedulerName")) != VOLCANO_SCHEDULER:
             return
-        named = group_of(manifest)
-        task = read_task(manifest, named or own_group(manifest), self._claims)
-        task = with_priority(task, mapping(manifest.get("spec")), self._classes)
+        named, pod = group_of(manifest), with_priority(manifest, self._classes)
+        task = read_task(pod, named or own_group(pod), self._claims)
         if task.status is Status.RELEASING:
             self._drop_pod(task.name)
             return
         if named is None and task.group not in self.world.jobs:
             self.display_names[task.group] = f"Pod {task.name}"
             self._made_for_pods.add(task.group)
-            self._put_group(made_of_pod(manifest, task), now)
+            self._put_group(made_of_pod(pod, task), now)
         self._put_task(task, now)
 
     def _put_task(self, task: Task, now: int) -> None:
@@ -248,6 +247,7 @@ class VolcanoIntake:
         for task in [*self.world.jobs[group].tasks]:
             self.world.drop_task(task)
         self.world.drop_group(group)
+        self._made_for_pods.discard(group)
         for index in (self._jobs, self._made_for):
             index.pop(name, None)
         return True

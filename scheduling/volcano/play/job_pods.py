@@ -110,16 +110,15 @@ def _pod(
         "metadata": {**theirs, "namespace": meta.get("namespace"), "labels": labels, "annotations": notes},
         "spec": spec,
     }
-    return with_priority(read_task(pod, group, claims), spec, classes)
+    return read_task(with_priority(pod, classes), group, claims)
 
 
-def with_priority(task: Task, spec: Manifest, classes: Mapping[str, int]) -> Task:
-    """The task with the value of its PriorityClass or of the default, as the API server stores it in a Pod."""
-    return (
-        task
-        if integer(spec.get("priority")) is not None
-        else replace(task, priority=priority_of(task.priority_class, classes))
-    )
+def with_priority(pod: Manifest, classes: Mapping[str, int]) -> Manifest:
+    """The Pod with the value of its PriorityClass or of the default in its spec, as the API server stores it."""
+    spec = mapping(pod.get("spec"))
+    if integer(spec.get("priority")) is not None:
+        return pod
+    return {**pod, "spec": {**spec, "priority": priority_of(text(spec.get("priorityClassName")) or "", classes)}}
 
 
 def _minimum(roles: Sequence[_Role], members: int) -> Amounts:
@@ -152,7 +151,7 @@ def made_of_pod(pod: Manifest, task: Task) -> PodGroup:
         queue=notes.get(VOLCANO_QUEUE) or DEFAULT,
         members=1,
         minimum=task.request,
-        priority=task.priority,
+        priority=integer(mapping(pod.get("spec")).get("priority")) or 0,
         created=task.created,
     )
 

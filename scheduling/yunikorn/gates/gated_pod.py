@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from policies.dialects import core, yunikorn
@@ -9,6 +10,8 @@ from policies.dialects.pod_reading import PodReading, pod_reading
 from policies.dialects.priority_class import ALLOW_PREEMPTION
 from policies.dialects.quota_gates import ADMITTED, QUOTA_KEY, WAITS
 from policies.dialects.reading import Manifest
+from policies.dialects.yunikorn_config.model import ROOT
+from policies.dialects.yunikorn_config.placement import MOST_LEVELS
 from policies.dialects.yunikorn_gangs import POLICY, TASK_GROUPS, task_group
 from policies.dialects.yunikorn_gates import YUNIKORN
 from policies.dialects.yunikorn_pods import requests
@@ -77,7 +80,7 @@ def gated_pod(pod: PodReading) -> YuniKornGatedPod:
         notes.get(POLICY, ""),
         key=key,
         project=project,
-        admitted=notes.get(ADMITTED, "") if project == YUNIKORN else "",
+        admitted=_recorded(notes) if project == YUNIKORN else "",
         waits=notes.get(WAITS, ""),
         uid=pod.uid,
         phase=pod.phase,
@@ -85,3 +88,9 @@ def gated_pod(pod: PodReading) -> YuniKornGatedPod:
         deleting=pod.deleting,
         bound=pod.bound,
     )
+
+
+def _recorded(notes: Mapping[str, str]) -> str:
+    """The queue where the Pod was admitted; empty if no placement rule can have chosen it, as anyone may write it."""
+    path = notes.get(ADMITTED, "")
+    return path if path.lower().startswith(f"{ROOT}.") and path.count(".") < MOST_LEVELS else ""

@@ -3,38 +3,79 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator
 
-_CONTRAST = """
-async (png) => {
-  const image = await createImageBitmap(await (await fetch(`data:image/png;base64,${png}`)).blob());
-  const context = new OffscreenCanvas(image.width, image.height).getContext("2d");
-  context.drawImage(image, 0, 0);
-  const { data } = context.getImageData(0, 0, image.width, image.height);
-  const counts = new Map();
-  for (let at = 0; at < data.length; at += 4) {
-    const color = [data[at], data[at + 1], data[at + 2]].join();
-    counts.set(color, (counts.get(color) || 0) + 1);
-  }
-  const light = (color) => {
-    const [red, green, blue] = color.split(",").map((each) => each / 255)
-      .map((each) => (each <= 0.04045 ? each / 12.92 : ((each + 0.055) / 1.055) ** 2.4));
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-  };
-  const ground = light([...counts].sort((first, second) => second[1] - first[1])[0][0]);
-  const ratios = [...counts.keys()].map(light)
-    .map((each) => (Math.max(each, ground) + 0.05) / (Math.min(each, ground) + 0.05));
-  return Math.max(...ratios);
+Color = tuple[int, ...]
+
+_BOXES = """
+(elements) => elements.map((each) => {
+  const { left, top, right, bottom } = each.getBoundingClientRect();
+  const { floor, ceil } = Math;
+  return [floor(left + scrollX), floor(top + scrollY), ceil(right + scrollX), ceil(bottom + scrollY)];
+})
+"""
+_COUNT = """
+async ([encoded, boxes]) => {
+  const bytes = Uint8Array.from(atob(encoded), (each) => each.charCodeAt(0));
+  const drawn = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
+  const pen = new OffscreenCanvas(drawn.width, drawn.height).getContext("2d", { willReadFrequently: true });
+  pen.drawImage(drawn, 0, 0);
+  return boxes.map(([left, top, right, bottom]) => {
+    const { data } = pen.getImageData(left, top, right - left, bottom - top), found = {};
+    for (let at = 0; at < data.length; at += 4) {
+      const key = `${data[at]},${data[at + 1]},${data[at + 2]}`;
+      found[key] = (found[key] || 0) + 1;
+    }
+    return found;
+  });
 }
 """
 
 
-def contrast(page: Page, element: Locator) -> float:
-    """The contrast (WCAG 2) of what stands out most in the element to its commonest color, its ground."""
-    png = base64.b64encode(element.screenshot()).decode()
-    other = page.context.new_page()  # a page of the dashboard may not load a picture by its data
-    try:
-        return float(other.evaluate(_CONTRAST, png))
-    finally:
-        other.close()
+def counted(elements: Sequence[Locator]) -> list[dict[Color, int]]:
+    """The colors of each element's pixels as Chromium draws them, from one picture of all."""
+    page = elements[0].page
+    boxes = page.evaluate(_BOXES, [each.element_handle() for each in elements])
+    left, top = (min(box[at] for box in boxes) for at in (0, 1))
+    right, bottom = (max(box[at] for box in boxes) for at in (2, 3))
+    area = {"x": left, "y": top, "width": right - left, "height": bottom - top}
+    picture = page.screenshot(full_page=True, clip=area)  # type: ignore[arg-type]
+    within = [[box[0] - left, box[1] - top, box[2] - left, box[3] - top] for box in boxes]
+    return [
+        {tuple(map(int, key.split(","))): count for key, count in found.items()}
+        for found in page.evaluate(_COUNT, [base64.b64encode(picture).decode(), within])
+    ]
+
+
+def colors(element: Locator) -> dict[Color, float]:
+    """The share of each color in its pixels; only those of 8 % or more."""
+    (found,) = counted([element])
+    total = sum(found.values())
+    return {color: count / total for color, count in found.items() if count / total >= 0.08}
+
+
+def contrasts(elements: Sequence[Locator]) -> list[float]:
+    """By element, the contrast of what stands out most in it to its commonest color, its ground."""
+    return [_most(found) for found in counted(elements)]
+
+
+def _most(found: dict[Color, int]) -> float:
+    ground = max(found, key=lambda color: found[color])
+    return max(contrast(color, ground) for color in found)
+
+
+def contrast(first: Color, second: Color) -> float:
+    """As WCAG 2.2 computes it, between 1 and 21."""
+    darker, lighter = sorted(map(_luminance, (first, second)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(color: Color) -> float:
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in _parts(color))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _parts(color: Color) -> list[float]:
+    return [each / 255 for each in color]

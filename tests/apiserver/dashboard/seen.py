@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-
 from playwright.sync_api import Locator, Page
 
 
@@ -20,46 +18,6 @@ def row(page: Page, name: str) -> list[str]:
     """The texts of the first row of that name, without the empty ones at its end."""
     found = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name=name, exact=True)).first
     return found.locator("th, td").all_inner_texts()
-
-
-def colors(element: Locator) -> dict[tuple[int, ...], float]:
-    """The colors of its pixels as Chromium draws them, each with its share; only those of 8 % or more."""
-    encoded = base64.b64encode(element.screenshot()).decode()
-    counted = element.page.evaluate(_COUNT, encoded)
-    total = sum(counted.values())
-    found = {tuple(map(int, text.split(","))): count / total for text, count in counted.items()}
-    return {color: share for color, share in found.items() if share >= 0.08}
-
-
-_COUNT = """
-async (encoded) => {
-  const bytes = Uint8Array.from(atob(encoded), (each) => each.charCodeAt(0));
-  const drawn = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
-  const canvas = new OffscreenCanvas(drawn.width, drawn.height), pen = canvas.getContext("2d");
-  pen.drawImage(drawn, 0, 0);
-  const found = {}, data = pen.getImageData(0, 0, drawn.width, drawn.height).data;
-  for (let at = 0; at < data.length; at += 4) {
-    const key = `${data[at]},${data[at + 1]},${data[at + 2]}`;
-    found[key] = (found[key] || 0) + 1;
-  }
-  return found;
-}
-"""
-
-
-def contrast(first: tuple[int, ...], second: tuple[int, ...]) -> float:
-    """As WCAG 2.2 computes it, between 1 and 21."""
-    darker, lighter = sorted(map(_luminance, (first, second)))
-    return (lighter + 0.05) / (darker + 0.05)
-
-
-def _luminance(color: tuple[int, ...]) -> float:
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in _parts(color))
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def _parts(color: tuple[int, ...]) -> list[float]:
-    return [each / 255 for each in color]
 
 
 def focused(page: Page) -> str:

@@ -10,7 +10,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.apiserver.dashboard.browsed import QUEUES, WAITS, World
 from tests.apiserver.dashboard.chromium import Visitor
-from tests.apiserver.dashboard.seen import block, colors, contrast, focused, names, row
+from tests.apiserver.dashboard.pixels import colors, contrast
+from tests.apiserver.dashboard.seen import block, focused, names, row
 from tests.apiserver.dashboard.world import ADMIN, CPU, EACH, RBAC, STRANGER, TENANT, bound, reconciling
 from tests.apiserver.kueue_world import KUEUE, workload
 from tests.builders import cohort, flavor, group, quota

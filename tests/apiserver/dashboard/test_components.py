@@ -8,11 +8,10 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.apiserver.dashboard import pixels
 from tests.apiserver.dashboard.chromium import violations
 from tests.apiserver.dashboard.components import components
 from tests.apiserver.dashboard.pictures import SHEET
-from tests.apiserver.dashboard.seen import colors, contrast
+from tests.apiserver.dashboard.pixels import colors, contrast, contrasts
 
 WORDS = ".word, .severity, .state, .mark, .headline, .notice, .muted, .step, .key.badge, .tabs a, .path a, .brand a"
 DRAWN = {
@@ -38,8 +37,8 @@ def test_each_state_stands_out_on_the_screen(page: Page, scheme: Literal["light"
     page.emulate_media(color_scheme=scheme)
     words = [each for each in page.locator(WORDS).all() if each.is_visible()]
     assert len(words) > 30
-    for each in words:
-        assert pixels.contrast(page, each) >= 4.5, each.evaluate("(found) => found.outerHTML")
+    for each, ratio in zip(words, contrasts(words), strict=True):
+        assert ratio >= 4.5, each.evaluate("(found) => found.outerHTML")
     empty = max(colors(page.locator(".key .idle")).items(), key=lambda found: found[1])[0]
     for state, where in DRAWN.items():
         shown = [each for each in page.locator(where).all() if each.is_visible()]

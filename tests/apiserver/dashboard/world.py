@@ -11,12 +11,14 @@ from typing import Any
 
 from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
+from policies.dialects.kueue_kinds import IN_USE
 from tests import builders
 from tests.apiserver.harness import ControlPlane, User
 from tests.apiserver.kueue_world import KUEUE, workload
 from tests.apiserver.reconciler.shipped_reconciler import SYSTEM, Replica
 from tests.apiserver.server_process import ServerProcess
 from tests.apiserver.webhook.guard import QUOTREE
+from tests.bench.admission.filled import fill
 from tests.builders import flavor, group, kueue, quota
 from tests.waiting import eventually
 
@@ -78,7 +80,9 @@ def organisation(server: ControlPlane, queues: int) -> None:
         )
         for each in range(queues)
     ]
-    post(server, f"{KUEUE}/clusterqueues", made)
+    for each in made:  # as a reconciler has left them; it would write each once more
+        each["metadata"]["finalizers"] = [IN_USE]
+    fill(server.etcd_url, made)
     for team in range(2):
         local = kueue("LocalQueue", "main", {"clusterQueue": f"queue-{team}"})
         server.request("POST", f"{KUEUE}/namespaces/team-{team}/localqueues", local)

@@ -20,7 +20,7 @@ from scheduling.status.deadlines import release
 from scheduling.status.writing import written_status
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.kueue_world import KUEUE, following, install, workload
-from tests.apiserver.manifests import crds
+from tests.apiserver.manifests import unconverted
 from tests.builders import kueue
 from tests.waiting import eventually
 
@@ -198,7 +198,7 @@ def test_with_kueues_own_definition_of_cohorts_events_tell_what_its_status_canno
 ) -> None:
     server = new_control_plane()
     install(server)
-    definition = next(each for each in crds() if each["spec"]["names"]["kind"] == "Cohort")
+    definition = next(each for each in unconverted() if each["spec"]["names"]["kind"] == "Cohort")
     for version in definition["spec"]["versions"]:
         status = version["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]
         for ours in ("conditions", "flavorsReservation"):

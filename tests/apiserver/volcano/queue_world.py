@@ -17,7 +17,7 @@ from reconciler.process import DecisionSettings, Reconciler
 from reconciler.shell import writer
 from reconciler.shell.permit import AlwaysPermitted
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.manifests import crds, define
+from tests.apiserver.manifests import define, unconverted
 from tests.builders import queue
 from tests.waiting import eventually
 
@@ -29,7 +29,7 @@ PARENTS = {"root": None, "org": "root", "a": "org", "b": "org", "a1": "a", "a2":
 
 
 def install(server: ControlPlane) -> None:
-    define(server, crds())
+    define(server, unconverted())
 
 
 @contextmanager

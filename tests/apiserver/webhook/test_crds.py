@@ -11,7 +11,7 @@ import pytest
 
 from policies.schema import declarations
 from tests.apiserver.harness import ApiError, ControlPlane
-from tests.apiserver.manifests import crds, define
+from tests.apiserver.manifests import define, unconverted
 from tests.policies.schema import structure_conformance
 from tests.policies.schema.structure_cases import (
     ACCEPTED,
@@ -41,7 +41,7 @@ LEFT_TO_RULES: list[tuple[str, Manifest]] = [
 @pytest.fixture(scope="module")
 def server(control_plane: ControlPlane) -> ControlPlane:
     """The shared control plane with all CRDs, each of them served."""
-    define(control_plane, crds())
+    define(control_plane, unconverted())
     return control_plane
 
 

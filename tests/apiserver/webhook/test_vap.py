@@ -23,7 +23,7 @@ from policies.rules import find
 from policies.vap.admission_policies import forms, policy_name
 from tests.apiserver import build
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.manifests import crds, define, dry_run
+from tests.apiserver.manifests import define, dry_run, unconverted
 from tests.apiserver.webhook.guard import QUOTREE, ROOT, as_input, documents
 from tests.builders import typed
 from tests.policies.rules.rule_cases import judged
@@ -81,7 +81,7 @@ def guarded(programs: build.Programs) -> Iterator[ControlPlane]:
     """A control plane with the CRDs, what the cases have stored, then the policies; there is no webhook."""
     with ControlPlane() as control_plane:
         kubectl = control_plane.kubectl
-        define(control_plane, definitions())
+        define(control_plane, unconverted())
         for name in NAMESPACES:
             kubectl("create", "namespace", name)
         given = [case.named(case.given) for case in CASES if case.given]
@@ -92,14 +92,6 @@ def guarded(programs: build.Programs) -> Iterator[ControlPlane]:
         kubectl("apply", "-f", "-", input=rendered)
         wait_until_observed(control_plane)
         yield control_plane
-
-
-def definitions() -> list[Manifest]:
-    """Our CRDs, without the conversion that would call the webhook."""
-    found = crds()
-    for each in found:
-        each["spec"].pop("conversion", None)
-    return found
 
 
 def said(control_plane: ControlPlane, case: Case) -> tuple[bool, str]:

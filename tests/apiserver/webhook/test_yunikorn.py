@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +20,7 @@ from cluster.sources import sources
 from cluster.store import Store, load
 from policies.configuration.settings import YuniKornSettings
 from policies.dialects.core import POD
+from policies.dialects.yunikorn_config.configmap import MAX_UNZIPPED
 from policies.model.objects import Ref
 from tests import builders
 from tests.apiserver import build
@@ -131,6 +134,16 @@ def test_a_new_tree_counts_for_the_next_namespace(guard: Guard) -> None:
     both = "          - {name: sooner, parent: true}\n          - {name: later, parent: true}\n"
     assert not applied(guard, config_map("yunikorn-configs", both))
     eventually(lambda: not applied(guard, late, dry=True), lambda: "a parent queue that is there is not seen")
+
+
+def test_a_tenant_cannot_have_trees_judged_that_yunikorn_does_not_read(guard: Guard) -> None:
+    bomb = base64.b64encode(gzip.compress(bytes(MAX_UNZIPPED - 1))).decode()
+    archives = builders.config_map("yunikorn-configs", "dev", binaryData={f"{n}.gz": bomb for n in range(90)})
+    small = builders.config_map("yunikorn-configs", "dev", data={"queues.yaml": QUEUES})
+
+    done = guard.control_plane.kubectl("create", "-f", "-", input=as_input([archives]), check=False)
+    assert "outside of namespace yunikorn at most 65536 are judged" in done.stderr
+    assert applied(guard, small) == ""
 
 
 def test_the_value_of_a_fixed_rule_is_a_path_whose_every_part_is_checked(guard: Guard) -> None:

@@ -91,6 +91,15 @@ def test_a_change_on_top_of_files_deletes_nothing(before: Path, tmp_path: Path) 
     ]
 
 
+def test_a_value_of_another_type_is_a_change(tmp_path: Path) -> None:
+    before = write(tmp_path / "before" / "a.yaml", cohort("org") | {"spec": {"fairSharing": {"weight": 1}}})
+    after = write(tmp_path / "after" / "a.yaml", cohort("org") | {"spec": {"fairSharing": {"weight": True}}})
+
+    found = report(run("diff", after, "--base", f"files:{before}", "-o", "json"))
+
+    assert found["applied"] == 1
+
+
 def test_prune_deletes_what_the_files_lack(before: Path, tmp_path: Path) -> None:
     change = write(tmp_path / "change.yaml", org_queue("a", 4, "org", **RECLAIM))
 

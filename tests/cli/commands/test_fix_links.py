@@ -67,6 +67,23 @@ def test_what_the_link_leads_to_can_be_named(elsewhere: Path) -> None:
     assert "namespace.quota" in elsewhere.read_text()
 
 
+def test_a_file_that_two_organisations_share_by_a_link_is_fixed_once(elsewhere: Path) -> None:
+    for each, most in (("a", "1"), ("b", "2")):
+        Path("trees", each).mkdir()
+        Path("trees", each, "lab.yaml").write_text(
+            LEGACY.replace("max.cpu", "quota").replace('"2"', f"'{{cpu: {most}}}'")
+        )
+    Path("trees/own.yaml").rename("trees/a/own.yaml")
+    Path("trees/b/own.yaml").symlink_to("../a/own.yaml")
+
+    shown = run("fix", "trees", "--write")
+
+    assert shown.exit_code == 0, shown.output
+    assert shown.stdout.count("+++ b/trees/a/own.yaml") == shown.stdout.count("own.yaml\n+++ ") == 1
+    assert Path("trees/b/own.yaml").is_symlink()
+    assert "namespace.quota" in Path("trees/a/own.yaml").read_text()
+
+
 def test_links_within_the_folder_are_followed(elsewhere: Path) -> None:
     Path("shared").mkdir()
     Path("shared/own.yaml").write_bytes(Path("trees/own.yaml").read_bytes())

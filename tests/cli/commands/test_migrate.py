@@ -76,7 +76,8 @@ def test_the_json_obeys_its_schema_and_names_every_object(tmp_path: Path) -> Non
     found = report(run("migrate", file, "--from", "volcano", "-o", "json"))
 
     assert (found["kind"], found["from"], list(found["renamed"])) == ("Migration", "volcano", ["b" * 70])
-    assert [each["object"] for each in found["lost"]] == ["Namespace ns", "Queue a", f"Queue {'b' * 70}"]
+    about = [each["object"] for each in found["lost"]]
+    assert about == ["Queue root", "Namespace ns", "Queue a", f"Queue {'b' * 70}"]
 
 
 def test_old_versions_of_kueue(tmp_path: Path) -> None:

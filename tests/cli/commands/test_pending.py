@@ -190,8 +190,18 @@ def owned(name: str, owner: str, kind: str = "Job") -> dict[str, object]:
     return waiting(name, 9, metadata={"ownerReferences": owners})
 
 
+def finished(name: str, owner: str) -> dict[str, object]:
+    condition = {"type": "Finished", "status": "True", "reason": "WorkloadSliceReplaced", "message": ""}
+    return owned(name, owner) | {"status": {"conditions": [condition]}}
+
+
 def test_a_job_is_found_by_its_own_name_and_by_that_of_its_workload() -> None:
-    world = core(*organisation(owned("job-one-1a", "one"), owned("x", "two"), owned("y", "two", "JobSet"))).state.world
+    world = core(
+        *organisation(
+            *(owned("job-one-1a", "one"), owned("x", "two"), owned("y", "two", "JobSet")),
+            *(finished("old", "grown"), owned("new", "grown"), finished("old-done", "done")),
+        )
+    ).state.world
 
     def key(called: str, namespace: str | None = None) -> str:
         return key_of(world, named(called, namespace, lambda: "b"))
@@ -199,8 +209,10 @@ def test_a_job_is_found_by_its_own_name_and_by_that_of_its_workload() -> None:
     assert key("a/one") == key("a/job-one-1a") == key("one", "a") == key("job/one", "a") == "a/job-one-1a"
     assert key("jobset/two", "a") == key("jobsets.jobset.x-k8s.io/two", "a") == "a/y"
     assert key("workload/job-one-1a", "a") == "a/job-one-1a"
-    with pytest.raises(Misused, match="2 jobs are named a/two; name a Workload instead: a/x, a/y"):
+    with pytest.raises(Misused, match="2 Workloads belong to a/two; name one of them: a/x, a/y"):
         key("a/two")
+    assert key("a/grown") == "a/new"
+    assert key("a/done") == "a/old-done"
     with pytest.raises(Misused, match=r"there is no Workload of a Job a/job-one-1a; did you mean a/job-one-1a\?"):
         key("job/job-one-1a", "a")
     with pytest.raises(Misused, match=r"there is no Workload a/onee, .* did you mean a/one\?"):

@@ -154,7 +154,7 @@ def test_no_file_no_object_and_broken_yaml_end_without_a_traceback(tmp_path: Pat
     [
         (["--finish", "ns/ghost"], "--finish ns/ghost: no workload or job is called ns/ghost"),
         (["--at", "soon"], "--at soon: not a time; write"),
-        (["--at", "+3x"], "--at +3x: '3x' is not a valid duration"),
+        (["--at", "+3x"], '--at +3x: "3x" is not a valid duration'),
         (["--at", "+1h", "--at", "+1m"], "--at +1m: this time has passed: it is 2026-01-01T01:00:00Z already"),
         (["--check", "budget"], "--check budget: write NAME=STATE"),
         (["--check", "budget=Ready"], "there is no AdmissionCheck budget"),

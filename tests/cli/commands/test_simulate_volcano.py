@@ -81,6 +81,7 @@ tiers:
 - plugins:
   - name: overcommit
   - name: drf
+    enableHierarchy: true
   - name: predicates
   - name: proportion
   - name: nodeorder
@@ -106,7 +107,7 @@ def test_it_plays_the_configuration_of_volcanos_scheduler_and_names_what_it_leav
     assert (
         "assumed: Volcano runs the plugins priority, gang, drf, predicates, proportion, binpack,"
         " and the actions enqueue, allocate, backfill\n"
-        "assumed: of its configuration these are not simulated: overcommit, nodeorder\n"
+        "assumed: of its configuration these are not simulated: overcommit, nodeorder, enableHierarchy of drf\n"
     ) in shown.stdout
     assert "\ndefault\norg\n   cpu: limit 10\n" in shown.stdout, "without Nodes, only a capability limits a queue"
     assert "reclaimed" not in shown.stdout

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from cli.report.redaction import Redaction
 from tests.builders import (
     cluster_queue,
     config_map,
@@ -168,6 +169,23 @@ def test_names_of_work_are_hashed_where_that_is_asked_for_and_never_twice_alike(
     assert len(work(first)) == 3
     assert not set(work(first)) & set(work(second))
     assert '"name":"ml"' in first
+
+
+def test_names_in_labels_annotations_and_checks_of_work_are_hashed_too() -> None:
+    kueues = ("job-owner-name", "workload-slice-name", "concurrent-admission-parent")
+    keys = [*(f"kueue.x-k8s.io/{key}" for key in kueues), "volcano.sh/job-name", "yunikorn.apache.org/username"]
+    update = {"name": "main", "nodeSelector": {"rack": "1"}, "annotations": {"request": "anna-1"}}
+    worker = running("anna")
+    worker["metadata"]["annotations"] = dict.fromkeys(keys, "anna")
+    worker["status"]["admissionChecks"] = [{"name": "prov", "state": "Ready", "podSetUpdates": [update]}]
+
+    redacted = Redaction(hash_names=True).redact(worker)
+
+    assert redacted is not None
+    assert "anna" not in str(redacted)
+    assert redacted["metadata"]["annotations"] == dict.fromkeys(keys, redacted["metadata"]["name"])
+    (check,) = redacted["status"]["admissionChecks"]
+    assert check["podSetUpdates"] == [{"name": "main", "nodeSelector": {"rack": "1"}}]
 
 
 def test_of_yunikorns_settings_it_holds_what_rules_read(tmp_path: Path, api: FakeApi) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from certs.pki import new_authority, new_server
-from cli.doctor.checks.answering import answer_result
+from cli.doctor.checks.answering import answer_result, webhook_answers
 from cli.doctor.checks.certificates import check_caller, check_configuration, check_expiry
 from cli.doctor.checks.definitions import check_definitions
 from cli.doctor.checks.health import check_metrics
@@ -22,11 +23,15 @@ from cli.doctor.checks.volcano import check_controller
 from cli.doctor.checks.workers import check_workers
 from cli.doctor.result import CheckResult, HealthState
 from cli.doctor.served import from_secret
+from cli.doctor.target import CheckedCluster
+from cluster.client import ClusterClient
+from cluster.endpoint import Endpoint
 from cluster.errors import ApiError, Forbidden
 from cluster.resource import Resource
 from cluster.reviews import Access
 from policies.takeover.objects import ObjectRef
 from tests.builders import manifest
+from tests.cluster.fake import FakeApi, Reply, Seen, status
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 WEBHOOK = ObjectRef("Deployment", "quotree-webhook", "quotree-system")
@@ -215,6 +220,36 @@ def test_of_overlapping_authorities_the_newest_counts() -> None:
 )
 def test_the_answer_to_a_trial(error: ApiError | None, state: str) -> None:
     assert states(answer_result(error, "Cohort")) == [state]
+
+
+@pytest.mark.parametrize(
+    ("group", "version", "plural"),
+    [
+        ("kueue.x-k8s.io", "v1beta2", "cohorts"),
+        ("kueue.x-k8s.io", "v1beta1", "cohorts"),
+        ("scheduling.volcano.sh", "v1beta1", "queues"),
+    ],
+)
+def test_the_trial_is_sent_in_a_version_that_is_served(group: str, version: str, plural: str) -> None:
+    found = {
+        ("GET", "/apis"): {"groups": [{"name": group}]},
+        ("GET", f"/apis/{group}/{version}"): {"resources": [{"name": plural}]},
+    }
+    trial = ("POST", f"/apis/{group}/{version}/{plural}")
+    denied = 'admission webhook "a.quotree.dev" denied the request: no'
+
+    class Refusing(FakeApi):
+        def reply_to(self, seen: Seen) -> Reply:
+            asked = (seen.method, seen.path)
+            if asked in found:
+                return lambda handler: handler.send_json(200, found[asked])
+            return status(403, "Forbidden", message=denied) if asked == trial else status(404, "NotFound")
+
+    with closing(Refusing()) as api:
+        checked = CheckedCluster(ClusterClient(Endpoint(api.url)))
+        checked.has_webhook = True
+
+        assert states(*webhook_answers.run(checked)) == ["ok"]
 
 
 def test_the_result_of_a_trial_names_the_kind_that_was_sent() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.exits import Exit
 from tests.builders import cluster_queue, cohort, local_queue, namespace, pod_group, queue
 from tests.cli.clusters import holding
 from tests.cli.runs import BAD, GOOD, WORSE, kubeconfig, report, run, write
@@ -53,6 +54,18 @@ def test_prune_deletes_what_the_files_lack(tmp_path: Path) -> None:
     assert kept.exit_code == 0
     assert pruned.exit_code == 1
     assert "error[delete-with-children]: Cohort lab: " in pruned.stdout
+
+
+@pytest.mark.parametrize("command", ["validate", "diff", "order"])
+def test_prune_deletes_nothing_while_an_input_cannot_be_read(tmp_path: Path, command: str) -> None:
+    held = write(tmp_path / "held.yaml", cohort("org"), cohort("lab", "org"), cluster_queue("ml", "lab"))
+    given = write(tmp_path / "new.yaml", cohort("org"))
+    (tmp_path / "lab.yaml").write_text("a: [\n")
+
+    result = run(command, given, tmp_path / "lab.yaml", "--against", f"files:{held}", "--prune", "-o", "json")
+
+    assert result.exit_code == Exit.UNREADABLE
+    assert "lab" not in result.stdout.replace("lab.yaml", "")
 
 
 def test_prune_leaves_kinds_alone_that_the_files_do_not_have(tmp_path: Path) -> None:

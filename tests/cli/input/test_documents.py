@@ -527,9 +527,10 @@ def test_directories_are_read_through_in_the_order_of_names(tmp_path: Path) -> N
 
 def test_a_file_may_have_any_name_and_counts_once(tmp_path: Path) -> None:
     (tmp_path / "queue.txt").write_text("a: 1\n")
-    (tmp_path / "link.yaml").symlink_to(tmp_path / "queue.txt")
+    (tmp_path / "same").symlink_to(tmp_path)
+    named = [str(tmp_path / "queue.txt"), str(tmp_path), str(tmp_path / "same" / "queue.txt")]
 
-    found, unreadable = read([str(tmp_path / "queue.txt"), str(tmp_path), str(tmp_path / "queue.txt")])
+    found, unreadable = read([*named, *named])
 
     assert [str(tmp_path / "queue.txt")] == [document.source for document in found]
     assert unreadable == []

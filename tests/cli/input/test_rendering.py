@@ -119,6 +119,19 @@ def test_what_kustomize_patches_has_its_place_in_the_patched_file(tmp_path: Path
     assert f":8:10 (as {tmp_path}/overlay renders it): error[" in shown
 
 
+def test_the_source_of_an_object_with_a_very_long_name_is_found_at_once(tmp_path: Path, tools: Path) -> None:
+    base = write(tmp_path / "base" / "tree.yaml", BAD)
+    (tmp_path / "overlay").mkdir()
+    renamed = queue("a" * 100_000)
+    renamed["metadata"] |= {"annotations": {"config.kubernetes.io/origin": "path: ORIGIN\n"}}
+    rendered = write(tmp_path / "rendered", renamed)
+    script(tools, "kustomize", f'sed "s,path: ORIGIN,path: $(realpath --relative-to=$2 {base})," {rendered}')
+
+    (finding,) = report(run("validate", "--kustomize", tmp_path / "overlay", "-o", "json"))["findings"]
+
+    assert Path(finding["file"]).resolve() == base
+
+
 def test_the_folder_of_a_kustomization_stays_as_it_is(tmp_path: Path, tools: Path) -> None:
     folder = tmp_path / "it's a folder"
     folder.mkdir()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from cli.exits import Exit
 from cli.input.external import programs
-from tests.builders import cluster_queue, cohort, local_queue, queue
+from policies.dialects.kueue_jobs import QUEUE_NAME
+from tests.builders import cluster_queue, cohort, local_queue, queue, template
 from tests.cli.repository import Repository
 from tests.cli.runs import BAD, GOOD, WORSE, Manifest, report, run, write
 
@@ -80,6 +83,21 @@ def test_a_name_that_only_other_roots_have_is_no_missing_object(here: Path) -> N
 
     write(here / "jobs" / "a.yaml", local_queue("other", "maim"))
     assert "maim" in run("validate", ".").stdout
+
+
+@pytest.mark.parametrize(
+    ("namespace", "found"), [("ml", ["local-queue-missing"]), ("lab", []), (None, [])], ids=["other", "same", "none"]
+)
+def test_a_local_queue_of_another_root_is_only_for_its_namespace(
+    here: Path, namespace: str | None, found: list[str]
+) -> None:
+    write(here / "examples" / "one.yaml", *organisation("org"), local_queue("user", "main", "lab"))
+    write(here / "examples" / "two.yaml", *organisation("lab"), local_queue("user", "main", "lab"))
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train", "labels": {QUEUE_NAME: "user"}}}
+    job["metadata"] |= {"namespace": namespace} if namespace else {}
+    write(here / "jobs" / "a.yaml", local_queue("other", "main", "else"), {**job, "spec": {"template": template()}})
+
+    assert rules(".") == found
 
 
 def test_one_object_that_two_files_of_a_folder_give_is_a_slip(here: Path) -> None:
@@ -215,6 +233,40 @@ def test_exclude_and_quotreeignore_leave_files_out(here: Path) -> None:
     assert looked(".")["kinds"] == {"Cohort": 1}
     assert looked(".")["passedOver"] == {"excluded": 3}
     assert looked("a.yaml")["objects"] == 1
+
+
+def test_the_code_that_go_vendors_is_of_others(here: Path) -> None:
+    write(here / "vendor" / "k8s.io" / "api" / "testdata" / "queue.yaml", BAD, WORSE)
+    assert rules(".") != []
+
+    (here / "vendor" / "modules.txt").write_text("# k8s.io/api v0.34.0\n")
+
+    assert rules(".") == []
+    assert rules("vendor") != []
+
+
+@pytest.mark.parametrize("pattern", ["!", "a\\", "[z-a]"])
+def test_a_wrong_pattern_is_refused_as_an_option_and_matches_nothing_in_a_file(here: Path, pattern: str) -> None:
+    write(here / "a.yaml", cohort("a"))
+    write(here / "old" / "b.yaml", cohort("b"))
+
+    refused = run("validate", ".", "--exclude", pattern)
+    (here / ".quotreeignore").write_text(f"{pattern}\nold/\n")
+
+    assert (refused.exit_code, f"--exclude {pattern}: this is not a pattern" in refused.stderr) == (Exit.USAGE, True)
+    assert looked(".")["kinds"] == {"Cohort": 1}
+
+
+@pytest.mark.parametrize("make", [os.symlink, os.link])
+def test_a_file_that_two_organisations_share_by_a_link_is_in_both(here: Path, make: Any) -> None:
+    write(here / "a" / "shared.yaml", BAD)
+    write(here / "a" / "ml.yaml", GOOD)
+    write(here / "b" / "ml.yaml", WORSE)
+    make(here / "a" / "shared.yaml", here / "b" / "shared.yaml")
+
+    (finding,) = report(run("validate", ".", "-o", "json"))["findings"]
+
+    assert (finding["rule"], finding["file"]) == ("children-deserved-exceed-parent", "b/shared.yaml")
 
 
 def test_within_a_folder_only_what_is_found_in_the_files_is_reported(here: Path) -> None:
@@ -357,6 +409,18 @@ def test_what_a_template_may_declare_is_not_reported_as_missing(
     assert result.exit_code == 0
     assert "not evaluated[cluster-queue-missing" in result.stdout
     assert "warning" not in result.stdout
+
+
+def test_what_an_unreadable_document_may_declare_is_not_reported_as_missing(here: Path) -> None:
+    queue_with_a_tab = yaml.safe_dump(cluster_queue("main")) + "\t# tab\n"
+    door = yaml.safe_dump(local_queue("door", "main"))
+    (here / "a.yaml").write_text(f"{queue_with_a_tab}---\n{door}")
+
+    answer = report(run("validate", ".", "-o", "json"))
+
+    assert [each["message"] for each in answer["unreadable"]] == ["a tab cannot indent YAML; use spaces"]
+    assert answer["findings"] == []
+    assert "cluster-queue-missing" in {each["rule"] for each in answer["notEvaluated"]}
 
 
 def test_a_template_of_another_name_hides_nothing(here: Path) -> None:

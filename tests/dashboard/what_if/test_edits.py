@@ -11,7 +11,7 @@ NODE = EditedNode("ClusterQueue", "a")
 EDITS = [
     QuotaEdit(NODE, "spot", "nvidia.com/gpu", "nominalQuota", "8"),
     QuotaEdit(NODE, "spot", "cpu", "borrowingLimit", ""),
-    QuotaEdit(EditedNode("Namespace", "ml&x=1"), "", "memory", "max", "1Gi"),
+    QuotaEdit(EditedNode("Namespace", "ml"), "", "memory&x=1", "max", "1Gi"),
     MoveEdit(NODE, "org"),
     MoveEdit(EditedNode("Cohort", "a"), ""),
     StopEdit(NODE, "HoldAndDrain"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -26,6 +27,14 @@ def test_containers_run_together() -> None:
     spec = {"containers": [container(cpu="1", memory="1Gi"), container(cpu="500m")]}
 
     assert texts(spec) == {"cpu": "1500m", "memory": "1Gi"}
+
+
+def test_a_number_with_a_fraction_counts_as_in_go() -> None:
+    spec = {
+        "containers": [{"resources": {"requests": {"cpu": Decimal("0.5")}}}, {"resources": {"limits": {"cpu": 0.25}}}]
+    }
+
+    assert texts(spec) == {"cpu": "750m"}
 
 
 def test_a_limit_stands_for_a_request_that_is_missing() -> None:

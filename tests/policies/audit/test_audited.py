@@ -120,10 +120,12 @@ def test_namespaces_of_yunikorn_are_grouped_by_the_parent_queue_that_they_name()
     found = audited(
         manifest("v1", "Namespace", "one", annotations=bad),
         manifest("v1", "Namespace", "two", annotations=below),
+        manifest("v1", "Namespace", "two-more", annotations={**below, "yunikorn.apache.org/parentqueue": "eng"}),
     )
 
     assert [(each.root and each.root.name, each.dialect.value, each.object.name) for each in found.found] == [
         ("root.eng", "yunikorn", "two"),
+        ("root.eng", "yunikorn", "two-more"),
         (None, "yunikorn", "one"),
     ]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from policies.impact.differences import Effect, differences
 from policies.impact.quotas import NodeQuotas, PairQuota, QuotaPair
 from policies.impact.yunikorn_quotas import yunikorn_quotas
@@ -38,8 +40,9 @@ def test_the_lowest_max_on_the_way_up_is_the_reach() -> None:
     assert found["root.eng.b"].of(QuotaPair("", "memory")) == PairQuota(None, 0, 0, None)
 
 
-def test_a_namespace_is_below_the_queue_that_it_names() -> None:
-    notes = {f"{YUNIKORN}quota": '{"cpu": "20"}', PARENT: "root.eng"}
+@pytest.mark.parametrize("named", ["root.eng", "eng"])
+def test_a_namespace_is_below_the_queue_that_it_names(named: str) -> None:
+    notes = {f"{YUNIKORN}quota": '{"cpu": "20"}', PARENT: named}
 
     found = quotas(world(TEXT, namespace("team", notes)))["team"]
 

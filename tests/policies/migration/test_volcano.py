@@ -51,6 +51,15 @@ def test_zero_is_no_capability_and_a_resource_that_is_not_named_has_no_limit() -
     assert fields(found)[0] == ("Queue a", "spec.capability.cpu")
 
 
+def test_a_tree_of_weights_alone_has_no_quota_and_the_list_says_so() -> None:
+    weighted = with_spec(queue("a"), weight=2)
+
+    (lost,) = (each for each in migrated(weighted).lost if each.object == "Queue root")
+    assert lost.why.endswith("no queue names an amount: nothing is admitted")
+    assert lost.instead == "name it: --total RESOURCE=AMOUNT"
+    assert not any(each.object == "Queue root" for each in migrated(weighted, cpu=1000).lost if not each.field)
+
+
 def test_every_queue_lists_what_only_some_name() -> None:
     found = migrated(queue("a", deserved="vendor/gpu:4"), queue("b", deserved="cpu:2"))
 

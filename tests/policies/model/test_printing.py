@@ -32,6 +32,21 @@ def test_what_does_not_print_is_an_escape(char: str, shown: str) -> None:
     assert plain(f"a{char}b") == f"a{shown}b"
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("::stop-commands::x", r"\x3a:stop-commands::x"),
+        ("  ::Error a", r"  \x3a:Error a"),
+        ("a ##[set-output name=b]##[c]", r"a ##\x5bset-output name=b]##\x5bc]"),
+        ("a::b", "a::b"),
+        ("::1", "::1"),
+        ("## [a]", "## [a]"),
+    ],
+)
+def test_a_command_of_githubs_runner_is_escaped(text: str, shown: str) -> None:
+    assert plain(text) == shown
+
+
 @pytest.mark.parametrize("text", ["", "größe → 5 %", "日本語", "a  b"])
 def test_what_prints_stays(text: str) -> None:
     assert plain(text) == text

@@ -15,6 +15,7 @@ from policies.dialects.yunikorn_config.configmap import ConfigSetting
 from policies.model.change import ChangeOperation, User
 from policies.model.forest import Forest
 from policies.mutation.defaults import patch
+from policies.mutation.patching import patched
 from policies.mutation.yunikorn_admission import (
     Filters,
     PodAdmission,
@@ -163,6 +164,9 @@ def test_workloads_carry_the_user_in_their_template() -> None:
     assert by_path(mutated_workload("CronJob", cron, DEV, Filters(), ALL)) == {
         "/spec/jobTemplate/spec/template/metadata/annotations": wanted
     }
+    bare: dict[str, Any] = {"spec": {"template": {"metadata": None, "spec": {}}}}
+    operations = mutated_workload("Deployment", bare, DEV, Filters(), ALL)
+    assert patched(bare, operations)["spec"]["template"]["metadata"] == {"annotations": {USER_INFO: wanted[USER_INFO]}}
     made = PodAdmission(namespace="dev", user=CONTROLLER)
     assert mutated_workload("ReplicaSet", job, made, Filters(), ALL) == []
     assert mutated_workload("Service", job, DEV, Filters(), ALL) == []

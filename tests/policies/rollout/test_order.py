@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from policies.rollout.order import ApplyOrder, arrange
+from policies.rollout.queue_configs import promising, roomy
 from policies.rollout.waves import syncs
-from tests.builders import Manifest, cluster_queue, cohort, flavor, group, local_queue, namespace, queue
+from policies.text.yaml_values import single
+from tests.builders import Manifest, cluster_queue, cohort, config_map, flavor, group, local_queue, namespace, queue
 from tests.policies.oracle_world import YUNIKORN, World, key_of
 from tests.policies.organisations import queue_text
 from tests.policies.queue_oracle import PARENT
@@ -179,6 +181,14 @@ def test_a_namespace_moves_to_a_queue_that_grows_from_one_that_shrinks(promised:
     ]
     (blocked,) = order.blocked
     assert blocked.edit.ref.name in ("yunikorn-configs", "n")
+
+
+def test_a_tree_with_weights_of_nodes_has_intermediate_versions() -> None:
+    text = "partitions: [{name: default, nodesortpolicy: {resourceweights: {vcore: 1.5}}, queues: [{name: root}]}]"
+    written = config_map("yunikorn-configs", "yunikorn", data={"queues.yaml": text})
+
+    for version in (promising(written, written), roomy(written, written)):
+        assert single(version["data"]["queues.yaml"]) == single(text)
 
 
 def test_what_can_be_done_in_no_order_is_named() -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
+from cli.report.formats.yaml import document
 from policies.configuration.settings import Configuration
 from policies.takeover.objects import FoundCluster, ObjectRef, TakeoverPlan
 from policies.takeover.plan import give_back, take_over
@@ -18,7 +18,7 @@ KINDS = frozenset({"batch/job", "jobset.x-k8s.io/jobset"})
 
 
 def taking(found: FoundCluster) -> TakeoverPlan:
-    return take_over(found, NAMES, KINDS, _judge, json.dumps)
+    return take_over(found, NAMES, KINDS, _judge, document)
 
 
 def _judge(manifest: Mapping[str, Any], own: Configuration) -> object:

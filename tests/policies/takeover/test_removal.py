@@ -96,8 +96,9 @@ def test_what_kueues_manager_has_as_well_is_left_to_it() -> None:
 
     plan = remove(found, NAMES, Wishes(resume=True))
 
+    assert not {ref_of(each) for each in kueue()} & {write.ref for step in plan.steps for write in step.writes}
     assert patches(plan) == {}
-    assert "Kueue's manager runs here: its finalizers, gates and jobs are left to it" in plan.notes
+    assert "Kueue's manager runs here: its finalizers, gates, jobs and definitions are left to it" in plan.notes
 
 
 def test_a_gate_that_kueues_manager_does_not_have_comes_off_beside_it() -> None:
@@ -187,6 +188,24 @@ def test_definitions_go_only_where_that_is_asked_for_and_only_ours() -> None:
     assert remove(found, NAMES, Wishes()).steps == ()
     (step,) = [each for each in remove(found, NAMES, Wishes(definitions=True)).steps if not each.done]
     assert [write.ref.name for write in step.writes] == ["a"]
+
+
+def test_definitions_of_kueue_stay_while_its_manager_runs() -> None:
+    """Kueue that is installed over ours leaves our label on them."""
+    found = cluster(*kueue(), *(definition(group) for group in ("kueue.x-k8s.io", "scheduling.volcano.sh")))
+
+    writes = [write.ref.name for step in remove(found, NAMES, Wishes(definitions=True)).steps for write in step.writes]
+
+    assert writes == ["scheduling.volcano.sh"]
+
+
+def definition(group: str) -> Manifest:
+    labels = {"quotree.dev/installed-by": "q"}
+    return {
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": group, "labels": labels},
+        "spec": {"group": group},
+    }
 
 
 def test_root_gets_rid_of_the_amounts_that_followed_the_nodes() -> None:

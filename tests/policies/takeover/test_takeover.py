@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from copy import deepcopy
 from typing import Any
 
 import pytest
 import yaml
 
+from policies.dialects.selectors import NAME_OF_NAMESPACE
 from policies.takeover.objects import CONVERSION_BEFORE, ref_of, replaced, replicas
 from policies.takeover.taking import INJECTED
+from policies.text.yaml_values import single
 from tests.kueue_installation import CONFIGURATION, CONVERTED, OUR_CA, definitions, everything, kueue, quotree
 from tests.policies.takeover.memory import NAMES, Killed, Memory, carried_out
 from tests.policies.takeover.moves import asked, converts, giving, kueues, served, taking
@@ -56,7 +57,7 @@ def test_kueue_has_ended_and_quotree_goes_by_its_configuration() -> None:
     assert not any(asked(memory.objects[ref]) for ref in NAMES.kueue_webhooks)
     assert converts(memory) == {("quotree-system", OUR_CA)}
     assert served(memory) == {"quotree-system"}
-    assert json.loads(memory.objects[NAMES.configuration]["data"]["configuration.yaml"]) == {
+    assert single(memory.objects[NAMES.configuration]["data"]["configuration.yaml"]) == {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
         "namespace": "kueue-system",
@@ -64,6 +65,15 @@ def test_kueue_has_ended_and_quotree_goes_by_its_configuration() -> None:
         "integrations": {"frameworks": ["batch/job", "jobset.x-k8s.io/jobset", "pod"]},
         "fairSharing": {"preemptionStrategies": ["LessThanInitialShare"]},
     }
+
+
+def test_a_fraction_and_a_text_like_a_number_are_what_they_were() -> None:
+    text = 'admissionFairSharing: {resourceWeights: {cpu: 0.5}}\nmultiKueue: {origin: "1e3"}\n'
+    memory = Memory([*kueue(written=CONFIGURATION + text), *definitions(), *quotree()])
+
+    assert carried_out(memory, taking).refusals == ()
+    written = single(memory.objects[NAMES.configuration]["data"]["configuration.yaml"])
+    assert {key: written[key] for key in single(text)} == single(text)
 
 
 def test_every_key_of_kueues_configuration_that_is_not_taken_over_is_named_with_its_reason() -> None:
@@ -420,6 +430,22 @@ def test_webhooks_may_read_the_namespaces_in_their_own_configuration() -> None:
     assert taking(memory.found()).refusals == ()
 
 
+def test_one_namespace_may_be_left_out_here_and_the_other_there() -> None:
+    def without(*names: str) -> str:
+        return f"{{matchExpressions: [{{key: {NAME_OF_NAMESPACE}, operator: NotIn, values: [{', '.join(names)}]}}]}}"
+
+    kueues = without("kube-system", "kueue-system", "dev", "monitoring")
+    memory = Memory(reworded("health:", f"managedJobsNamespaceSelector: {kueues}\nhealth:"))
+    settings = memory.objects[NAMES.settings]["data"]
+    settings["configuration.yaml"] += f"  managedJobsNamespaceSelector: {without('monitoring')}\n"
+    assert "add kubernetes.io/metadata.name NotIn (dev) to its" in taking(memory.found()).refusals[0]
+    for ref in (NAMES.mutating, NAMES.validating):
+        for hook in memory.objects[ref]["webhooks"]:
+            hook["namespaceSelector"] = single(without("dev"))
+
+    assert taking(memory.found()).refusals == ()
+
+
 def test_jobs_without_a_queue_wait_under_our_webhook_too() -> None:
     memory = Memory(reworded("health:", "manageJobsWithoutQueueName: true\nhealth:"))
     settings = memory.objects[NAMES.settings]["data"]
@@ -439,7 +465,7 @@ def test_where_kueue_names_no_kinds_its_default_is_taken_over() -> None:
     plan = carried_out(memory, taking)
 
     assert plan.refusals == ()
-    written = json.loads(memory.objects[NAMES.configuration]["data"]["configuration.yaml"])
+    written = single(memory.objects[NAMES.configuration]["data"]["configuration.yaml"])
     assert "integrations.frameworks is set to Kueue's default: batch/job" in plan.notes
     assert written["integrations"] == {"frameworks": ["batch/job"]}
 
@@ -467,7 +493,7 @@ def gates_taken(flags: list[str]) -> dict[str, bool]:
     memory = Memory()
     memory.objects[NAMES.manager]["spec"]["template"]["spec"]["containers"][0]["args"] += flags
     assert carried_out(memory, taking).refusals == ()
-    return json.loads(memory.objects[NAMES.configuration]["data"]["configuration.yaml"]).get("featureGates")
+    return single(memory.objects[NAMES.configuration]["data"]["configuration.yaml"]).get("featureGates")
 
 
 def test_who_gives_back_is_told_of_the_pods_that_nothing_would_let_through() -> None:

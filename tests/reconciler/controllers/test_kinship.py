@@ -14,6 +14,7 @@ from policies.model.objects import GroupKind
 from reconciler.controllers.jobs import owners
 from reconciler.controllers.jobs.controller import JobsController
 from reconciler.controllers.jobs.owners import PATIENCE
+from reconciler.core.commands import ReadObject
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.described import JobKind
 from reconciler.jobs.kinds import SHIPPED
@@ -171,7 +172,7 @@ def test_a_child_of_an_owner_that_is_missing_neither_runs_nor_queues(suspend: bo
     stage.now += PATIENCE
     stopped = [] if suspend else [("child", "Suspended")]
     assert stage.due() == stopped
-    assert [each.path for each in stage.driver.asked] == ["/apis/jobset.x-k8s.io/v1alpha2/namespaces/ns/jobsets/set"]
+    assert stage.driver.asked == [ReadObject((JOB_SET.name, "ns/set"))]
 
     stage.show(BATCH, child(suspend=True))
     stage.controller.gone((JOB_SET.name, "ns/set"))

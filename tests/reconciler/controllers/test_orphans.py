@@ -13,8 +13,8 @@ from reconciler.controllers.jobs.job_questions import JobQuestions
 from reconciler.controllers.jobs.record import PODS_PATIENCE as PATIENCE
 from reconciler.controllers.jobs.record import JobId
 from reconciler.controllers.jobs.started_pods import STARTED_PODS, StartedPod
+from reconciler.controllers.pods import PodsController
 from reconciler.core.commands import ReadObject
-from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.step import JobInputs
 from reconciler.objects.observed import Observed
 from reconciler.objects.packed import Packed
@@ -28,7 +28,7 @@ from tests.reconciler.jobs.world import NOW, K
 from tests.reconciler.prompt import Prompt, job
 
 JOB = ("Job", "ns/j")
-ASKED = ReadObject(JOB, "/apis/batch/v1/namespaces/ns/jobs/j")
+ASKED = ReadObject(JOB)
 GOING = {"deletionTimestamp": "2025-01-01T00:00:00Z"}
 HOLDING = ("QuotaReserved", "Evicted")
 
@@ -481,15 +481,30 @@ def test_a_job_that_is_there_and_cannot_be_read_is_not_gone() -> None:
 def test_an_answer_counts_for_nobody_who_asked_after_the_question() -> None:
     questions, first, second = JobQuestions(), JobId(*JOB, "a"), JobId(*JOB, "b")
     questions.ask(first)
-    (sent,) = questions.requests({"Job": BATCH}, never)
+    (sent,) = questions.requests(never)
     questions.ask(first)
     questions.ask(second)
 
     assert sent == ASKED
     assert questions.answered(JOB) == []
-    assert [*questions.requests({"Job": BATCH}, lambda *_: True)] == []
-    assert [*questions.requests({"Job": BATCH}, never)] == [ASKED]
+    assert [*questions.requests(lambda *_: True)] == []
+    assert [*questions.requests(never)] == [ASKED]
     assert questions.answered(JOB) == [first, second]
+
+
+@pytest.mark.parametrize(("api_version", "kind"), [("batch/v1", "Job"), ("v1", "Pod")])
+def test_an_owner_with_a_name_that_no_object_has_does_not_stop_the_reconciler(api_version: str, kind: str) -> None:
+    """The API server does not check the names of owners."""
+    made = builders.workload("forged", "q", "1")
+    owner = {"apiVersion": api_version, "kind": kind, "name": "..", "uid": "u", "controller": True}
+    made["metadata"] |= {"resourceVersion": "1", "uid": "w", "ownerReferences": [owner]}
+    stored = {"ns/forged": Observed(("Workload", "ns/forged"), "1", read_workload(made), Packed.of(made))}
+    controller = JobsController(stored.get) if kind == "Job" else PodsController(stored.get)
+    controller.workload_changed("ns/forged")
+    driver = Driver(controller)
+    driver.due(NOW)
+
+    assert driver.asked == [ReadObject((kind, "ns/.."))]
 
 
 def test_the_uid_of_anothers_job_under_a_wrong_name_costs_that_one_nothing() -> None:

@@ -440,7 +440,7 @@ def test_pods_about_which_something_else_is_under_way_are_taken_back_after_that(
     world.rounds(3)
     before, core = world.pods("ns/grows"), world.loop.core
     for pod in before:
-        core.state.records.send(pod, InFlight(ReadObject(pod, "")))
+        core.state.records.send(pod, InFlight(ReadObject(pod)))
     world.rounds(3, apart=6 * 10**9)
     assert world.pods("ns/grows") == before
 

@@ -278,6 +278,39 @@ def test_work_that_waits_for_new_nodes_is_placed_a_second_after_they_are_there()
     assert holds(stored(api, "first"), "Admitted")
 
 
+def test_work_without_pods_needs_no_places() -> None:
+    """A Job may have the parallelism 0."""
+    api = provisioned(node("n1", 1))
+    submit(api, asks("empty", 0))
+    checked(api, "empty")
+    assert holds(stored(api, "empty"), "Admitted")
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_places_that_are_not_needed_any_more_are_not_waited_for(count: int) -> None:
+    """An earlier version, or Kueue, has stored that the places of a pod set without a request are to be assigned."""
+    api = provisioned(node("n1", 4))
+    made = asks("both", 1, required=RACK)
+    (main,) = made["spec"]["podSets"]
+    made["spec"]["podSets"] = [main, {**main, "name": "other", "count": count, "topologyRequest": {}}]
+    plain = builders.group("cpu", *(builders.flavor(each, cpu="10") for each in ("plain", "bare")))
+    api.put(("ResourceFlavor", "bare"), kueue("ResourceFlavor", "bare", {}))
+    api.edit(("ClusterQueue", "q0"), {"spec": {"resourceGroups": [plain]}})
+    submit(api, made)
+    status = stored(api, "both")["status"]
+    assigned = [{**each, "delayedTopologyRequest": "Pending"} for each in status["admission"]["podSetAssignments"]]
+    api.edit(("Workload", "ns/both"), {"status": {"admission": {**status["admission"], "podSetAssignments": assigned}}})
+    checked(api, "both")
+    for _ in range(3):
+        api.now += SECOND
+        api.rounds(3)
+
+    assert holds(stored(api, "both"), "Admitted")
+    entries = stored(api, "both")["status"]["admission"]["podSetAssignments"]
+    assert ["topologyAssignment" in each for each in entries] == [True, False]
+    assert {each["delayedTopologyRequest"] for each in entries} == {"Ready"}
+
+
 def test_a_second_pass_that_finds_no_places_says_so_and_is_tried_again() -> None:
     api = provisioned(node("n1", 1))
     submit(api, asks("first", 2, required=RACK))

@@ -382,7 +382,7 @@ def test_an_answer_that_overtakes_the_watch_hides_no_pod() -> None:
     core.handle([shown, Observed(shown.key, "5", None), TimePassed()], 1)
     commands = [command for _ in range(5) for command in core.handle([Continue()], 1)]
 
-    assert ReadObject(("Pod", "ns/p"), "/api/v1/namespaces/ns/pods/p") in commands
+    assert ReadObject(("Pod", "ns/p")) in commands
 
 
 # --- taking one's time

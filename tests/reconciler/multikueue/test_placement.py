@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cluster.actions import Action, Create
+from cluster.actions import Action, Create, Delete
 from cluster.errors import ApiError, Forbidden, NotFound
 from policies.dialects.frameworks import SHAPES
 from policies.model.objects import GroupKind
@@ -22,6 +22,7 @@ from scheduling.placement.decisions import Decision
 from scheduling.placement.group import Group
 from scheduling.placement.place import place
 from scheduling.placement.settings import INCREMENTAL, SPREAD, PlacementRules, PlacementSettings
+from tests import builders
 from tests.reconciler.jobs.pod_world import pod
 from tests.reconciler.multikueue.three_clusters import World3, job, queues
 from tests.reconciler.stored_objects import Manifest
@@ -392,6 +393,53 @@ def test_what_was_deleted_here_while_a_worker_was_away_is_collected() -> None:
 
     assert world.workload(cluster) is None
     assert world.job(cluster) is None
+
+
+def test_another_workload_that_names_its_job_and_is_deleted_does_not_end_the_retries() -> None:
+    """An elastic job has several, and any user who may write Workloads may make one."""
+    world = World3()
+    for name in world.workers:
+        _refuse(world, name, "Job", NotFound(404, "NotFound", "no such kind"))
+    world.submit("train")
+    local = world.job()
+    assert local is not None
+    other = builders.workload("other", "main", "1")
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": local["metadata"]["uid"]}
+    other["metadata"]["ownerReferences"] = [owner]
+    world.manager.server.add("Workload", other)
+    world.settle(seconds=5)
+    world.manager.server.remove(("Workload", "ns/other"))
+    world.settle()
+
+    for worker in world.workers.values():
+        del worker.server.perform
+    world.settle(seconds=300)
+    world.settle(seconds=5)
+    assert len(world.runs_on()) == 1
+
+
+def test_a_job_that_a_worker_did_not_delete_at_once_is_deleted_although_its_workload_is_gone() -> None:
+    world, cluster = placed(PlacementSettings(collect_every=0))
+    server = world.workers[cluster].server
+    perform = server.perform
+
+    def answer(key: Key, action: Action) -> Written | Failed:
+        failure = ApiError(500, "InternalError", "etcdserver: request timed out")
+        return Failed(key, action, failure) if isinstance(action, Delete) else perform(key, action)
+
+    server.perform = answer  # type: ignore[method-assign]
+    local = world.workload()
+    assert local is not None
+    world.manager.server.remove(("Job", "ns/train"))
+    world.manager.server.remove(("Workload", f"ns/{local['metadata']['name']}"))
+    world.settle()
+    assert world.job(cluster) is not None
+
+    del server.perform
+    for _ in range(3):
+        world.settle(seconds=5)
+    assert world.job(cluster) is None
+    assert world.workload(cluster) is None
 
 
 def test_nothing_of_others_is_touched() -> None:

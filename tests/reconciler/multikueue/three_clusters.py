@@ -10,6 +10,7 @@ from typing import Any
 
 from cluster.actions import Action, Create
 from cluster.errors import NotFound, Unreachable
+from cluster.resource import Resource
 from cluster.tracing.span import SpanRecorder
 from policies.dialects.core import POD
 from reconciler.controllers.jobs.controller import JobsController
@@ -111,7 +112,7 @@ class Cluster:
     def _write(self, key: Key, action: Action) -> None:
         self.loop.inbox.put(self.server.perform(key, action))
 
-    def _read(self, key: Key, path: str) -> None:
+    def _read(self, key: Key, resource: Resource) -> None:
         self.loop.inbox.put(self.server.look_up(key))
 
     def get(self, kind: str, name: str) -> Manifest | None:

@@ -15,9 +15,10 @@ from cluster.client import ObjectListing
 from cluster.errors import NotFound
 from cluster.retry import RandomBackoff
 from reconciler.objects.observed import Listed
-from reconciler.objects.outcomes import Failed, Outcome
+from reconciler.objects.outcomes import Failed, Outcome, Written
 from reconciler.objects.patches import WORKLOADS
 from reconciler.objects.watched import CLUSTER_QUEUES, WatchedResource, by_kind
+from reconciler.shell.write_window import MOST
 from reconciler.shell.writer import Writer
 
 KEY = ("Workload", "ns/a")
@@ -57,10 +58,36 @@ def writer(*happenings: Callable[[], Any]) -> Iterator[tuple[Writer, Callable[[]
 
 def test_a_read_that_fails_by_a_fault_of_ours_is_told_as_failed() -> None:
     with writer(broken) as (made, reported):
-        made.read(KEY, "/path")
+        made.read(KEY, WORKLOADS)
         outcome = reported()
     assert isinstance(outcome, Failed)
     assert (outcome.key, outcome.action, type(outcome.error)) == (KEY, None, RecursionError)
+
+
+def test_an_object_with_an_impossible_name_is_told_as_not_found() -> None:
+    with writer() as (made, reported):
+        made.read(("Workload", "ns/.."), WORKLOADS)
+        outcome = reported()
+    assert isinstance(outcome, Failed)
+    assert (outcome.action, type(outcome.error)) == (None, NotFound)
+
+
+def test_a_write_does_not_wait_for_any_number_of_reads() -> None:
+    answer = threading.Event()
+
+    def late() -> Any:
+        answer.wait(30)
+        return {}
+
+    with writer(lambda: {"metadata": {"name": "written"}}) as (made, reported):
+        made._cluster.get = lambda _: late()  # type: ignore[method-assign]
+        for number in range(2 * MOST):
+            made.read(("Workload", f"ns/w{number}"), WORKLOADS)
+        made.write(KEY, PATCH)
+        first = reported()
+        answer.set()
+
+    assert isinstance(first, Written)
 
 
 def test_a_write_that_fails_by_a_fault_of_ours_is_told_as_failed() -> None:

@@ -415,7 +415,8 @@ def test_the_autoscaler_beside_the_head_of_a_ray_cluster_is_counted(
     [
         ({}, {"cpu": "200m", "memory": "256Mi"}),
         ({"requests": {"cpu": "1"}}, {"cpu": "1", "memory": "256Mi"}),
-        ({"requests": {"cpu": 0.1, "memory": "1Gi"}}, {"cpu": 0.1, "memory": "1Gi"}),
+        ({"requests": {"cpu": 0.1, "memory": "1Gi"}}, {"cpu": "200m", "memory": "1Gi"}),
+        ({"requests": {"cpu": "lots", "memory": "1Gi"}}, {"cpu": "lots", "memory": "1Gi"}),
         ({"requests": {"cpu": "100m", "memory": "1Gi"}}, {"cpu": "200m", "memory": "1Gi"}),
         ({"limits": {"cpu": "4"}}, {"memory": "256Mi"}),
         ({"requests": {"cpu": "100m"}, "limits": {"cpu": "4", "memory": "1Gi"}}, {"cpu": "200m"}),

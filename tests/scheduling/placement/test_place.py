@@ -86,7 +86,7 @@ def steps(
     local: Workload | None, *workers: WorkerCluster, job: OwnerJob | None = MANAGED, **placing: object
 ) -> list[Decision]:
     check = local.check("elsewhere") if local is not None else None
-    settings = replace(PlacementSettings(explain=False), **placing)
+    settings = replace(PlacementSettings(), **placing)
     return place(Group(local, check, job, workers, NOW, settings))
 
 
@@ -365,10 +365,10 @@ def test_the_check_says_why_nobody_takes_it_once_all_have_looked() -> None:
         "west", workload=replace(copy(), conditions={QUOTA_RESERVED: Condition("False", "WaitingForQuota")})
     )
 
-    (reported,) = (step for step in steps(local, east, west, explain=True) if isinstance(step, SetCheck))
+    (reported,) = (step for step in steps(local, east, west) if isinstance(step, SetCheck))
     assert reported.state == "Pending"
     assert reported.message == "east has no namespace ns; create it there; west has no quota for it (WaitingForQuota)"
-    quiet = steps(local, east, replace(west, workload=copy()), explain=True)
+    quiet = steps(local, east, replace(west, workload=copy()))
     assert not [step for step in quiet if isinstance(step, SetCheck)], "one is about to answer"
 
 
@@ -396,12 +396,12 @@ def test_each_reason_has_its_words() -> None:
         ),
         (WorkerCluster("east", rejection=TAKEN), "has an object of this name"),
     ):
-        (reported,) = (step for step in steps(local, worker, explain=True) if isinstance(step, SetCheck))
+        (reported,) = (step for step in steps(local, worker) if isinstance(step, SetCheck))
         assert words in reported.message
 
 
 def _rounds(local: Workload, *workers: WorkerCluster, now: int = NOW, rules: PlacementRules | None = None) -> Group:
-    placing = PlacementSettings(dispatcher=INCREMENTAL, step=1, explain=False)
+    placing = PlacementSettings(dispatcher=INCREMENTAL, step=1)
     return Group(local, local.check("elsewhere"), MANAGED, workers, now, placing, rules or PlacementRules())
 
 
@@ -424,7 +424,7 @@ def test_after_the_last_round_it_is_rejected_with_the_reasons() -> None:
     (reported,) = place(_rounds(local, east, now=NOW + ROUND + 1, rules=rules))
     assert isinstance(reported, SetCheck)
     assert reported.state == "Rejected"
-    assert reported.message == "No worker cluster admitted it in 1 rounds: east has no namespace ns; create it there"
+    assert reported.message == "No worker cluster admitted it in one round: east has no namespace ns; create it there"
 
 
 def test_scores_choose_who_is_tried_first() -> None:

@@ -14,7 +14,7 @@ from scheduling.visibility.sentence import why_it_waits
 from tests import builders
 from tests.builders import cluster_queue, flavor, group, kueue, local_queue
 from tests.reconciler.api.organisation import NOW, admitted, core, organisation, queue, waiting
-from tests.scheduling.visibility.waiting_cases import CASES, CONDITION, A, of, team, work
+from tests.scheduling.visibility.waiting_cases import CASES, CONDITION, SOON, A, of, running, team, work
 from tests.schemas import checked
 
 
@@ -59,6 +59,53 @@ def test_preemption_under_way_says_how_many_must_end() -> None:
     said = checked_sentence(explanation_json(world, "a/late", NOW))
 
     assert said == f"{A}room is made for it; it starts once 2 workloads have ended"
+
+
+def test_a_shortage_is_the_one_of_now_and_not_of_the_last_attempt() -> None:
+    others = [cluster_queue(name, "org", group("cpu", flavor("spot", cpu="1"))) for name in "bc"]
+    later = (local_queue("b", "b", "a"), work(3, "later", "b"))
+    world = core(*team(*others, *later, running(3), work(4), made=of("spot", cohort="org"))).state.world
+
+    found = explanation_json(world, "a/w", NOW)
+
+    assert checked_sentence(found) == f"{A}needs 4 more cpu of flavor spot; {SOON}"
+    (lack,) = found["lacks"]
+    assert (lack["wanted"], lack["free"], lack["obstacle"]["lacking"]) == ("4", "0", "4")
+
+
+@pytest.mark.parametrize(("workers", "stuck"), [(4, False), (5, True)])
+def test_pod_sets_that_fit_an_idle_queue_together_are_not_told_to_shrink(workers: int, stuck: bool) -> None:
+    """While all is in use, the first pod set is always tried with the flavor that only the second one fits in."""
+    both = group("cpu", flavor("h100", cpu="4"), flavor("spot", cpu="2"))
+    job, held, other = work(2), running(4), running(2, "s")
+    (first,) = job["spec"]["podSets"]
+    job["spec"]["podSets"] = [first, {"name": "workers", "count": workers, "template": builders.template(1)}]
+    held["status"]["admission"]["podSetAssignments"][0]["flavors"] = {"cpu": "h100"}
+    manifests = team(held, other, job, made=cluster_queue("a", None, both))
+
+    said = checked_sentence(explanation_json(core(*manifests).state.world, "a/w", NOW))
+    idle = core(*(each for each in manifests if each not in (held, other))).state.world
+
+    assert ("request no more than" in said, said.endswith(SOON)) == (stuck, not stuck)
+    assert idle.workloads["a/w"].reserved != stuck
+
+
+RESERVED = "free quota is reserved for a workload in another ClusterQueue of its tree, which waits for more"
+
+
+@pytest.mark.parametrize(
+    ("policy", "text"), [("LowerPriority", f"{RESERVED}; it is retried automatically"), ("Any", "")]
+)
+def test_quota_that_the_head_of_another_queue_reserves_is_not_called_taken(policy: str, text: str) -> None:
+    strict = {"queueingStrategy": "StrictFIFO", "preemption": {"reclaimWithinCohort": policy}}
+    lender = cluster_queue("b", "org", group("cpu", flavor("spot", cpu="4")), **strict)
+    head = (local_queue("b", "b", "a"), running(2, "r", "a/b", "b"), work(4, "head", "b"))
+    borrower = cluster_queue("a", "org", group("cpu", flavor("spot", cpu="0")))
+    world = core(*team(lender, *head, work(2), made=borrower)).state.world
+
+    found = explanation_json(world, "a/w", NOW)
+
+    assert found.get("sentence", "").removeprefix(A) == text
 
 
 def test_one_with_quota_says_whose_answer_is_missing() -> None:

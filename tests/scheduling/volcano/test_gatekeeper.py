@@ -10,6 +10,7 @@ import pytest
 from scheduling.queue_tree.shortage import Shortage
 from scheduling.volcano.gates.gang import GatedGang
 from scheduling.volcano.gates.gate_queues import PodWait
+from scheduling.volcano.gates.gate_turn import DecisionRound
 from scheduling.volcano.gates.gatekeeper import VolcanoGatekeeper
 from tests.scheduling.calls import calls
 from tests.scheduling.volcano.gate import GATE, Gate, gated
@@ -161,8 +162,9 @@ def test_each_task_has_its_own_minimum() -> None:
     message = "not all of the 1 members of task ps that start together exist yet"
     assert gate.why("w0") == PodWait("WaitsForGang", "ml", message)
 
-    gate.put(gated("ps", role="ps", at=9))
-    gate.put(queue("ml", "org", capability={"cpu": "3"}))
+    server = gated("ps", at=9)
+    server["metadata"]["labels"]["volcano.sh/task-spec"] = "ps"  # a label names the task as well
+    gate.put(server, queue("ml", "org", capability={"cpu": "3"}))
     assert sorted(gate.settle()) == ["ps", "w0", "w1"]
 
 
@@ -566,6 +568,15 @@ def decision(members: int) -> int:
 
 def test_a_large_gang_and_pods_that_all_ask_for_something_else_cost_what_there_is_of_them() -> None:
     assert decision(800) < 8 * decision(100) * 1.5
+
+
+def test_pods_that_do_not_fit_are_not_sorted() -> None:
+    gate = Gate(queue("q", "root", capability={"cpu": "1m"}), pod_group("mixed", "q", 2))
+    gate.put(*(gated(f"m{number}", "mixed", f"{number + 2}m") for number in range(50)))
+    assert gate.settle() == []
+
+    gate.put(pod_group("mixed", "q", 1))
+    assert calls(gate.settle, of=DecisionRound.compare) == 0
 
 
 def test_a_tree_of_any_depth_and_amounts_of_any_size_stop_nobody() -> None:

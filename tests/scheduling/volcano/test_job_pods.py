@@ -61,6 +61,19 @@ def test_the_pods_of_a_task_have_the_value_of_its_priority_class() -> None:
     assert [each.priority for each in made(task("a", 1), task("b", 1, "1", "high")).tasks] == [0, 9]
 
 
+def test_an_annotation_is_the_priority_of_a_pod_but_not_of_its_podgroup() -> None:
+    first, second, third = (pod("p") for _ in range(3))
+    first["metadata"]["annotations"]["volcano.sh/task-priority"] = "7"
+    second["metadata"]["annotations"]["volcano.sh/task-priority"] = "high"
+    for each in (first, second, third):
+        each["spec"]["priority"] = 3
+
+    tasks = [read_task(each, own_group(each), {}) for each in (first, second, third)]
+
+    assert [task.priority for task in tasks] == [7, 3, 3]
+    assert made_of_pod(first, tasks[0]).priority == 3
+
+
 def test_a_job_of_too_many_pods_is_refused() -> None:
     with pytest.raises(TooManyPods, match=f"Job ml/j has {MOST_PODS + 1} pods, and at most {MOST_PODS} are simulated"):
         made(task("a", MOST_PODS), task("b", 1))

@@ -131,6 +131,14 @@ def test_a_mark_keeps_a_pod_from_being_taken(metadata: Data, preemptable: bool) 
     assert read_task(pod(**metadata), "ns/g", {}).preemptable is preemptable
 
 
+def test_a_pod_names_its_task_by_annotation_or_label() -> None:
+    name = "volcano.sh/task-spec"
+    both = pod(annotations={name: "worker"}, labels={name: "other"})
+
+    assert read_task(pod(labels={name: "worker"}), "ns/g", {}).role == "worker"
+    assert read_task(both, "ns/g", {}).role == "worker"
+
+
 def test_a_pod_names_its_podgroup() -> None:
     assert group_of(pod()) is None
     assert group_of(pod(annotations={"scheduling.k8s.io/group-name": "g"})) == "ns/g"

@@ -53,6 +53,12 @@ def test_a_pod_without_a_resource_in_common_is_left_alone() -> None:
     assert victims(found, "a") == []
 
 
+def test_a_request_of_nothing_is_no_part_of_what_the_queue_deserves() -> None:
+    found = session("Q des:gpu=2\nme", BIG, running("a", "Q", "cpu=1,gpu=0"), *work(*wants("me")))
+
+    assert victims(found, "a") == ["a"]
+
+
 @pytest.mark.parametrize(("guarantee", "expected"), [("cpu=2", ["a"]), ("cpu=3", [])])
 def test_a_guarantee_is_kept_to_its_last_unit(guarantee: str, expected: list[str]) -> None:
     found = session(
@@ -60,6 +66,27 @@ def test_a_guarantee_is_kept_to_its_last_unit(guarantee: str, expected: list[str
     )
 
     assert victims(found, "a") == expected
+
+
+@pytest.mark.parametrize(
+    ("tiers", "expected"),
+    [
+        ([["gang", "conformance"]], []),
+        ([["gang", "conformance"], ["capacity"]], ["needed", "critical"]),
+        ([["gang", "conformance", "capacity"]], ["needed", "critical"]),
+        ([["gang"], ["capacity"]], ["critical"]),
+    ],
+)
+def test_plugins_that_agree_on_no_pod_leave_the_choice_to_the_next(tiers: list[list[str]], expected: list[str]) -> None:
+    system, own = running("critical", "Q", "cpu=1"), running("needed", "Q", "cpu=1")
+    critical = replace(system[1], priority_class="system-node-critical")
+    parts = [replace(system[0], members=0), critical, own, *wants("me")]
+    settings = [[PluginSettings(name) for name in tier] for tier in tiers]
+    found = engine_with(cluster("Q\nme", BIG, *work(*parts)), settings).session()
+
+    chosen = found.victims("reclaimable", pending(found, "wants"), [own[1], critical])
+
+    assert [task.name.removeprefix("ns/") for task in chosen] == expected
 
 
 LEVELS = """

@@ -11,7 +11,8 @@ from scheduling.topology.node_filter import NodeFilter
 from scheduling.volcano.actions import run
 from scheduling.volcano.objects import Status
 from scheduling.volcano.queues import ALLOCATED
-from tests.scheduling.volcano.drawn import flat, group, node, pod, reasons, running, session, work
+from scheduling.volcano.setup import PluginSettings
+from tests.scheduling.volcano.drawn import cluster, engine_with, flat, group, node, pod, reasons, running, session, work
 
 ALL = ["enqueue", "allocate", "preempt", "reclaim"]
 ONE = [node("n1", "cpu=4")]
@@ -136,6 +137,17 @@ def test_within_a_queue_the_important_preempts_the_unimportant() -> None:
 def test_equals_and_other_queues_are_not_preempted() -> None:
     assert priorities(1, 1) == {"evicted": 0, "waits": 0}
     assert priorities(2, 1, queue="B") == {"evicted": 0, "waits": 0}
+
+
+@pytest.mark.parametrize(("held", "evicted"), [(1, 0), (2, 1), (3, 1)])
+def test_drf_preempts_as_long_as_the_other_podgroup_keeps_no_smaller_share(held: int, evicted: int) -> None:
+    pods = [*(pod(f"v{i}", "v", "cpu=1", "n1") for i in range(held)), pod("p", "g", "cpu=1")]
+    gang_only = PluginSettings("gang", frozenset(["jobReady", "jobPipelined", "jobStarving"]))
+    setup = cluster("A", [node("n1", f"cpu={held}")], group("v", "A", "Running"), group("g", "A"), *pods)
+
+    outcome = run(engine_with(setup, [[gang_only, PluginSettings("drf")]]).session(), ["allocate", "preempt"])
+
+    assert len(outcome.evicted) == evicted
 
 
 def test_a_pod_that_never_preempts_takes_nothing() -> None:

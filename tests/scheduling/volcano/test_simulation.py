@@ -114,6 +114,16 @@ def test_a_deleted_pod_takes_its_own_podgroup_along() -> None:
     assert list(running(made)) == ["ml/podgroup-second"]
 
 
+def test_a_pod_whose_podgroup_was_deleted_can_be_deleted_too() -> None:
+    made = simulation(pod("first"))
+    made.drop([Ref("scheduling.volcano.sh", "PodGroup", "ml", "podgroup-first")])
+    add(made, pod("second", "podgroup-first"))
+
+    made.drop([Ref("", "Pod", "ml", "second")])
+
+    assert made.engine.world.tasks == {}
+
+
 def test_a_podgroup_without_a_namespace_is_that_of_its_job() -> None:
     made_for = pod_group("train-1", "a")
     del made_for["metadata"]["namespace"]

@@ -482,20 +482,98 @@ def test_nor_before_it_is_known_what_is_usual() -> None:
     assert not run.allowed(six("b"))
 
 
+def stored_slowly(run: LedgerRun, name: str) -> None:
+    """The API server takes five seconds to store a queue."""
+    assert run.allowed(queue(name))
+    run.ledger.observe()
+    run.now += 5.0
+    run.stored(queue(name))
+    run.shown(name)
+    run.ledger.observe()
+
+
 def test_nor_where_the_api_server_takes_long() -> None:
     run = LedgerRun(TOP)
     usual(run)
-    assert run.allowed(queue("slow"))
-    run.ledger.observe()
-    run.now += 5.0
-    run.stored(queue("slow"))
-    run.shown("slow")
-    run.ledger.observe()
+    stored_slowly(run, "slow")
+    stored_slowly(run, "slow-too")
     came_to_nothing(run)
     assert lost(run, six("a"))
 
     assert not run.allowed(six("b"))
     run.now += 10.0
+    assert run.allowed(six("b"))
+
+
+def test_one_slow_write_does_not_make_all_others_wait() -> None:
+    run = LedgerRun(TOP)
+    usual(run)
+    stored_slowly(run, "slow")
+    came_to_nothing(run)
+    assert lost(run, six("a"))
+
+    assert run.allowed(six("b"))
+
+
+def edit_that_fails_elsewhere(run: LedgerRun, name: str, cores: int) -> None:
+    """Eve's edit of a queue is allowed and never stored."""
+    old = run.api.objects[typed(queue(name)).ref]
+    new = {**old, "spec": {**old["spec"], "deserved": {"cpu": str(cores)}}}
+    change = changed(old, new)
+    assert change is not None
+    run.ledger.decide(change, lambda forest: judge(forest, [change]), written("edit", change.ref, old, new, "eve", ""))
+    run.ledger.observe()
+
+
+def test_the_age_of_an_edit_that_was_not_stored_is_no_time_that_storing_took() -> None:
+    """A controller writes the status half a minute later. That settles the entry, and proves nothing about its edit."""
+    run = LedgerRun(TOP)
+    usual(run)
+    edit_that_fails_elsewhere(run, "usual-0", 1)
+    run.now += 30.0
+    run.stored({**queue("usual-0"), "status": {"state": "Open"}})
+    run.shown("usual-0")
+    run.ledger.observe()
+    came_to_nothing(run)
+    assert lost(run, six("a"))
+
+    started = run.now
+    assert run.allowed(six("b"))
+    assert run.now - started < 1.5
+
+
+def test_nor_is_that_of_an_edit_that_somebody_else_makes_later() -> None:
+    run = LedgerRun(TOP)
+    usual(run)
+    edit_that_fails_elsewhere(run, "usual-0", 1)
+    run.now += 30.0
+    before = run.api.objects[typed(queue("usual-0")).ref]
+    after = queue("usual-0", deserved="cpu:1")
+    assert run.allowed(after, before)
+    run.stored(after)
+    run.shown("usual-0")
+    run.ledger.observe()
+    came_to_nothing(run)
+    assert lost(run, six("a"))
+
+    started = run.now
+    assert run.allowed(six("b"))
+    assert run.now - started < 1.5
+
+
+def test_edits_show_how_long_storing_takes_as_creations_do() -> None:
+    run = LedgerRun(TOP, *(queue(f"usual-{number}") for number in range(8)))
+    for number in range(8):
+        before = run.api.objects[typed(queue(f"usual-{number}")).ref]
+        after = {**before, "spec": {**before["spec"], "deserved": {"cpu": "1"}}}
+        assert run.allowed(after, before)
+        after["metadata"] = {**after["metadata"], "resourceVersion": run.api.next()}
+        run.api.objects[typed(after).ref] = after
+        run.shown(f"usual-{number}")
+        run.ledger.observe()
+    came_to_nothing(run)
+    assert lost(run, six("a"))
+
     assert run.allowed(six("b"))
 
 

@@ -29,6 +29,7 @@ from policies.configuration.kueue.values import (
 )
 from policies.model.errors import BadConfiguration
 from policies.model.quantity import Quantity
+from policies.text.yaml_values import single
 
 SECOND = 10**9
 WAITING = PodsReady(True, 1800 * SECOND, 1800 * SECOND)
@@ -140,6 +141,28 @@ def test_admission_fair_sharing_has_exact_weights() -> None:
     assert read({"admissionFairSharing": section}).admission_fair_sharing == AdmissionFairSharing(
         3600 * SECOND, 300 * SECOND, {"cpu": Fraction(1, 10)}
     )
+
+
+def test_numbers_of_a_file_may_have_fractions() -> None:
+    found = read(
+        single(
+            "admissionFairSharing: {resourceWeights: {cpu: 0.5}}\n"
+            "clientConnection: {qps: 0.5}\n"
+            "resources: {transformations: [{input: gpu, outputs: {credit: 0.5}}]}\n"
+        )
+    )
+
+    assert found.admission_fair_sharing is not None
+    assert found.admission_fair_sharing.weights == {"cpu": Fraction(1, 2)}
+    assert found.client.rate == 0.5
+    assert found.resources.transformations["gpu"].outputs == {"credit": Quantity.parse("500m")}
+
+
+@pytest.mark.parametrize("value", ["1.5", "true"])
+@pytest.mark.parametrize("path", ["waitForPodsReady: {timeout: %s}", "visibilityServer: {bindPort: %s}"])
+def test_a_wrong_value_is_shown_as_it_is_written(path: str, value: str) -> None:
+    with pytest.raises(BadConfiguration, match=f": {value} is not a valid"):
+        read(single(path % value))
 
 
 def test_kinds_of_jobs_are_named_once() -> None:

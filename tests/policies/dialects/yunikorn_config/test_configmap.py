@@ -81,6 +81,18 @@ def test_what_cannot_be_unzipped_says_why(raw: bytes, says: str) -> None:
     assert says in setting.fault
 
 
+def test_all_texts_together_have_the_room_of_one() -> None:
+    """Otherwise a tenant's ConfigMap of 1 MiB with a hundred archives takes 800 MiB of memory."""
+    zipped = encoded(gzip.compress(bytes(MAX_UNZIPPED // 2)))
+
+    obj = read_config_map(config_map(binaryData={f"{number}.yaml.gz": zipped for number in range(4)}))
+
+    assert obj is not None
+    read_ones = [key for key, setting in obj.settings.items() if setting.text is not None]
+    assert read_ones == ["0.yaml", "1.yaml"]
+    assert all("more than 8 MiB" in obj.settings[key].fault for key in ("2.yaml", "3.yaml"))
+
+
 @pytest.mark.parametrize("data", [None, [], "x", {"queues.yaml": 5}, {"queues.yaml": None}])
 def test_whatever_stands_in_data_is_read(data: Any) -> None:
     assert text_of(config_map(data=data, binaryData=data)) is None

@@ -157,7 +157,7 @@ def test_a_pod_that_another_controller_writes_is_ungated_after_that() -> None:
     work.workload("n1=1 n2=1")
     core = work.loop.core
     work.pod("a", 0)
-    core.state.records.send((POD, "ns/a"), InFlight(ReadObject((POD, "ns/a"), "")))
+    core.state.records.send((POD, "ns/a"), InFlight(ReadObject((POD, "ns/a"))))
     work.pod("b", 1)
     work.rounds(3)
     assert work.at() == {"a": "", "b": "n2"}

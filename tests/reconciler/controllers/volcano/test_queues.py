@@ -207,6 +207,29 @@ def test_a_new_leader_reads_anew_what_is_in_a_queue_before_it_lets_the_queue_go(
     assert "fresh" not in made.states()
 
 
+def test_a_command_that_a_finalizer_keeps_is_executed_once() -> None:
+    made = organisation()
+    made.command("CloseQueue", "a", name="first")
+    made.edit(("Command", "default/first"), {"metadata": {"finalizers": ["example.com/keep"]}})
+    made.settle()
+    assert made.states()["a"] == "Closing"
+
+    made.command("OpenQueue", "a", name="second")
+    made.settle(60)
+    assert made.states()["a"] == "Open"
+    assert made.commands() == ["default/first"]
+
+
+@pytest.mark.parametrize("target", ["nowhere", ".."])
+def test_a_command_to_a_queue_that_does_not_exist_is_deleted(target: str) -> None:
+    """The API server does not check the name of a target."""
+    made = organisation()
+    made.command("CloseQueue", target, name="lost")
+    made.settle(60)
+
+    assert made.commands() == []
+
+
 def test_a_command_to_something_else_is_left_alone() -> None:
     made = organisation()
     made.command("AbortJob", "p")

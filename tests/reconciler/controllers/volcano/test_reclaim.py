@@ -17,10 +17,11 @@ from reconciler.core.state import ClusterState
 from reconciler.objects.observed import Key
 from reconciler.objects.outcomes import Failed, Written
 from scheduling.objects.times import SECOND
-from scheduling.volcano.gates import reclaim
+from scheduling.volcano.gates import reclaim, reclaim_search
 from scheduling.volcano.gates.gang import PodBatch
 from scheduling.volcano.gates.gated_pod import VolcanoGatedPod
 from scheduling.volcano.gates.reclaim import PATIENCE
+from scheduling.volcano.gates.reclaim_search import ReclaimCandidates, Unit
 from tests.builders import Manifest
 from tests.profiles import seeds
 from tests.reconciler.controllers.volcano.gate_cluster import GateCluster, pod
@@ -385,7 +386,7 @@ COMPETING = (
 
 
 def test_a_search_that_has_looked_at_enough_goes_on_with_the_next_queue(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reclaim, "_MOST_LOOKED_AT", 0)
+    monkeypatch.setattr(reclaim_search, "MOST_LOOKED_AT", 0)
     cluster = Reclaiming(*COMPETING)
     for number in range(6):
         cluster.asks("poor", f"p{number}")
@@ -411,14 +412,14 @@ def test_a_search_that_has_looked_at_enough_goes_on_with_the_next_queue(monkeypa
 
 def test_a_queue_with_many_different_pod_groups_is_searched_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """With 300 PodGroups of one tenant and 5000 Pods that could not go, one decision took eight seconds."""
-    monkeypatch.setattr(reclaim, "_MOST_LOOKED_AT", 0)
+    monkeypatch.setattr(reclaim_search, "MOST_LOOKED_AT", 0)
     cluster = Reclaiming(ORG[0], ORG[1], queue("poor", "org", deserved={"cpu": "3"}))
     for number in range(4):
         cluster.asks("poor", f"p{number}")
     searched: list[tuple[int, str]] = []
     units_for = reclaim.GateReclaim._units_for
 
-    def noted(self: reclaim.GateReclaim, batch: PodBatch, candidates: reclaim._Candidates) -> list[reclaim.Unit] | None:
+    def noted(self: reclaim.GateReclaim, batch: PodBatch, candidates: ReclaimCandidates) -> list[Unit] | None:
         searched.append((cluster.now, batch.group))
         return units_for(self, batch, candidates)
 
@@ -437,7 +438,7 @@ def test_a_queue_with_many_different_pod_groups_is_searched_in_parts(monkeypatch
 
 def test_a_search_in_vain_is_not_repeated_before_something_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that reached its limit began anew each second, even if it had come to all PodGroups."""
-    monkeypatch.setattr(reclaim, "_MOST_LOOKED_AT", 0)
+    monkeypatch.setattr(reclaim_search, "MOST_LOOKED_AT", 0)
     cluster = Reclaiming(*COMPETING)
     for number in range(6):
         cluster.asks("poor", f"p{number}")
@@ -445,7 +446,7 @@ def test_a_search_in_vain_is_not_repeated_before_something_changes(monkeypatch: 
     searched: list[str] = []
     units_for = reclaim.GateReclaim._units_for
 
-    def noted(self: reclaim.GateReclaim, batch: PodBatch, candidates: reclaim._Candidates) -> list[reclaim.Unit] | None:
+    def noted(self: reclaim.GateReclaim, batch: PodBatch, candidates: ReclaimCandidates) -> list[Unit] | None:
         searched.append(batch.group)
         return units_for(self, batch, candidates)
 

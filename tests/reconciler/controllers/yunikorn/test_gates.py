@@ -475,6 +475,20 @@ def test_a_pod_that_never_had_the_gate_counts_where_its_namespace_leads_whatever
     assert cluster.gated() == ["new"]
 
 
+@pytest.mark.parametrize("noted", ["elsewhere", "root", "root" + 2000 * ".a"])
+def test_a_pod_whose_note_names_no_possible_queue_was_not_admitted(noted: str) -> None:
+    cluster = GateCluster(DEV)
+    forged = pod("forged", cpu="2")
+    forged["metadata"] |= {"uid": "u", "annotations": {"quotree.dev/quota-admitted": noted}}
+    forged["metadata"]["labels"]["quotree.dev/quota"] = "yunikorn"
+    forged["spec"]["nodeName"] = "n"
+    cluster.put(("Pod", "dev/forged"), forged)
+    cluster.add(pod("new", "another"))
+    cluster.settle()
+
+    assert cluster.passed() == ["new"]
+
+
 def _quota(cluster: GateCluster, quota: str) -> None:
     cluster.edit(("Namespace", "dev"), {"metadata": {"annotations": {"yunikorn.apache.org/namespace.quota": quota}}})
 

@@ -1,0 +1,41 @@
+"""What is remembered of writes to workers."""
+
+from __future__ import annotations
+
+import pytest
+
+from cluster.actions import Action, Create, Delete
+from cluster.errors import ApiError
+from cluster.resource import JOBS
+from reconciler.multikueue.writes import RemoteWrites
+from reconciler.objects.outcomes import Failed
+from scheduling.objects.times import SECOND
+
+CREATE, DELETE = Create(JOBS, {}, "m"), Delete(JOBS, "ns", "j", "1")
+
+
+@pytest.mark.parametrize("action", [CREATE, DELETE])
+def test_an_object_that_is_not_written_again_after_a_failure_is_forgotten(action: Action) -> None:
+    """A tenant may make any number of jobs that no worker accepts, and delete them."""
+    writes = RemoteWrites()
+    for number in range(3):
+        key = ("Job", f"ns/j{number}")
+        assert len([*writes.send("east", key, action)]) == 1
+        writes.over("east", Failed(key, action, ApiError(422, "Invalid", "no")))
+    assert [key for key, _ in writes.rested(lambda _: True)] == []
+
+    writes.now += 400 * SECOND
+    assert {key[1] for key, _ in writes.rested(lambda _: True)} == {"ns/j0", "ns/j1", "ns/j2"}
+    assert not writes._objects
+
+
+def test_an_object_that_fails_again_and_again_waits_longer_each_time() -> None:
+    writes, key = RemoteWrites(), ("Job", "ns/j")
+    for _ in range(20):
+        assert len([*writes.send("east", key, CREATE)]) == 1
+        writes.over("east", Failed(key, CREATE, ApiError(422, "Invalid", "no")))
+        while writes.busy("east", key):
+            writes.now += SECOND
+            assert all(write is None for _, write in writes.rested(lambda _: True))
+
+    assert writes._objects["east", key].backoff._failures == 20

@@ -8,7 +8,8 @@ by default `queues.yaml`.
 from __future__ import annotations
 
 import base64
-import binascii
+import gzip
+import io
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -145,20 +146,22 @@ def _binary(data: Mapping[str, str]) -> Iterator[tuple[str, ConfigSetting]]:
                 raw = _unzipped(raw, left)
                 left -= len(raw)
             text = raw.decode()
-        except (binascii.Error, zlib.error, EOFError, UnicodeDecodeError, ValueError) as error:
+        except (OSError, EOFError, ValueError, zlib.error) as error:  # OSError: not an archive
             yield key.removesuffix(".gz"), ConfigSetting(at, None, str(error))
         else:
             yield key.removesuffix(".gz"), ConfigSetting(at, text)
 
 
 def _unzipped(raw: bytes, most: int) -> bytes:
-    """Unzip the archive. Raises ValueError beyond `most` bytes, since a small archive could fill the memory."""
-    stream = zlib.decompressobj(wbits=31)
-    unzipped = stream.decompress(raw, most + 1)
+    """Unzip all members of the archive, as Go does. Raises ValueError beyond `most` bytes, since a small archive could
+    fill the memory.
+    """
+    if not raw:
+        raise EOFError("the archive is empty")
+    with gzip.GzipFile(fileobj=io.BytesIO(raw)) as archive:
+        unzipped = archive.read(most + 1)
     if len(unzipped) > most:
         raise ValueError(f"the ConfigMap has more than {MAX_UNZIPPED // 2**20} MiB when unzipped")
-    if not stream.eof:
-        raise EOFError("the archive is truncated")
     return unzipped
 
 

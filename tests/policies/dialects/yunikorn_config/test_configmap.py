@@ -56,6 +56,12 @@ def test_binary_data_wins_and_is_unzipped() -> None:
     assert text_of(config_map(binaryData={"queues.yaml": encoded(b"bytes")})) == "bytes"
 
 
+def test_an_archive_of_several_members_is_read_to_its_end() -> None:
+    zipped = encoded(gzip.compress(b"one ") + gzip.compress(b"two"))
+
+    assert text_of(config_map(binaryData={"queues.yaml.gz": zipped})) == "one two"
+
+
 def test_the_policy_group_names_the_key() -> None:
     defaults = config_map(DEFAULTS, data={"service.policyGroup": "acme", "queues.yaml": "no"})
 
@@ -65,12 +71,13 @@ def test_the_policy_group_names_the_key() -> None:
 @pytest.mark.parametrize(
     ("raw", "says"),
     [
-        (gzip.compress(b"x" * 1000)[:-9], "is truncated"),
-        (b"no archive", "header"),
+        (gzip.compress(b"x" * 1000)[:-9], "ended before the end-of-stream marker"),
+        (b"no archive", "Not a gzipped file"),
+        (b"", "the archive is empty"),
         (gzip.compress(b"\xff\xfe"), "utf-8"),
         (gzip.compress(bytes(MAX_UNZIPPED + 1)), "more than 8 MiB"),
     ],
-    ids=["cut off", "no archive", "no text", "too long"],  # what is in an archive depends on the time
+    ids=["cut off", "no archive", "empty", "no text", "too long"],  # what is in an archive depends on the time
 )
 def test_what_cannot_be_unzipped_says_why(raw: bytes, says: str) -> None:
     obj = read_config_map(config_map(binaryData={"queues.yaml.gz": encoded(raw)}))

@@ -16,7 +16,7 @@ PRUNED = frozenset({kueue.COHORT, kueue.CLUSTER_QUEUE, kueue.LOCAL_QUEUE, volcan
 def missing(inputs: InputObjects, world: Forest) -> Iterator[KubeObject]:
     """Yield the missing objects, only of kinds that the files have: a file of queues deletes no Namespace.
 
-    There are none while an input is unreadable, since it may have them.
+    Yields nothing while an input is unreadable, since it may have them.
     """
     kinds = PRUNED & {ref.group_kind for ref in inputs.objects} if not inputs.unreadable else ()
     for obj in sorted(world.objects(), key=lambda obj: obj.ref):

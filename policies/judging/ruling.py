@@ -80,7 +80,7 @@ def _path(ref: Ref, forest: Forest) -> set[str]:
 
 
 def _node(ref: Ref, forest: Forest) -> Ref | None:
-    """The node that the object is or uses; None if there is none. A job of Kueue uses it through its LocalQueue."""
+    """The node that the object is or uses; None for an object without a node. A job uses the one of its LocalQueue."""
     if ref.group_kind in _NODES:
         return ref
     obj = forest.get(ref)

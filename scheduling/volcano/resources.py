@@ -82,7 +82,7 @@ def shortages(queue: str, used: Amounts, request: Amounts, limit: Limits, unname
 
 
 def shared_dimensions(a: Amounts, b: Amounts) -> set[str]:
-    """The resources of which both have an amount above 0."""
+    """The resources that both have with an amount above 0."""
     return {*some(a)} & {*some(b)}
 
 

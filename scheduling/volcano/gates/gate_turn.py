@@ -93,7 +93,7 @@ class DecisionRound:
         if not self.lines.awake:
             return
         awake, self.lines.awake = self.lines.awake, {}
-        # refused lines are parked at once: a round only takes quota, so there is no need to sort them
+        # a round only takes quota, so refused lines stay refused: they are parked without being sorted
         self._enter(_Contest(self, [key for key in awake if not self._refused(key)]))
 
     def _enter(self, contest: _Contest) -> None:

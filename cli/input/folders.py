@@ -159,7 +159,7 @@ def look(path: str, exclusion: PathExclusion | None = None) -> Folder:
 
 def _is_vendored(folder: str) -> bool:
     """Whether Go made the folder: a copy of the modules that the code uses, with the manifests of their tests."""
-    return folder.endswith("/vendor") and Path(folder, "modules.txt").is_file()
+    return folder.endswith("/vendor") and os.path.isfile(f"{folder}/modules.txt")
 
 
 def _around(directory: str, charts: Iterable[str]) -> str | None:

@@ -49,6 +49,12 @@ def kueue(kind: str, **spec: Any) -> Manifest:
     return manifest("kueue.x-k8s.io/v1beta2", kind, spec)
 
 
+def of_new_nodes(*keys: str) -> Manifest:
+    """A ProvisioningRequestConfig that selects new nodes by these labels."""
+    entries = [{"key": key, "valueFromProvisioningClassDetail": "d"} for key in keys]
+    return kueue("ProvisioningRequestConfig", provisioningClassName="c", podSetUpdates={"nodeSelector": entries})
+
+
 def workload(*pod_sets: Any, **spec: Any) -> Manifest:
     return manifest("kueue.x-k8s.io/v1beta2", "Workload", {"podSets": list(pod_sets)} | spec)
 
@@ -386,6 +392,8 @@ REFUSED: list[tuple[str, Manifest, list[str]]] = [
     ("level twice", kueue("Topology", levels=[{"nodeLabel": "a"}, {"nodeLabel": "a"}]), ["spec.levels[1].nodeLabel"]),
     ("nodes not lowest", kueue("Topology", levels=[{"nodeLabel": HOSTNAME}, {"nodeLabel": "a"}]), [LEVEL]),
     ("no class of new nodes", kueue("ProvisioningRequestConfig"), ["spec.provisioningClassName"]),
+    ("no label of new nodes", of_new_nodes("no label!"), ["spec.podSetUpdates.nodeSelector[0].key"]),
+    ("label of new nodes twice", of_new_nodes("zone", "zone"), ["spec.podSetUpdates.nodeSelector[1].key"]),
 ]
 
 

@@ -32,7 +32,7 @@ from policies.model.printing import plain
 from policies.mutation.defaults import patch
 from webhook import answer, bounds, decision
 from webhook.ledger.keeping import MaintainedLedger
-from webhook.ledger.sequencer import AlreadyExists, LedgerBusy
+from webhook.ledger.requested import AlreadyExists, LedgerBusy
 from webhook.ledger.store import LedgerUnavailable
 from webhook.metrics import WebhookMetrics
 from webhook.owners import Fetch, OwnerMissing, OwnerUnknown, named_workload, owners

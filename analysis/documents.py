@@ -9,7 +9,8 @@ from typing import Any
 from analysis.queue_config import as_config_map, config_map_region, is_queue_config
 from policies.dialects.reading import text as text_of
 from policies.text import json_values, yaml_values
-from policies.text.field_paths import Region, Steps
+from policies.text.field_paths import Region
+from policies.text.places import Steps
 from policies.text.positions import BadText, DocumentRoot, Position, TextLines, TextSpan, position
 
 MAX_SIZE = 64 * 2**20

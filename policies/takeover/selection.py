@@ -30,7 +30,7 @@ def called_elsewhere(
 ) -> Iterator[str]:
     """A message for each webhook that is called in namespaces which Kueue's selector excludes.
 
-    Nothing is said about requirements that the settings have too, or that only exclude system namespaces.
+    Nothing is reported for requirements that the settings have too, or that only exclude system namespaces.
     """
     in_settings, system = {*_terms(settings.namespaces)}, {"kube-system", names.kueue_namespace}
     wanted = [

@@ -109,7 +109,14 @@ def as_json(simulation: VolcanoSimulation) -> dict[str, Any]:
         "running": running_groups(simulation, sorted(world.jobs.values(), key=lambda job: job.name)),
         "waiting": waiting_groups(simulation, waiting(simulation)),
         "queues": [
-            _queue(simulation, node, phases.get(node.name, {})) for node in sorted(world.queues, key=lambda n: n.name)
+            {
+                "name": node.name,
+                "parent": node.parent.name if node.parent is not None else None,
+                "state": node.settings.state,
+                **amounts(simulation.engine.world.queues, node),
+                "podGroups": dict(sorted(phases.get(node.name, {}).items())),
+            }
+            for node in sorted(world.queues, key=lambda n: n.name)
         ],
     }
 
@@ -131,13 +138,3 @@ def _happening(simulation: VolcanoSimulation, each: Trace) -> dict[str, Any]:
 
 
 _WORDS = {PlayedEvent: "played", Enqueued: "enqueued", PodsRan: "runs", PodsEvicted: "evicted", PodGroupEnded: "ended"}
-
-
-def _queue(simulation: VolcanoSimulation, node: Node, phases: Mapping[str, int]) -> dict[str, Any]:
-    return {
-        "name": node.name,
-        "parent": node.parent.name if node.parent is not None else None,
-        "state": node.settings.state,
-        **amounts(simulation.engine.world.queues, node),
-        "podGroups": dict(sorted(phases.items())),
-    }

@@ -338,7 +338,7 @@ class ReviewHandler:
             _wait(request)
             late = time.perf_counter() - request.started > _OWNERS_SECONDS
             if late and review.operation is ChangeOperation.CREATE:  # owners may be large, and a tenant may add more
-                raise OwnerMissing(review, "its owners take too long to read; try again, or name fewer owners")
+                raise OwnerMissing("its owners take too long to read; try again, or name fewer owners")
             return self._cache().fetch(resource, namespace, name)
 
         return fetch

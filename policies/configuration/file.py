@@ -128,8 +128,7 @@ def _override(section: Section, rules: Collection[str]) -> Override:
     )
     if override.since is not None and override.action is not Action.DENY:
         raise BadConfiguration(
-            f"only the action deny can have a start date; here the action is {override.action}",
-            section.at("from"),
+            f"only the action deny can have a start date; here the action is {override.action}", section.at("from")
         )
     section.done()
     return override

@@ -13,14 +13,7 @@ from cli.report.explanations import group_lines
 from cli.report.simulations.layout import outcome_text
 from scheduling.objects.times import SECOND, elapsed
 from scheduling.queue_tree.simulated import PlayedEvent
-from scheduling.volcano.play.simulation import (
-    Enqueued,
-    PodGroupEnded,
-    PodsEvicted,
-    PodsRan,
-    Trace,
-    VolcanoSimulation,
-)
+from scheduling.volcano.play.simulation import Enqueued, PodGroupEnded, PodsEvicted, PodsRan, Trace, VolcanoSimulation
 from scheduling.volcano.play.usage import amounts, phases_by_queue
 from scheduling.volcano.play.waiting import waiting
 from scheduling.volcano.queues import ROOT, Node

@@ -164,9 +164,8 @@ class World:
             self._put_levels(flavor)
             if flavor.topology and flavor.name not in self._with_topology:
                 self._with_topology[flavor.name] = None
-                self._count_usage(
-                    self._with_quota.cluster_queues()
-                )  # a queue that no longer lists the flavor may still use it
+                # All queues: one that no longer lists the flavor may still use it.
+                self._count_usage(self._with_quota.cluster_queues())
             elif not flavor.topology:
                 self._with_topology.pop(flavor.name, None)
             self._judge_all(queues)

@@ -1,5 +1,8 @@
 """Chooses the domains for pods: finds domains with room, then distributes the pods down to the lowest level.
 
+The largest domains are filled first, and the rest goes to the smallest one that holds it: 10 pods on hosts with room
+for 6, 5 and 4 are placed as 6 and 4.
+
 The orders are Kueue's. Lists are in path order before they are sorted, and sorts are stable, so equal domains stay in
 path order.
 """

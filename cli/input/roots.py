@@ -53,27 +53,24 @@ def whole(found: Survey) -> list[FoundRoot]:
     return [_with_elsewhere(root, _apart(found.hidden, ()))]
 
 
-def as_one(selection: InputSelection, *, render: bool = True) -> InputObjects:
-    """The whole selection as one organisation. If it has several roots, a note on standard error says so.
-
-    Raises OutOfReach if --kustomize or --helm is used and the program is not installed.
-    """
-    return one(survey(selection, render=render))
+def as_one(selection: InputSelection) -> InputObjects:
+    """The whole selection, without rendering it, as one organisation; see `one`."""
+    return one(survey(selection, render=False))
 
 
 def one(found: Survey, known: Mapping[Ref, Placed] | None = None) -> InputObjects:
-    """All that was found as one organisation, see `as_one`. `known`: see `identify`."""
+    """All that was found as one organisation. If it has several roots, a note on standard error says so.
+
+    `known`: see `identify`.
+    """
     for line in found.notes:
         note(line)
     inputs = identify(found.documents(), found.unreadable, known)
     if any(not each.equal for each in inputs.repeated):
-        _note_roots([root.path for root in find_roots(found, inputs.objects) if root.path])
+        paths = [root.path for root in find_roots(found, inputs.objects) if root.path]
+        if paths:
+            note(f"several organisations are judged as one: {first_of(paths, _MOST_NAMED)}; name one of them instead")
     return noted(inputs)
-
-
-def _note_roots(paths: Sequence[str]) -> None:
-    if paths:
-        note(f"several organisations are judged as one: {first_of(paths, _MOST_NAMED)}; name one of them instead")
 
 
 def find_roots(found: Survey, known: Mapping[Ref, Placed] | None = None) -> list[FoundRoot]:

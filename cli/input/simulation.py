@@ -34,7 +34,7 @@ from scheduling.volcano.scheduler_conf import SETTLED_CONF, VOLCANO_CONF, Schedu
 def start(paths: Sequence[str], engine: EngineOptions, conf: SchedulerConf = SETTLED_CONF) -> Simulations:
     """The simulations of these files, run until nothing changes. Raises Misused."""
     configuration = settings(engine.config, paths, engine.profile)
-    inputs = as_one(InputSelection(tuple(paths)), render=False)
+    inputs = as_one(InputSelection(tuple(paths)))
     stage("simulating")
     return play(inputs, configuration, engine_settings(engine, configuration), conf)
 

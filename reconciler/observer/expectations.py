@@ -68,19 +68,14 @@ class Expectations:
 
     def withdraw(self, root: str, now: int) -> None:
         """Withdraw the expectations in this tree, so that its world equals the stored objects again."""
-        for name in [name for name, each in self.reserved.items() if each.root == root]:
-            self._withdraw(name, self.reserved.pop(name), now)
-            self._world.forget(name, now)
-        for name in [name for name, each in self.victims.items() if each.root == root]:
-            expected = self.victims.pop(name)
-            self._withdraw(name, expected, now)
-            stays = self._world.workloads.get(name)
-            if isinstance(expected.decision, Preempt) and stays is not None and stays.evicted:
-                self._world.put_workload(expected.decision.target.reservation.workload, now)
-
-    def _withdraw(self, name: str, expected: ExpectedDecision, now: int) -> None:
-        expected.withdrawn = now
-        self._withdrawn[name] = expected
+        for decided in (self.reserved, self.victims):
+            for name in [name for name, each in decided.items() if each.root == root]:
+                expected = self._withdrawn[name] = decided.pop(name)
+                expected.withdrawn = now
+                if isinstance(expected.decision, Reserve):
+                    self._world.forget(name, now)
+                elif (stays := self._world.workloads.get(name)) is not None and stays.evicted:
+                    self._world.put_workload(expected.decision.target.reservation.workload, now)
 
     def pop_withdrawn(self, name: str) -> ExpectedDecision | None:
         """The decision about the workload that was withdrawn shortly before, if there is one."""

@@ -285,6 +285,7 @@ class JobShape(Framework):
     `own_sets`: the pod sets whose Pods the job's controller creates, if children run the other pod sets.
     `generations`: how many times the job's request its children may use in all, while one replaces another.
     `on_hold`: what the status shows while the job needs no quota, although it is neither finished nor suspended.
+    `scaled`: the path of the number that the subresource `scale` writes; empty for a kind without this subresource.
     """
 
     suspend: SuspendField
@@ -299,6 +300,7 @@ class JobShape(Framework):
     own_sets: tuple[str, ...] = ()
     generations: int = 1
     on_hold: Sign | None = None
+    scaled: str = ""
 
     def ended(self, manifest: Manifest) -> bool:
         signs = (self.succeeded, self.failed)

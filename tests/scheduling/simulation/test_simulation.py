@@ -156,7 +156,10 @@ def test_a_workload_given_with_its_job_is_not_queued_twice() -> None:
     given = workload("of-job", "a", 1)
     given["metadata"]["ownerReferences"] = [owner]
 
-    assert runs(simulated(*SHARING, queued_job("job", "a", 1), given)) == ["of-job"]
+    simulation = simulated(*SHARING, queued_job("job", "a", 1), given)
+
+    assert runs(simulation) == ["of-job"]
+    assert simulation.key_of("ns/job") == simulation.key_of("ns/of-job") == "ns/of-job"
 
 
 def test_what_runs_already_counts() -> None:

@@ -9,7 +9,7 @@ import pytest
 from policies.model.objects import Ref
 from scheduling.objects.times import SECOND
 from scheduling.queue_tree.simulated import RunningPods
-from scheduling.yunikorn.properties import FAIR, FENCE, Properties
+from scheduling.yunikorn.properties import DISABLED, FAIR, FENCE, Properties, inherited, read_properties
 from scheduling.yunikorn.simulation import REJECTED, UNREADABLE_QUOTA, PodPreempted, YuniKornSimulation
 from scheduling.yunikorn.waiting import APPLICATIONS, GANG, QUEUE_QUOTA, waiting
 from tests.scheduling.yunikorn.manifests import Manifest, namespace, node, pod, queues_yaml
@@ -249,6 +249,20 @@ def test_a_configuration_that_yunikorn_refuses_admits_nobody_at_the_start_and_ch
     assert (most(simulation), most(simulation, "root")) == ({"vcore": 1000}, simulation.intake.capacity)
     assert runs(simulation) == ["dev/a"]
     assert simulation.faults
+
+
+def test_the_case_of_letters_in_policies_does_not_matter_except_for_the_sort_policy() -> None:
+    texts = {
+        "application.sort.policy": "FAIR",
+        "application.sort.priority": "Disabled",
+        "priority.policy": "FENCE",
+        "preemption.policy": "Disabled",
+    }
+
+    found = read_properties(inherited({}, texts)), read_properties(texts)
+
+    assert found[0] == Properties(by_priority=False, preemption=DISABLED)
+    assert found[1] == Properties(by_priority=False, priority_fence=True, preemption=DISABLED)
 
 
 def test_properties_that_are_removed_fall_back_to_what_is_inherited_or_default() -> None:

@@ -50,5 +50,5 @@ def read_duration(written: str) -> int | None:
 
 
 def _length(whole: str, fraction: str, unit: str) -> int:
-    length: int = _UNITS[unit]
-    return int(whole or 0) * length + int(fraction or 0) * length // 10 ** len(fraction)
+    length, parts = _UNITS[unit], int("1" + "0" * len(fraction))
+    return int(whole or 0) * length + int(fraction or 0) * length // parts

@@ -84,7 +84,7 @@ class YuniKornIntake:
     def drop(self, refs: Iterable[Ref]) -> list[str]:
         """Forget these objects. Returns the keys of the Pods among them, which the caller has to end."""
         pods = []
-        for ref in refs:
+        for ref in dict.fromkeys(refs):
             if ref.group_kind == core.POD and ref.key in self.pods:
                 pods.append(ref.key)
             elif ref.group_kind == core.NAMESPACE:

@@ -94,7 +94,7 @@ def _merged(before: object, after: object, promise: Choice) -> list[Any]:
 
 
 def _by_name(found: object) -> dict[str, Fields]:
-    """By name in lower case. A partition without a name is the default one; a queue has a name."""
+    """The entries by name in lower case. A partition without a name is the default one; a queue has a name."""
     return {str(mapping(each).get("name") or DEFAULT_PARTITION).lower(): mapping(each) for each in listing(found)}
 
 

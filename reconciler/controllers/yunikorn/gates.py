@@ -9,7 +9,7 @@ from policies.dialects.core import Namespace
 from policies.model.objects import parted
 from reconciler.controllers.gates.controller import PERIOD, GatesController
 from reconciler.controllers.gates.pod_writes import cut_off, passes, preempted, waits
-from reconciler.controllers.yunikorn.kinds import GATED_POD, MAPS, NAMESPACE, WATCHED
+from reconciler.controllers.yunikorn.kinds import CLASS, GATED_POD, MAPS, NAMESPACE, WATCHED
 from reconciler.controllers.yunikorn.legacy_quotas import warn_of_legacy
 from reconciler.controllers.yunikorn.namespace_writes import conditions
 from reconciler.controllers.yunikorn.reasons import reason_text
@@ -49,6 +49,9 @@ class QuotaGatesController(GatesController[YuniKornGatekeeper]):
         if kind in MAPS:
             view, map_name = MAPS[kind]
             self.keeper.queues.put(map_name, view.value(observed))
+            return
+        if kind == CLASS.kind:
+            self.keeper.put_class(name, CLASS.value(observed))
             return
         self.look_at([observed.key])
         if kind == NAMESPACE.kind:

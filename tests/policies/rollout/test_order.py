@@ -198,7 +198,7 @@ def test_names_and_amounts_of_intermediate_versions_are_those_that_yunikorn_read
         config_map("yunikorn-configs", "yunikorn", data={"queues.yaml": text})
         for text in (
             "partitions: [{queues: [{name: on, parent: yes, resources: {max: {memory: 010}}}, {name: 1.0}]}]",
-            "partitions: [{name: Default, queues: [&on {name: On, resources: {max: {memory: 9}}}, {<<: *on, name: 0x1}]}]",
+            "partitions: [{name: Default, queues: [&o {name: On, resources: {max: {memory: 9}}}, {<<: *o, name: A}]}]",
         )
     )
 
@@ -209,7 +209,7 @@ def test_names_and_amounts_of_intermediate_versions_are_those_that_yunikorn_read
     assert [(path, amounts(queue.maximum)) for path, queue in partition.queues.items()] == [
         ("root", {}),
         ("root.on", {"memory": 10}),
-        ("root.0x1", {"memory": 9}),
+        ("root.a", {"memory": 9}),
         ("root.1.0", {}),
     ]
 

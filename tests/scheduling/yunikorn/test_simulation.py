@@ -158,6 +158,25 @@ def test_nodes_are_the_max_of_root_and_guarantees_are_taken_back_in_time() -> No
     assert [event.preemptor for event in simulation.trace if isinstance(event, PodPreempted)] == ["dev/a"]
 
 
+def test_nothing_is_preempted_for_pods_of_a_class_that_never_preempts() -> None:
+    config = queues_yaml("- {name: dev, resources: {guaranteed: {vcore: 1}}}\n- {name: b}")
+    polite = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "polite"},
+        "value": 9,
+        "preemptionPolicy": "Never",
+    }
+    simulation = played(config, polite, node(cpu="1"), pod("b", "greedy", space="b"))
+    waiting_pod = pod("a", "app")
+    waiting_pod["spec"]["priorityClassName"] = "polite"
+    add(simulation, waiting_pod)
+
+    simulation.at(60 * SECOND)
+
+    assert runs(simulation) == ["b/b"]
+
+
 @pytest.mark.parametrize(("enabled", "victims"), [("{enabled: false}", 0), ("{quotapreemptionenabled: true}", 1)])
 def test_the_partition_may_switch_preemption_off(enabled: str, victims: int) -> None:
     config = queues_yaml("- {name: dev, resources: {guaranteed: {vcore: 1}}}\n- {name: b}")

@@ -69,8 +69,12 @@ class _Class(NamedTuple):
 
 @dataclass(slots=True)
 class YuniKornIntake:
-    """The objects read so far. The newest version of an object counts, but the first version of a Pod."""
+    """The objects read so far. The newest version of an object counts, but the first version of a Pod.
 
+    version: of YuniKorn, since it decides which annotations of Namespaces count.
+    """
+
+    version: tuple[int, int] = yunikorn.PRESENT
     namespaces: dict[str, Namespace] = field(default_factory=dict)
     pods: dict[str, PodRequest] = field(default_factory=dict)
     nodes: dict[str, YuniKornAmounts] = field(default_factory=dict)
@@ -119,7 +123,7 @@ class YuniKornIntake:
     def _surrounding(self, manifest: Manifest) -> None:
         kind, name = group_kind(manifest), text(metadata(manifest).get("name")) or ""
         if kind == core.NAMESPACE:
-            self.namespaces[name] = core.read_namespace(manifest)
+            self.namespaces[name] = yunikorn.as_read(core.read_namespace(manifest), self.version)
         elif kind == CONFIG_MAP and (config_map := read_config_map(manifest)) is not None:
             self._maps[config_map.ref.namespace, name] = config_map
         elif kind == core.NODE:

@@ -220,7 +220,7 @@ def settings_that_fall_back(config_map: QueueConfigMap) -> Iterator[Problem]:
     for key in PATTERNS:
         setting = config_map.settings.get(key)
         for pattern in (setting.text or "").split(",") if setting else ():
-            if setting and patterns.compiled(pattern.strip()) is None:
+            if setting and not patterns.compiles(pattern.strip()):
                 message = (
                     f"{key} has {pattern.strip()!r}, not a regular expression: the default of the whole key applies"
                 )

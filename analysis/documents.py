@@ -94,9 +94,9 @@ def parse(source: str, data: bytes) -> Iterator[Document | Unreadable]:
         return
     json_only = source.lower().endswith(".json")
     if json_only or text.lstrip().startswith("{"):
-        root = json_values.read(text)
-        if json_only or isinstance(root, DocumentRoot):
-            yield from _documents(source, text, [root], json_values.steps)
+        roots = list(json_values.read_all(text))
+        if json_only or isinstance(roots[-1], DocumentRoot):
+            yield from _documents(source, text, roots, json_values.steps)
             return
     yield from _documents(source, text, yaml_values.read_shared(text), yaml_values.steps)
 

@@ -30,7 +30,7 @@ from policies.model.forest import Forest
 from policies.model.objects import KubeObject, joined
 from policies.model.printing import plain
 from policies.mutation.defaults import patch
-from webhook import answer, bounds, decision
+from webhook import answer, bounds, decision, scaling
 from webhook.ledger.keeping import MaintainedLedger
 from webhook.ledger.requested import AlreadyExists, LedgerBusy
 from webhook.ledger.store import LedgerUnavailable
@@ -227,7 +227,10 @@ class ReviewHandler:
 
     def _decide(self, request: KnownRequest) -> Reply:
         """Judge the request. Raises errors, which `_answer` turns into replies."""
-        review = request.review = request.review or parse(request.body)
+        review = request.review or parse(request.body)
+        request.review = review
+        if review.subresource == scaling.SUBRESOURCE:
+            review = request.review = scaling.whole(review, self._fetch(request, review))
         if review.kind.group not in self._groups[request.path]:
             raise BadReview(
                 f"{request.path} does not serve group {review.kind.group!r} (kind {review.kind.kind});"

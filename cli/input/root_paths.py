@@ -118,9 +118,14 @@ def _consistent_folders(apart: Sequence[UnitObjects], contested: Collection[Ref]
 
 
 def _parent_folders(unit: ReadUnit, named: Sequence[str]) -> Iterator[str]:
-    """The folders that contain the unit, from the innermost to the one that the user named."""
+    """The folders that contain the unit, from the innermost to the one that the user named.
+
+    What is rendered from a folder is in this folder.
+    """
     top = next((folder for folder in named if path_within(unit.path, folder) is not None), None)
     path = unit.path
+    if unit.rendered:
+        yield path
     while top is not None and path != top:
         path = os.path.dirname(path) or HERE  # noqa: PTH120, for many units
         yield path

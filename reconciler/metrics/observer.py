@@ -56,7 +56,7 @@ class MetricsObserver:
         else:
             from reconciler.metrics.comparing import comparisons  # imported here because only `--mode observe` needs it
 
-            inner = comparisons(registry, state, yunikorn.namespace)
+            inner = comparisons(registry, state, yunikorn)
         self._rounds = Instruments(registry, RoundPassed)
         if gates:
             from reconciler.metrics.passing import PassingObserver  # imported here because it takes long

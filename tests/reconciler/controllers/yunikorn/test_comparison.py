@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from policies.configuration.settings import YuniKornSettings
 from policies.dialects.core import read_namespace
 from policies.dialects.yunikorn_config.configmap import read_config_map
 from reconciler.controllers.gates.comparison import PATIENCE, PERIOD
@@ -25,7 +26,7 @@ class Watched(Comparing):
     """The Namespace dev with a quota of 2 cpu, long after everything was listed."""
 
     def __init__(self) -> None:
-        super().__init__(YuniKornJudge("yunikorn"))
+        super().__init__(YuniKornJudge(YuniKornSettings()))
         self.space(DEV)
         self.wait(2 * PATIENCE)
 

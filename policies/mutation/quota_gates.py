@@ -11,23 +11,19 @@ from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.dialects.volcano_gates import TOGETHER, group_of
 from policies.dialects.yunikorn import as_read
 from policies.dialects.yunikorn_gates import has_quota
-from policies.model.change import User
 from policies.model.forest import Forest
 from policies.mutation.patching import Patch, added, removed
 
-_KUBELETS = "system:nodes"
 _NOTES = (ADMITTED, WAITS, TOGETHER)
 
 
-def quota_gate(
-    manifest: Manifest, forest: Forest, configuration: Configuration, user: User, *, demanded: bool = False
-) -> Patch:
+def quota_gate(manifest: Manifest, forest: Forest, configuration: Configuration, *, demanded: bool = False) -> Patch:
     """Add the gate and label of a Pod that waits for quota. `demanded`: all Pods of its Namespace wait for Volcano's.
 
-    Annotations that say that the Pod was admitted are removed. Mirror pods, which kubelets create, run already.
+    Annotations that say that the Pod was admitted are removed.
     """
     meta, spec = manifest.get("metadata"), manifest.get("spec")
-    if not isinstance(meta, dict) or not isinstance(spec, dict) or _KUBELETS in user.groups:
+    if not isinstance(meta, dict) or not isinstance(spec, dict):
         return []
     project = _project(manifest, forest, configuration, demanded=demanded)
     if not project:

@@ -15,7 +15,8 @@ from reconciler.controllers.yunikorn.comparison import YuniKornJudge
 from reconciler.core.state import ClusterState
 from reconciler.metrics.instruments import Instruments
 from reconciler.metrics.occasions import Compared, PodCompared, QueueStateCompared
-from reconciler.observer.comparison import Comparison, ComparisonResult, DecisionDifference
+from reconciler.observer.comparison import Comparison
+from reconciler.observer.differences import ComparisonResult, DecisionDifference
 from reconciler.observer.observer import Observers
 
 log = logging.getLogger(__name__)

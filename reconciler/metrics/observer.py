@@ -18,13 +18,7 @@ from reconciler.metrics.custom_labels import CustomLabels
 from reconciler.metrics.handovers import Handovers
 from reconciler.metrics.instruments import Instruments
 from reconciler.metrics.kueue import FOLLOWER, LEADER
-from reconciler.metrics.occasions import (
-    CycleDecided,
-    GateRemoved,
-    RoundPassed,
-    WorkloadChange,
-    WorkloadCreated,
-)
+from reconciler.metrics.occasions import CycleDecided, GateRemoved, RoundPassed, WorkloadChange, WorkloadCreated
 from reconciler.metrics.pending_counts import PendingCounts
 from reconciler.objects.observed import Observed
 from reconciler.objects.watched import WORKLOAD_VIEW

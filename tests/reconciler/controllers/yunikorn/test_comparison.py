@@ -12,7 +12,7 @@ from policies.dialects.yunikorn_config.configmap import read_config_map
 from reconciler.controllers.gates.comparison import PATIENCE, PERIOD
 from reconciler.controllers.yunikorn.comparison import SCHEDULED_POD, YuniKornJudge, read_scheduled_pod
 from reconciler.controllers.yunikorn.kinds import NAMESPACE, QUEUE_CONFIGS
-from reconciler.observer.comparison import ComparisonResult, DifferenceKind
+from reconciler.observer.differences import ComparisonResult, DifferenceKind
 from tests.reconciler.controllers.gates.comparing import Comparing, stored
 from tests.reconciler.controllers.yunikorn.gated_objects import DEV, TEAMS
 from tests.scheduling.yunikorn.manifests import namespace, pod, queues_yaml

@@ -166,17 +166,28 @@ def _quota_delay(queue: ConfiguredQueue) -> Iterator[Problem]:
 
 
 def quota_without_effect(config: Config) -> Iterator[Problem]:
-    """Quota without effect: a max of only zeros, which YuniKorn ignores, and types that no pod requests."""
+    """Quota without effect: a max of only zeros, amounts of a second `root`, and types that no pod requests."""
     for root in config.roots:
         yield from throughout(root, _quota_without_effect_of)
 
 
 def _quota_without_effect_of(queue: ConfiguredQueue) -> Iterator[Problem]:
+    yield from _of_second_root(queue)
     yield from _nothing_but_zeros(queue.maximum, queue.path)
     if queue.template is not None:
         yield from _nothing_but_zeros(queue.template.maximum, f"the child template of {queue.path}")
     for declared, whose in queue.declared():
         yield from _cpu(declared, whose)
+
+
+def _of_second_root(queue: ConfiguredQueue) -> Iterator[Problem]:
+    """Amounts of a queue `root` below the root, for which YuniKorn loads none."""
+    if queue.name.lower() == ROOT != queue.path.lower():
+        for declared, key in ((queue.guaranteed, "guaranteed"), (queue.maximum, "max")):
+            for amount in [*(declared or {}).values()][:1]:
+                message = f"YuniKorn ignores {key} of {queue.path}: it loads no amounts for a queue that is named root"
+                problem = _problem(amount.written, message, "give the queue another name", f"{queue.path} {key} root")
+                yield replace(problem, concerns=(queue.at("name"),))
 
 
 def _nothing_but_zeros(maximum: Resources | None, whose: str) -> Iterator[Problem]:

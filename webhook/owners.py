@@ -37,10 +37,6 @@ class OwnerMissing(Exception):
     """The owner in the owner reference does not exist, so it would never be known whose quota the job uses. Or the
     owners of a new object take too long to read. The message says which."""
 
-    def __init__(self, review: Review, text: str) -> None:
-        super().__init__(text)
-        self.review = review
-
 
 def owners(
     review: Review, configuration: Configuration, fetch: Fetch, forest: Forest = _NO_DEFAULT_QUEUE
@@ -63,7 +59,7 @@ def owners(
         resource = Resource(above.kind.group, framework.version, framework.plural, namespaced=True)
         manifest = read(fetch, resource, review.namespace or "default", above.name)
         if manifest is None and not _excused(review, configuration):
-            raise OwnerMissing(review, f"workload owner not found: {above.kind.kind} {above.name}")
+            raise OwnerMissing(f"workload owner not found: {above.kind.kind} {above.name}")
         if manifest is None or metadata(manifest).get("uid") != above.uid:
             break
         found.append(job_reader(framework)(named(manifest, resource, above.kind.kind)))

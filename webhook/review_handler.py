@@ -32,7 +32,7 @@ from policies.model.printing import plain
 from policies.mutation.defaults import patch
 from webhook import answer, bounds, decision, scaling
 from webhook.ledger.keeping import MaintainedLedger
-from webhook.ledger.sequencer import AlreadyExists, LedgerBusy
+from webhook.ledger.requested import AlreadyExists, LedgerBusy
 from webhook.ledger.store import LedgerUnavailable
 from webhook.metrics import WebhookMetrics
 from webhook.owners import Fetch, OwnerMissing, OwnerUnknown, named_workload, owners
@@ -341,7 +341,7 @@ class ReviewHandler:
             _wait(request)
             late = time.perf_counter() - request.started > _OWNERS_SECONDS
             if late and review.operation is ChangeOperation.CREATE:  # owners may be large, and a tenant may add more
-                raise OwnerMissing(review, "its owners take too long to read; try again, or name fewer owners")
+                raise OwnerMissing("its owners take too long to read; try again, or name fewer owners")
             return self._cache().fetch(resource, namespace, name)
 
         return fetch

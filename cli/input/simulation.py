@@ -70,11 +70,7 @@ def note_problems(files: SimulatedFiles, simulation: KueueSimulation, others: Se
         note(
             "the simulation was stopped, since it never settles: the last workloads preempt each other again and again"
         )
-    codes = {
-        Exit.UNREADABLE: files.unreadable,
-        Exit.FINDINGS: files.refused or problems,
-        Exit.UNJUDGED: unsettled,
-    }
+    codes = {Exit.UNREADABLE: files.unreadable, Exit.FINDINGS: files.refused or problems, Exit.UNJUDGED: unsettled}
     return strongest(code for code, holds in codes.items() if holds)
 
 

@@ -96,10 +96,18 @@ class PodsAt:
         return fields.join("", *self.path)
 
     @property
+    def labels(self) -> dict[str, str]:
+        """The labels of the template for Kueue."""
+        return self._ours("labels")
+
+    @property
     def annotations(self) -> dict[str, str]:
         """The annotations of the template for Kueue."""
-        notes = texts(mapping(self.template.get("metadata")).get("annotations"))
-        return {key: value for key, value in notes.items() if key.startswith(PREFIX)}
+        return self._ours("annotations")
+
+    def _ours(self, part: str) -> dict[str, str]:
+        pairs = texts(mapping(self.template.get("metadata")).get(part))
+        return {key: value for key, value in pairs.items() if key.startswith(PREFIX)}
 
 
 def pods_at(manifest: Manifest, paths: Iterable[PodSetPath]) -> Iterator[PodsAt]:

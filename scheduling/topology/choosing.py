@@ -256,7 +256,7 @@ class DomainSearch:
         shares = self.minimise(chosen, rooms, self.slices, self.leaders, size, short)
         level = chosen[0].level
         for _ in range(level, self.counts.kind.slice_level):
-            pool = _below(share.domain for share in shares)
+            pool = [child for domain in _in_path_order(share.domain for share in shares) for child in domain.children]
             shares = self.minimise(self.sorted_alone(pool), rooms, self.slices, self.leaders, size, short)
         return self.spread_within(shares)
 
@@ -321,10 +321,6 @@ def _with_room_for_short(domains: Iterable[Domain], rooms: Rooms, used: Set[Doma
 
 def _in_path_order(domains: Iterable[Domain]) -> list[Domain]:
     return sorted(domains, key=lambda domain: domain.values)
-
-
-def _below(domains: Iterable[Domain]) -> list[Domain]:
-    return [child for domain in _in_path_order(domains) for child in domain.children]
 
 
 def _by(counts: Counts, domains: Sequence[Domain], unit: int) -> Counts:

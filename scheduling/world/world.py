@@ -360,6 +360,7 @@ class World:
         self._last_attempts.forget(workload.key)
         self.queues.drop(workload.key)
         self.slices.reserve(Reservation(workload, queue, used, places))
+        self.queues.note_reservation(queue.name)
         if self.consumption is not None:
             ignored = self.state.options.ignore_undeclared
             penalise(self.consumption, workload, queue, self.counting, ignore_undeclared=ignored)

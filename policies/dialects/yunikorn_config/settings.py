@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
+from policies.dialects.go_values import read_duration, read_integer
 from policies.dialects.resource_names import is_requested, likely_name
 from policies.dialects.yunikorn import VCORE
 from policies.dialects.yunikorn_config import acl
@@ -31,38 +32,41 @@ from policies.model.suggestion import certain, choice, close, only
 QUOTA_DELAY = "quota.preemption.delay"
 RESOLVERS = ("", "os", "ldap", "test")
 
-_DURATION = re.compile(r"[-+]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+|[-+]?0").fullmatch
-
-
-def is_duration(text: str) -> bool:
-    """Whether Go reads the text as a duration, such as 15m, 1h30m or 0."""
-    return len(text) <= 100 and _DURATION(text) is not None
-
 
 def _not_negative(text: str) -> bool:
-    return is_duration(text) and not text.startswith("-")
+    found = read_duration(text)
+    return found is not None and found >= 0
 
 
 def _positive(text: str) -> bool:
-    return _not_negative(text) and re.search("[1-9]", text) is not None
+    return (read_duration(text) or 0) > 0
 
 
-def _within(least: int, most: int) -> Callable[[str], bool]:
-    return lambda text: re.fullmatch(r"[-+]?[0-9]{1,20}", text) is not None and least <= int(text) <= most
+def _is_unsigned(text: str) -> bool:
+    number = re.fullmatch(r"0*([0-9]{1,20})", text)
+    return number is not None and int(number[1]) < 2**64
+
+
+def _is_offset(text: str) -> bool:
+    return read_integer(text, 32) is not None
 
 
 def _among(*values: str) -> Callable[[str], bool]:
     return lambda text: text in values
 
 
+def _in_any_case(*values: str) -> Callable[[str], bool]:
+    return lambda text: text.lower() in values
+
+
 PROPERTIES: Mapping[str, tuple[Callable[[str], bool], str, str]] = {
     "application.sort.policy": (_among("fifo", "fair", "stateaware"), "fifo or fair", "fifo"),
-    "application.sort.priority": (_among("enabled", "disabled"), "enabled or disabled", "enabled"),
-    "application.unschedasks.backoff": (_within(0, 2**64 - 1), "a whole number of 0 or more", "0, which is off"),
+    "application.sort.priority": (_in_any_case("enabled", "disabled"), "enabled or disabled", "enabled"),
+    "application.unschedasks.backoff": (_is_unsigned, "a whole number of 0 or more", "0, which is off"),
     "application.unschedasks.backoff.delay": (_positive, "a duration such as 30s", "30s"),
-    "priority.policy": (_among("default", "fence"), "default or fence", "default"),
-    "priority.offset": (_within(-(2**31), 2**31 - 1), "a 32-bit whole number", "0"),
-    "preemption.policy": (_among("default", "fence", "disabled"), "default, fence or disabled", "default"),
+    "priority.policy": (_in_any_case("default", "fence"), "default or fence", "default"),
+    "priority.offset": (_is_offset, "a 32-bit whole number", "0"),
+    "preemption.policy": (_in_any_case("default", "fence", "disabled"), "default, fence or disabled", "default"),
     "preemption.delay": (_positive, "a duration such as 30s", "30s"),
     QUOTA_DELAY: (_not_negative, "a duration such as 30s", "0, which is off"),
 }

@@ -9,7 +9,8 @@ from typing import Any
 from analysis.queue_config import as_config_map, config_map_region, is_queue_config
 from policies.dialects.reading import text as text_of
 from policies.text import json_values, yaml_values
-from policies.text.field_paths import Region, Steps
+from policies.text.field_paths import Region
+from policies.text.places import Steps
 from policies.text.positions import BadText, DocumentRoot, Position, TextLines, TextSpan, position
 
 MAX_SIZE = 64 * 2**20
@@ -93,9 +94,9 @@ def parse(source: str, data: bytes) -> Iterator[Document | Unreadable]:
         return
     json_only = source.lower().endswith(".json")
     if json_only or text.lstrip().startswith("{"):
-        root = json_values.read(text)
-        if json_only or isinstance(root, DocumentRoot):
-            yield from _documents(source, text, [root], json_values.steps)
+        roots = list(json_values.read_all(text))
+        if json_only or isinstance(roots[-1], DocumentRoot):
+            yield from _documents(source, text, roots, json_values.steps)
             return
     yield from _documents(source, text, yaml_values.read_shared(text), yaml_values.steps)
 

@@ -134,7 +134,8 @@ def _beside(kueue: KueueSimulation, files: SimulatedFiles) -> list[OtherSimulati
 
 def _of_cluster(found: ManifestsElsewhere, files: SimulatedFiles, now: int) -> list[OtherSimulation]:
     """The same simulations for the work of a cluster, with YuniKorn's own handling of unreadable quota annotations."""
-    volcanos, yunikorns = VolcanoSimulation(now), YuniKornSimulation(now, strict=False)
+    version = files.configuration.yunikorn.version
+    volcanos, yunikorns = VolcanoSimulation(now), YuniKornSimulation(now, strict=False, version=version)
     volcanos.change(found.volcano)
     yunikorns.change(found.yunikorn)
     return _at_rest((volcanos, yunikorns), files)

@@ -198,7 +198,8 @@ def other_simulations(
 
     `start`: their first moment, in nanoseconds.
     """
-    return Volcano(start, conf), YuniKorn(start, strict=configuration.profile is Profile.STRICT)
+    strict = configuration.profile is Profile.STRICT
+    return Volcano(start, conf), YuniKorn(start, strict=strict, version=configuration.yunikorn.version)
 
 
 def _called(ref: Ref) -> str:

@@ -64,7 +64,9 @@ class AuditApi:
         if parts.path != PATH:
             raise HttpRefusal(404, f"{parts.path} does not exist; findings are at {PATH}")
         try:
-            return self._findings(self._callers.who(authorization, wanted), _query(parts.query))
+            caller = self._callers.who(authorization, wanted)
+            with self._callers.place(caller):
+                return self._findings(caller, _query(parts.query))
         except ClusterError as error:
             log.warning("a caller could not be checked: %s", error)
             raise HttpRefusal(

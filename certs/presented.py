@@ -6,7 +6,7 @@ import socket
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from cluster.endpoint import in_pod
 from policies.dialects.addresses import may_be_metadata
@@ -28,9 +28,10 @@ class TlsServer:
 
 
 def at_url(url: str, name: str | None = None) -> TlsServer | None:
-    """The server of a URL; None if the URL is not https. `name`: the name in its certificate, by default the host."""
-    parts = urlsplit(url)
-    if parts.scheme != "https" or not parts.hostname:
+    """The server of a URL; None if the URL is not valid or not https. `name`: the name in its certificate, by default
+    the host."""
+    parts = _parts(url)
+    if parts is None or parts.scheme != "https" or not parts.hostname:
         return None
     return TlsServer(parts.hostname, parts.port or _HTTPS, name or parts.hostname)
 
@@ -55,7 +56,18 @@ def server_name(configuration: Mapping[str, object]) -> str:
     service = mapping(configuration.get("service"))
     if service:
         return f"{service.get('name')}.{service.get('namespace')}.svc"
-    return urlsplit(text(configuration.get("url")) or "").hostname or ""
+    parts = _parts(text(configuration.get("url")) or "")
+    return parts.hostname or "" if parts is not None else ""
+
+
+def _parts(url: str) -> SplitResult | None:
+    """The parts of a URL. The API server stores a webhook whose URL has a port like 99999; then this is None."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return None
+    return parts
 
 
 def client_context() -> ssl.SSLContext:

@@ -25,11 +25,7 @@ class Renewal:
     """
 
     def __init__(
-        self,
-        renew: Callable[[], bool],
-        *,
-        pause: float = _PAUSE,
-        rest: Callable[[float], object] | None = None,
+        self, renew: Callable[[], bool], *, pause: float = _PAUSE, rest: Callable[[float], object] | None = None
     ) -> None:
         self.problem: str | None = None
         self._renew = renew

@@ -43,19 +43,10 @@ class Watch:
     Unreachable if the connection breaks or is silent for too long. `owners`: objects keep their managedFields.
     """
 
-    def __init__(
-        self,
-        response: urllib3.BaseHTTPResponse,
-        host: str,
-        request: str,
-        line_limit: int = LINE_LIMIT,
-        *,
-        owners: bool = False,
-    ) -> None:
+    def __init__(self, response: urllib3.BaseHTTPResponse, host: str, request: str, *, owners: bool = False) -> None:
         self._response = response
         self._host = host
         self._request = request
-        self._line_limit = line_limit
         self._owners = owners
         self._interrupted = threading.Event()
 
@@ -69,7 +60,7 @@ class Watch:
 
     def __iter__(self) -> Iterator[WatchEvent]:
         try:
-            for line in lines(self._chunks(), self._line_limit):
+            for line in lines(self._chunks(), LINE_LIMIT):
                 if self._interrupted.is_set():
                     return
                 yield _event(line, self._request, owners=self._owners)

@@ -31,7 +31,10 @@ def blocks(frameworks: Collection[Framework]) -> Mapping[str, Mapping[str, str]]
     sent = [each for each in run if each.dispatched]
     return {
         "manifests/base/rbac.yaml": {"owners": rbac_rules([*judged, REPLICA_SET], "get")},
-        "manifests/base/validating-webhooks.yaml": {"kueue-jobs": webhook_rules(judged, "CREATE, UPDATE")},
+        "manifests/base/validating-webhooks.yaml": {
+            "kueue-jobs": webhook_rules(judged, "CREATE, UPDATE"),
+            "kueue-scales": webhook_rules([each for each in run if each.scaled], "UPDATE", "/scale"),
+        },
         "manifests/base/mutating-webhooks.yaml": {
             "kueue-other-jobs": webhook_rules([each for each in run if not each.own_webhook], "CREATE"),
             "kueue-templates": webhook_rules([each for each in judged if each.templates], "CREATE, UPDATE"),
@@ -52,7 +55,7 @@ def blocks(frameworks: Collection[Framework]) -> Mapping[str, Mapping[str, str]]
     }
 
 
-def webhook_rules(frameworks: Iterable[Framework], operations: str) -> str:
+def webhook_rules(frameworks: Iterable[Framework], operations: str, subresource: str = "") -> str:
     return "\n".join(
         line
         for group, members in _by_group(frameworks)
@@ -60,7 +63,7 @@ def webhook_rules(frameworks: Iterable[Framework], operations: str) -> str:
             f"- apiGroups: [{group}]",
             f"  apiVersions: [{', '.join(sorted({each.version for each in members}))}]",
             f"  operations: [{operations}]",
-            *_resources([each.plural for each in members]),
+            *_resources([f"{each.plural}{subresource}" for each in members]),
             "  scope: Namespaced",
         )
     )

@@ -82,10 +82,7 @@ def read_configured(
     refuse_unkept(found.gates)
     idle = (*idle_keys(manifest), *(f"featureGates.{gate}" for gate in idle_gates(found.gates)))
     settings = replace(
-        _settings(found, described, multikueue),
-        dialects=own.reconciler.dialects,
-        configuration=own,
-        observes=observes,
+        _settings(found, described, multikueue), dialects=own.reconciler.dialects, configuration=own, observes=observes
     )
     gated = Dialect.YUNIKORN in own.gates
     if Dialect.YUNIKORN in own.reconciler.dialects and not gated and not observes:

@@ -7,7 +7,7 @@ from typing import Any
 
 from policies.configuration.settings import YuniKornSettings
 from policies.dialects.core import CONFIG_MAP
-from policies.dialects.reading import group_kind
+from policies.dialects.reading import group_kind, metadata
 from policies.dialects.yunikorn_config.configmap import read_config_map
 
 MAP = 10_000
@@ -27,11 +27,13 @@ rights in a namespace can write one, and 8 MiB of queues take seconds to judge."
 def crowded(manifest: Mapping[str, Any] | None, size: int) -> str:
     """Why the new object of a review is too large; empty if it is not.
 
-    `size`: the bytes of the review.
+    `size`: the bytes of the review. The managed fields do not count: no rule reads them, and they have a map with an
+    entry for each entry of a list, such as the environment of a container.
     """
     if manifest is None or size < _FREE:
         return ""
-    waiting: list[Any] = [manifest]
+    written = {key: value for key, value in metadata(manifest).items() if key != "managedFields"}
+    waiting: list[Any] = [{**manifest, "metadata": written}]
     while waiting:
         value = waiting.pop()
         if isinstance(value, Mapping):

@@ -23,12 +23,7 @@ REQUESTS = Family(
     " order it), busy (too many changes around it are open), or http- and the status of an error.",
     ("endpoint", "operation", "result", "dry_run"),
 )
-FINDINGS = Family(
-    "quotree_findings_total",
-    Type.COUNTER,
-    "Findings of rules, without dry runs.",
-    ("rule", "severity"),
-)
+FINDINGS = Family("quotree_findings_total", Type.COUNTER, "Findings of rules, without dry runs.", ("rule", "severity"))
 DURATION = Family(
     "quotree_admission_duration_seconds",
     Type.HISTOGRAM,
@@ -60,9 +55,7 @@ TURNED_AWAY = Family(
     initial=tuple((reason,) for reason in _REASONS),
 )
 CACHE_AGE = Family(
-    "quotree_cache_age_seconds",
-    Type.GAUGE,
-    "Age of the oldest cache: time since its last answer from the API server.",
+    "quotree_cache_age_seconds", Type.GAUGE, "Age of the oldest cache: time since its last answer from the API server."
 )
 CACHE_SYNCED = Family("quotree_cache_synced", Type.GAUGE, "1 when every cache holds all objects of its kind.")
 CERTIFICATE_EXPIRY = Family(

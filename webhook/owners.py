@@ -30,16 +30,12 @@ Fetch = Callable[[Resource, str, str], Manifest | None]
 
 
 class OwnerUnknown(Exception):
-    """An owner cannot be read, so it is not known whether it exists."""
+    """An owner, or another job that the review depends on, cannot be read."""
 
 
 class OwnerMissing(Exception):
     """The owner in the owner reference does not exist, so it would never be known whose quota the job uses. Or the
     owners of a new object take too long to read. The message says which."""
-
-    def __init__(self, review: Review, text: str) -> None:
-        super().__init__(text)
-        self.review = review
 
 
 def owners(
@@ -61,12 +57,12 @@ def owners(
         if framework is None:
             break
         resource = Resource(above.kind.group, framework.version, framework.plural, namespaced=True)
-        manifest = _read(fetch, resource, review.namespace or "default", above.name)
+        manifest = read(fetch, resource, review.namespace or "default", above.name)
         if manifest is None and not _excused(review, configuration):
-            raise OwnerMissing(review, f"workload owner not found: {above.kind.kind} {above.name}")
+            raise OwnerMissing(f"workload owner not found: {above.kind.kind} {above.name}")
         if manifest is None or metadata(manifest).get("uid") != above.uid:
             break
-        found.append(job_reader(framework)(_named(manifest, resource, above.kind.kind)))
+        found.append(job_reader(framework)(named(manifest, resource, above.kind.kind)))
         above = found[-1].controller
     return found
 
@@ -84,8 +80,8 @@ def named_workload(review: Review, configuration: Configuration, fetch: Fetch) -
     before, name = (prebuilt_of(metadata(each), annotated=annotated) for each in both)
     if not name or name == before or not is_domain(name):
         return []
-    manifest = _read(fetch, _NEWEST, review.namespace or "default", name)
-    return [read_workload(_named(manifest, _NEWEST, WORKLOAD.kind))] if manifest is not None else []
+    manifest = read(fetch, _NEWEST, review.namespace or "default", name)
+    return [read_workload(named(manifest, _NEWEST, WORKLOAD.kind))] if manifest is not None else []
 
 
 def _asks(review: Review, configuration: Configuration, forest: Forest) -> bool:
@@ -115,13 +111,14 @@ def _excused(review: Review, configuration: Configuration) -> bool:
     return bool(going) or review.user.name in configuration.kueue.admitting_users
 
 
-def _read(fetch: Fetch, resource: Resource, namespace: str, name: str) -> Manifest | None:
+def read(fetch: Fetch, resource: Resource, namespace: str, name: str) -> Manifest | None:
+    """The object; None if it does not exist. Raises OwnerUnknown."""
     try:
         return fetch(resource, namespace, name)
     except ClusterError as error:
         raise OwnerUnknown(f"{resource} {namespace}/{name} cannot be read: {error}") from error
 
 
-def _named(manifest: Manifest, resource: Resource, kind: str) -> Manifest:
+def named(manifest: Manifest, resource: Resource, kind: str) -> Manifest:
     """The manifest with apiVersion and kind, even if the answer lacks them."""
     return {"apiVersion": f"{resource.group}/{resource.version}", "kind": kind, **manifest}

@@ -32,7 +32,8 @@ class Review:
     """One request of the API server.
 
     `object` is missing on DELETE, `old_object` on CREATE. `kind` is that of the object. `name` is empty if the API
-    server generates it (generateName), and for each object of a DELETECOLLECTION, which arrives as DELETE.
+    server generates it (generateName), and for each object of a DELETECOLLECTION, which arrives as DELETE. `resource`
+    is the API group and the plural of what the request names; with a subresource, `kind` may be another one.
     """
 
     uid: str
@@ -40,6 +41,7 @@ class Review:
     kind: GroupKind
     namespace: str = ""
     name: str = ""
+    resource: tuple[str, str] = ("", "")
     subresource: str = ""
     dry_run: bool = False
     user: User = field(default_factory=User)
@@ -93,6 +95,7 @@ def _review(request: Mapping[str, Any], operation: ChangeOperation) -> Review:
     new = _object(request, "object", namespace, needed=operation is not ChangeOperation.DELETE)
     old = _object(request, "oldObject", namespace, needed=operation is not ChangeOperation.CREATE)
     user = _mapping(request, "userInfo", "request.", needed=False)
+    resource = _mapping(request, "resource", "request.", needed=False)
     manifest = old if operation is ChangeOperation.DELETE else new
     assert manifest is not None
     return Review(
@@ -101,6 +104,7 @@ def _review(request: Mapping[str, Any], operation: ChangeOperation) -> Review:
         kind=group_kind(manifest),
         namespace=namespace,
         name=name,
+        resource=(_text(resource, "group", "request.resource."), _text(resource, "resource", "request.resource.")),
         subresource=_text(request, "subResource"),
         dry_run=request.get("dryRun") is True,
         user=User(_text(user, "username", "request.userInfo."), _groups(user)),

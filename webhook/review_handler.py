@@ -30,9 +30,9 @@ from policies.model.forest import Forest
 from policies.model.objects import KubeObject, joined
 from policies.model.printing import plain
 from policies.mutation.defaults import patch
-from webhook import answer, bounds, decision
+from webhook import answer, bounds, decision, scaling
 from webhook.ledger.keeping import MaintainedLedger
-from webhook.ledger.sequencer import AlreadyExists, LedgerBusy
+from webhook.ledger.requested import AlreadyExists, LedgerBusy
 from webhook.ledger.store import LedgerUnavailable
 from webhook.metrics import WebhookMetrics
 from webhook.owners import Fetch, OwnerMissing, OwnerUnknown, named_workload, owners
@@ -227,7 +227,10 @@ class ReviewHandler:
 
     def _decide(self, request: KnownRequest) -> Reply:
         """Judge the request. Raises errors, which `_answer` turns into replies."""
-        review = request.review = request.review or parse(request.body)
+        review = request.review or parse(request.body)
+        request.review = review
+        if review.subresource == scaling.SUBRESOURCE:
+            review = request.review = scaling.whole(review, self._fetch(request, review))
         if review.kind.group not in self._groups[request.path]:
             raise BadReview(
                 f"{request.path} does not serve group {review.kind.group!r} (kind {review.kind.kind});"
@@ -338,7 +341,7 @@ class ReviewHandler:
             _wait(request)
             late = time.perf_counter() - request.started > _OWNERS_SECONDS
             if late and review.operation is ChangeOperation.CREATE:  # owners may be large, and a tenant may add more
-                raise OwnerMissing(review, "its owners take too long to read; try again, or name fewer owners")
+                raise OwnerMissing("its owners take too long to read; try again, or name fewer owners")
             return self._cache().fetch(resource, namespace, name)
 
         return fetch

@@ -23,11 +23,7 @@ _EMPTY = "there are no MultiKueueClusters"
 @against_of("cluster", "The manager cluster.")
 @reconciler_api.options
 @output
-def clusters(
-    against: Against,
-    reconciler: reconciler_api.Server | None,
-    output: str,
-) -> None:
+def clusters(against: Against, reconciler: reconciler_api.Server | None, output: str) -> None:
     """List the MultiKueue worker clusters, with their connection state, errors and number of workloads.
 
     The command reads the manager cluster with your own rights. Only its reconciler knows when a worker cluster last

@@ -16,12 +16,7 @@ from cli.input.reconciler_api import options as reconciler_options
 @reconciler_options
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="0 takes a free one.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
-def dashboard(
-    against: Against,
-    reconciler: Server | None,
-    port: int,
-    no_browser: bool,
-) -> None:
+def dashboard(against: Against, reconciler: Server | None, port: int, no_browser: bool) -> None:
     """Show quota trees in the browser: quota, usage, and which workloads wait and why.
 
     It listens on loopback only. Anybody who has the printed address gets the rights of your kubeconfig. Without

@@ -32,12 +32,7 @@ _FAILING = {"failure": ("failure",), "warning": ("failure", "warning"), "never":
 )
 @output
 def doctor(
-    login: ClusterLogin,
-    namespace: str,
-    webhook: str | None,
-    metrics: str | None,
-    fail_on: str,
-    output: str,
+    login: ClusterLogin, namespace: str, webhook: str | None, metrics: str | None, fail_on: str, output: str
 ) -> None:
     """Look at Quotree in a cluster: what works, what does not, and how to fix it.
 

@@ -69,12 +69,7 @@ def render(vap: bool, file: Path | None) -> None:
 @login_option
 @step_timeout
 def take_over(
-    applied: bool,
-    undo: bool,
-    plan_only: bool,
-    names: ReleaseNames,
-    login: ClusterLogin,
-    timeout: int,
+    applied: bool, undo: bool, plan_only: bool, names: ReleaseNames, login: ClusterLogin, timeout: int
 ) -> None:
     """Take a cluster over from Kueue's manager, or with --undo give it back.
 

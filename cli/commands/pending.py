@@ -38,8 +38,7 @@ Item = dict[str, Any]
 @watchable
 @click.argument("queue", metavar="[CLUSTERQUEUE | NS/LOCALQUEUE | QUEUE]", default="")
 @against_of(
-    "cluster",
-    "The source: a cluster as it is now, snapshot:FILE, or files:DIR, simulated until nothing changes.",
+    "cluster", "The source: a cluster as it is now, snapshot:FILE, or files:DIR, simulated until nothing changes."
 )
 @namespaces
 @reconciler_options

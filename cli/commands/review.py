@@ -24,14 +24,7 @@ from cli.input.settings import settings
     help="The webhook that answers.",
 )
 @configured
-def review(
-    file: str,
-    against: Against,
-    output: str,
-    webhook: str,
-    profile: str | None,
-    config: str | None,
-) -> None:
+def review(file: str, against: Against, output: str, webhook: str, profile: str | None, config: str | None) -> None:
     """Answer the AdmissionReview (v1) in FILE, JSON or YAML; - is standard input.
 
     The code of the webhook reads the review, judges it and answers. With -o json the output is the AdmissionReview that

@@ -196,7 +196,7 @@ def _roots(files: list[str], against: Against) -> list[tuple[str, InputObjects]]
         return [("", held)]
     selection = InputSelection(tuple(input_paths(files, ())))
     if against.of_cluster:  # its usage is read once, for one forest
-        return [("", as_one(selection, render=False))]
+        return [("", as_one(selection))]
     found = survey_roots(selection, None, render=False)
     named = [(each.name(root), joined(root.around, noted(root.inputs))) for each in found for root in each.filled]
     first, rest = joined(held, named[0][1]), replace(held, unreadable=())

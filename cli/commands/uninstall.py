@@ -23,13 +23,7 @@ from policies.takeover.removal import Wishes
 @login_option
 @step_timeout
 def uninstall(
-    dry_run: bool,
-    yes: bool,
-    resume_jobs: bool,
-    crds: bool,
-    names: ReleaseNames,
-    login: ClusterLogin,
-    timeout: int,
+    dry_run: bool, yes: bool, resume_jobs: bool, crds: bool, names: ReleaseNames, login: ClusterLogin, timeout: int
 ) -> None:
     """Remove Quotree from a cluster, however it was installed.
 

@@ -151,7 +151,8 @@ def _from_cluster(written: str, wanted: NamedWork, against: Against, output: str
     from reconciler.api.placement import placement_json  # here, since files do not need them
 
     found = snapshot.take(against, engine)
-    for name in (written, wanted.key):
+    # An application of YuniKorn has no namespace. With a kind, only the key is the name of work.
+    for name in (wanted.key,) if wanted.kind else (written, wanted.key):
         if found.others is not None and (answer := elsewhere(found.others, name)):
             return _shown(answer, output)
     key = snapshot.key_of(found.world, wanted)

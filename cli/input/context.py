@@ -27,11 +27,7 @@ if TYPE_CHECKING:  # these take long to load
     from reconciler.objects.node_use import NodeUse
 
 
-def load(
-    against: Against,
-    configuration: Configuration | None = None,
-    wanted: Container[Ref] = (),
-) -> Context:
+def load(against: Against, configuration: Configuration | None = None, wanted: Container[Ref] = ()) -> Context:
     """Read the context. Raises OutOfReach if a cluster or a snapshot cannot be read.
 
     `configuration`: where YuniKorn's objects are, and which quotas of Kueue's queues apply.
@@ -71,10 +67,7 @@ def _is_read(found: KubeObject) -> bool:
 
 
 def _of_cluster(
-    against: Against,
-    configuration: Configuration,
-    wanted: Container[Ref],
-    manifests: dict[Ref, Manifest],
+    against: Against, configuration: Configuration, wanted: Container[Ref], manifests: dict[Ref, Manifest]
 ) -> Forest:
     """The objects of the cluster. Adds the manifests of `wanted` to `manifests`."""
 

@@ -41,7 +41,8 @@ def of_cluster(against: Against, configuration: Configuration) -> OtherQueues:
     """
     read = manifests(against, configuration, idle=False)
     now = time.time_ns()
-    found = OtherQueues(Volcano(now), YuniKorn(now, strict=False))  # not strict: as YuniKorn itself decides
+    yunikorn = YuniKorn(now, strict=False, version=configuration.yunikorn.version)  # not strict: as YuniKorn decides
+    found = OtherQueues(Volcano(now), yunikorn)
     found.volcano.change(read.volcano)
     found.yunikorn.change(read.yunikorn)
     found.volcano.look()

@@ -1,4 +1,7 @@
-"""Finds the objects that a change does not remove, but hides: files that have them are skipped since the change."""
+"""Finds the objects that a change does not remove, but hides: files that have them are skipped since the change.
+
+Example: `eng.yaml` becomes the template `eng.yaml.j2`. Its Queue is not deleted, but is no longer judged.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ _WHY = {
     PassedOverReason.EXCLUDED: "is excluded",
 }
 """The reasons that hide objects, in the words of a sentence about the file."""
-_WHOLE = (PassedOverReason.PATCH, PassedOverReason.EXCLUDED)
+_UNREAD = (PassedOverReason.PATCH, PassedOverReason.EXCLUDED)
 """The reasons for which the content of the file is not looked at."""
 _NAMED = 3
 """The most objects of a file that a sentence names."""
@@ -36,14 +39,16 @@ def hidden(
     moved: the path that a file had before.
     """
     known = {(os.path.normpath(each.file), each.reason, each.hides) for each in before}
-    fresh = [it for it in now if it.reason in _WHY and (moved(it.file), it.reason, it.hides) not in known]
-    declared, whole = declaring(fresh), {moved(it.file): it for it in fresh if it.reason in _WHOLE}
-
-    def skipped(ref: Ref, source: PurePath) -> PassedOver | None:
-        return declared(ref) or next((whole[str(at)] for at in (source, *source.parents) if str(at) in whole), None)
-
-    found = {ref: skipped(ref, PurePath(os.path.normpath(it.document.source))) for ref, it in objects.items()}
-    return {ref: by for ref, by in found.items() if by}
+    new = [it for it in now if it.reason in _WHY and (moved(it.file), it.reason, it.hides) not in known]
+    declared, unread = declaring(new), {moved(it.file): it for it in new if it.reason in _UNREAD}
+    found = {}
+    for ref, placed in objects.items():
+        source = PurePath(os.path.normpath(placed.document.source))
+        around = [str(at) for at in (source, *source.parents)]
+        skipped = declared(ref) or next((unread[at] for at in around if at in unread), None)
+        if skipped is not None:
+            found[ref] = skipped
+    return found
 
 
 def sentence(skipped: PassedOver, refs: Sequence[Ref], done: str) -> str:

@@ -1,27 +1,22 @@
 """Finds the roots in a selection: groups of files that describe one organisation each.
 
-Files with different versions of the same object describe different organisations, such as examples, environments or
-clusters. Then each of the largest folders without such a contradiction is a root, or a single file if there is no such
-folder. All files without contradictions together are the first root. The other roots also use objects of the first root
-that they refer to. If two files of one folder differ in a single object, this counts as a mistake, not as two roots.
+`root_paths.py` finds which files form a root. The files without contradictions are the first root. The other roots also
+use objects of the first root that they refer to.
 """
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from analysis.context import Context
 from analysis.documents import Document, Unreadable
-from analysis.inputs import NO_FILES, InputObjects, Placed, content, identify
-from analysis.queue_config import QueuesFileRegion
+from analysis.inputs import NO_FILES, InputObjects, Placed, identify
 from cli.input.gathering import noted
-from cli.input.paths import HERE, path_within
+from cli.input.root_paths import UnitObjects, root_paths
 from cli.input.selection import InputSelection
-from cli.input.survey import ReadUnit, Survey, survey
+from cli.input.survey import Survey, survey
 from cli.output import first_of, note
 from policies.configuration.settings import Configuration
 from policies.dialects.declared import DECLARED
@@ -51,15 +46,6 @@ class FoundRoot:
     elsewhere: frozenset[GroupKind] = frozenset()
 
 
-@dataclass(slots=True)
-class _Read:
-    """A unit with its objects. `versions`: each object to a number, which is the same for equal manifests."""
-
-    unit: ReadUnit
-    inputs: InputObjects
-    versions: dict[Ref, int] = field(default_factory=dict)
-
-
 def whole(found: Survey) -> list[FoundRoot]:
     """Everything as one root, even if it has contradictions."""
     documents = tuple(found.documents())
@@ -67,39 +53,32 @@ def whole(found: Survey) -> list[FoundRoot]:
     return [_with_elsewhere(root, _apart(found.hidden, ()))]
 
 
-def as_one(selection: InputSelection, *, render: bool = True) -> InputObjects:
-    """The whole selection as one organisation. If it has several roots, a note on standard error says so.
-
-    Raises OutOfReach if --kustomize or --helm is used and the program is not installed.
-    """
-    return one(survey(selection, render=render))
+def as_one(selection: InputSelection) -> InputObjects:
+    """The whole selection, without rendering it, as one organisation; see `one`."""
+    return one(survey(selection, render=False))
 
 
 def one(found: Survey, known: Mapping[Ref, Placed] | None = None) -> InputObjects:
-    """All that was found as one organisation, see `as_one`. `known`: see `identify`."""
+    """All that was found as one organisation. If it has several roots, a note on standard error says so.
+
+    `known`: see `identify`.
+    """
     for line in found.notes:
         note(line)
     inputs = identify(found.documents(), found.unreadable, known)
     if any(not each.equal for each in inputs.repeated):
-        _note_roots([root.path for root in find_roots(found, inputs.objects) if root.path])
+        paths = [root.path for root in find_roots(found, inputs.objects) if root.path]
+        if paths:
+            note(f"several organisations are judged as one: {first_of(paths, _MOST_NAMED)}; name one of them instead")
     return noted(inputs)
-
-
-def _note_roots(paths: Sequence[str]) -> None:
-    if paths:
-        note(f"several organisations are judged as one: {first_of(paths, _MOST_NAMED)}; name one of them instead")
 
 
 def find_roots(found: Survey, known: Mapping[Ref, Placed] | None = None) -> list[FoundRoot]:
     """The roots; only one if there are no contradictions. `known`: see `identify`."""
-    read = [_Read(unit, identify(unit.documents, (), known)) for unit in found.units]
-    _number(read)
-    paths = _paths(read, found.folders)
-    members: dict[str, list[_Read]] = {"": [each for each in read if not paths[id(each)]]}
-    for each in read:
-        if path := paths[id(each)]:
-            members.setdefault(path, []).append(each)
-    roots = [_root(path, units, () if path else found.unreadable) for path, units in members.items()]
+    units: dict[str, list[UnitObjects]] = {"": []}
+    for unit, path in root_paths(found, known).items():
+        units.setdefault(path, []).append(unit)
+    roots = [_root(path, members, () if path else found.unreadable) for path, members in units.items()]
     rest, others = roots[0], roots[1:]
     common = _by_name(rest.inputs.objects)
     apart = _apart(found.hidden, others)
@@ -125,7 +104,7 @@ def context_of(root: FoundRoot, context: Context, configuration: Configuration) 
     return replace(context, world=replace(context.world, known=context.world.known - root.elsewhere))
 
 
-def _root(path: str, members: Iterable[_Read], unreadable: Sequence[Unreadable]) -> FoundRoot:
+def _root(path: str, members: Iterable[UnitObjects], unreadable: Sequence[Unreadable]) -> FoundRoot:
     objects: dict[Ref, Placed] = {}
     for each in members:
         objects.update(each.inputs.objects)
@@ -203,96 +182,3 @@ def _mentions(every: Iterable[Placed]) -> set[tuple[str, str]]:
 
 def _namespace(placed: Placed) -> str:
     return text(metadata(placed.document.manifest).get("namespace")) or ""
-
-
-def _number(read: Sequence[_Read]) -> None:
-    numbers: dict[tuple[Ref, str], int] = {}
-    for each in read:
-        for ref, placed in each.inputs.objects.items():
-            if ref.is_generated:
-                continue  # the API server generates a different name for each
-            version = (ref, content(placed.document.manifest))
-            each.versions[ref] = numbers.setdefault(version, len(numbers))
-
-
-def _contradictions(read: Sequence[_Read]) -> dict[Ref, list[_Read]]:
-    """The objects of which there are different versions, each with the units that have one."""
-    variants: dict[Ref, list[_Read]] = defaultdict(list)
-    for each in read:
-        for ref in each.versions:
-            variants[ref].append(each)
-    return {
-        ref: units
-        for ref, units in variants.items()
-        if len({it.versions[ref] for it in units}) > 1 and not _is_mistake(ref, units)
-    }
-
-
-def _is_mistake(ref: Ref, units: Sequence[_Read]) -> bool:
-    """Whether the units belong to one organisation, so that a different version is a mistake."""
-    if all(each.unit.named for each in units):
-        return True
-    if len(units) != 2 or ref.group_kind not in DECLARED:
-        return False
-    one, other = units
-    return (
-        not one.unit.rendered
-        and not other.unit.rendered
-        and Path(one.unit.path).parent == Path(other.unit.path).parent
-        and len(one.versions.keys() & other.versions.keys()) == 1
-        and not any(_is_queues_yaml(document) for each in units for document in each.unit.documents)
-    )
-
-
-def _is_queues_yaml(document: Document) -> bool:
-    """Whether the document is a plain `queues.yaml`. All of these describe the same object, whatever their purpose."""
-    return isinstance(document.region, QueuesFileRegion)
-
-
-def _paths(read: Sequence[_Read], named: Sequence[str]) -> dict[int, str]:
-    """The path of the root of each unit, by the `id` of the unit; empty for units of the first root."""
-    contested, shared = _contradictions(read), _shared(read)
-    apart = [each for each in read if not each.unit.named and (each.versions.keys() & contested or id(each) in shared)]
-    consistent = _consistent_folders(apart, contested, named)
-    tops: set[str] = set()
-    for each in apart:
-        tops.add(
-            [each.unit.path, *(folder for folder in _parent_folders(each.unit, named) if folder in consistent)][-1]
-        )
-
-    def root(unit: ReadUnit) -> str:
-        return next((path for path in (unit.path, *_parent_folders(unit, named)) if path in tops), "")
-
-    return {id(each): "" if each.unit.named else root(each.unit) for each in read}
-
-
-def _shared(read: Sequence[_Read]) -> set[int]:
-    """The `id`s of kustomizations that share a base: they are variants of it, so each is a separate root."""
-    users: dict[str, list[int]] = defaultdict(list)
-    for each in read:
-        for part in each.unit.bases:
-            users[part].append(id(each))
-    return {each for units in users.values() if len(units) > 1 for each in units}
-
-
-def _consistent_folders(apart: Sequence[_Read], contested: Mapping[Ref, object], named: Sequence[str]) -> set[str]:
-    """The folders of the units in `apart` that have no contradiction inside."""
-    versions: dict[str, dict[Ref | str, int]] = defaultdict(dict)
-    inconsistent: set[str] = set()
-    for each in apart:
-        claims: list[tuple[Ref | str, int]] = [(ref, it) for ref, it in each.versions.items() if ref in contested]
-        claims += [(base, id(each)) for base in each.unit.bases]
-        for folder in _parent_folders(each.unit, named):
-            here = versions[folder]
-            if any(here.setdefault(name, source) != source for name, source in claims):
-                inconsistent.add(folder)
-    return versions.keys() - inconsistent
-
-
-def _parent_folders(unit: ReadUnit, named: Sequence[str]) -> Iterator[str]:
-    """The folders that contain the unit, from the innermost to the one that the user named."""
-    top = next((folder for folder in named if path_within(unit.path, folder) is not None), None)
-    path = unit.path
-    while top is not None and path != top:
-        path = os.path.dirname(path) or HERE  # noqa: PTH120, for many units
-        yield path

@@ -34,7 +34,7 @@ from scheduling.volcano.scheduler_conf import SETTLED_CONF, VOLCANO_CONF, Schedu
 def start(paths: Sequence[str], engine: EngineOptions, conf: SchedulerConf = SETTLED_CONF) -> Simulations:
     """The simulations of these files, run until nothing changes. Raises Misused."""
     configuration = settings(engine.config, paths, engine.profile)
-    inputs = as_one(InputSelection(tuple(paths)), render=False)
+    inputs = as_one(InputSelection(tuple(paths)))
     stage("simulating")
     return play(inputs, configuration, engine_settings(engine, configuration), conf)
 
@@ -70,11 +70,7 @@ def note_problems(files: SimulatedFiles, simulation: KueueSimulation, others: Se
         note(
             "the simulation was stopped, since it never settles: the last workloads preempt each other again and again"
         )
-    codes = {
-        Exit.UNREADABLE: files.unreadable,
-        Exit.FINDINGS: files.refused or problems,
-        Exit.UNJUDGED: unsettled,
-    }
+    codes = {Exit.UNREADABLE: files.unreadable, Exit.FINDINGS: files.refused or problems, Exit.UNJUDGED: unsettled}
     return strongest(code for code, holds in codes.items() if holds)
 
 

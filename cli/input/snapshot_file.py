@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from cli.exits import OutOfReach
 from cli.input.regular_file import read_regular
@@ -61,16 +60,12 @@ def read(file: str) -> SnapshotFile:
     fault = _fault(root.value)
     if fault:
         raise OutOfReach(f"snapshot {file}: {fault}; {_AGAIN}")
-    return _snapshot(root.value)
-
-
-def _snapshot(value: Mapping[str, Any]) -> SnapshotFile:
     return SnapshotFile(
-        taken=_moment(value["takenAt"]) or datetime.fromtimestamp(0, UTC),
-        cluster=value["cluster"],
-        complete=frozenset(map(_kind, value["complete"])),
-        objects=tuple(value["objects"]),
-        names_hashed=value["namesHashed"],
+        taken=_moment(root.value["takenAt"]) or datetime.fromtimestamp(0, UTC),
+        cluster=root.value["cluster"],
+        complete=frozenset(map(_kind, root.value["complete"])),
+        objects=tuple(root.value["objects"]),
+        names_hashed=root.value["namesHashed"],
     )
 
 

@@ -119,10 +119,7 @@ def switch(
             return plain(f"{kind.kind} {name}{within} is unchanged: {wanted.field} is already {_written(wanted.value)}")
         if dry_run != "client":
             uid, body = str(metadata(found).get("uid") or ""), {"spec": {wanted.field: wanted.value}}
-            perform(
-                cluster,
-                Patch(resource, namespace, name, body, "", MANAGER, uid=uid, dry_run=dry_run == "server"),
-            )
+            perform(cluster, Patch(resource, namespace, name, body, "", MANAGER, uid=uid, dry_run=dry_run == "server"))
     note = f" ({dry_run} dry run)" if dry_run != "none" else ""
     return plain(f"{kind.kind} {name}{within} {wanted.done}{note}")
 

@@ -79,9 +79,7 @@ def _judged(
             root.inputs, context, judgement, (revision, former) if revision and former else None, root.around
         )
         twice = of_repeated(
-            root.inputs.repeated,
-            judgement.proposal,
-            {it.second.obj.ref for it in former.repeated} if former else (),
+            root.inputs.repeated, judgement.proposal, {it.second.obj.ref for it in former.repeated} if former else ()
         )
         unseen = _unseen({ref: hides[ref] for ref in former.objects if ref in hides}) if former else ()
         found = replace(found, not_evaluated=(*found.not_evaluated, *unseen))

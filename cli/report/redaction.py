@@ -248,7 +248,3 @@ _PARTS: Mapping[GroupKind, Callable[[Manifest], dict[str, Any]]] = {
     core.NODE: _node,
     WORKLOAD: _workload,
 }
-
-
-def kinds() -> frozenset[GroupKind]:
-    return frozenset(_PARTS)

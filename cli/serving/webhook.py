@@ -65,12 +65,7 @@ def run(
             keeper()
         guard = (lambda: metrics_guard(Reviews(connect(timeouts=REVIEW_TIMEOUTS)))) if metrics_auth else None
         code = serve(
-            settings,
-            open_cache,
-            open_order=open_order,
-            metrics_guard=guard,
-            open_spans=open_spans,
-            ended=renewal.close,
+            settings, open_cache, open_order=open_order, metrics_guard=guard, open_spans=open_spans, ended=renewal.close
         )
     except TracingMisconfigured as error:
         raise Misused(str(error)) from error

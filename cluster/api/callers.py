@@ -7,6 +7,10 @@ the impersonated user count. The proxy needs the right to impersonate exactly th
 from __future__ import annotations
 
 import re
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from email.message import Message
 
@@ -19,6 +23,8 @@ _USER, _GROUP = "Impersonate-User", "Impersonate-Group"
 _MOST_GROUPS = 100
 """The maximum number of impersonated groups. The API server reviews the right to impersonate each of them."""
 _LONGEST = 1024
+_MOST_AT_ONCE = 16
+"""The most requests of one caller that are answered at a time: a quarter of the connections of a server."""
 _SERVICE_ACCOUNT = re.compile(r"system:serviceaccount:([^:]+):([^:]+)")
 _ANONYMOUS = "system:anonymous"
 _AUTHENTICATED, _UNAUTHENTICATED = "system:authenticated", "system:unauthenticated"
@@ -67,6 +73,8 @@ class Callers:
 
     def __init__(self, reviews: Reviews) -> None:
         self._reviews = reviews
+        self._answered: Counter[str] = Counter()
+        self._lock = threading.Lock()
 
     def who(self, authorization: str | None, wanted: Impersonated | None = None) -> Caller:
         """`wanted`: the user that the owner of the token impersonates; None for no impersonation."""
@@ -81,6 +89,22 @@ class Callers:
         self.demand(caller, *_impersonation(wanted))
         return wanted.as_caller()
 
+    @contextmanager
+    def place(self, caller: Caller) -> Iterator[None]:
+        """Keep one of the caller's places while a request is answered. Raises HttpRefusal if all are taken."""
+        key = _shares_places(caller)
+        with self._lock:
+            if self._answered[key] >= _MOST_AT_ONCE:
+                raise HttpRefusal(429, f"{_MOST_AT_ONCE} other requests of {caller.name} are being answered; try again")
+            self._answered[key] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._answered[key] -= 1
+                if not self._answered[key]:
+                    del self._answered[key]
+
     def may(self, caller: Caller, access: Access) -> bool:
         return self._reviews.may(caller, access)
 
@@ -88,6 +112,12 @@ class Callers:
         for access in wanted:
             if not self._reviews.may(caller, access):
                 raise HttpRefusal(403, f"{caller.name} may not {access}")
+
+
+def _shares_places(caller: Caller) -> str:
+    """The name of who shares places: all service accounts of a namespace do, since a tenant can create any number."""
+    found = _SERVICE_ACCOUNT.fullmatch(caller.name)
+    return f"system:serviceaccounts:{found[1]}" if found else caller.name
 
 
 def _impersonation(wanted: Impersonated) -> list[Access]:

@@ -10,6 +10,7 @@ _REASONS = {
     403: "Forbidden",
     404: "NotFound",
     405: "MethodNotAllowed",
+    429: "TooManyRequests",
     500: "InternalError",
     503: "ServiceUnavailable",
 }

@@ -156,7 +156,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Cache-Control", "no-store")
         if code == 401:
             self.send_header("WWW-Authenticate", "Bearer")
-        if code == 503:
+        if code in (429, 503):
             self.send_header("Retry-After", "1")
         self.end_headers()
         self.wfile.write(content)

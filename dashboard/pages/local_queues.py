@@ -73,7 +73,11 @@ def local_queue(manifest: Manifest) -> LocalQueueRow:
         int(status.get("pendingWorkloads") or 0),
         int(status.get("reservingWorkloads") or 0),
         int(status.get("admittedWorkloads") or 0),
-        _held(status),
+        {
+            FlavorPair(str(flavor.get("name")), str(each.get("name"))): nano_of(str(each.get("total") or "0"))
+            for flavor in status.get("flavorsReservation") or ()
+            for each in flavor.get("resources") or ()
+        },
     )
 
 
@@ -85,14 +89,6 @@ def _why(spec: Manifest, inactive: Manifest) -> str:
     """Why the LocalQueue is inactive, in the dashboard's words for known reasons."""
     said = _SAID.get(str(inactive.get("reason")))
     return f"ClusterQueue {spec.get('clusterQueue')} {said}" if said else str(inactive.get("message") or "")
-
-
-def _held(status: Manifest) -> Mapping[FlavorPair, int]:
-    return {
-        FlavorPair(str(flavor.get("name")), str(each.get("name"))): nano_of(str(each.get("total") or "0"))
-        for flavor in status.get("flavorsReservation") or ()
-        for each in flavor.get("resources") or ()
-    }
 
 
 def seen_tree(reader: CachedReader, may: SelfAccess) -> ContendedTree | None:

@@ -38,10 +38,10 @@ def lasting(since: str | None, clock: Clock = now) -> str | Markup:
     return _time(since or "", text) if text else ""
 
 
-def past(moment: str | None, clock: Clock = now) -> bool:
+def past(moment: str | None) -> bool:
     """Whether the RFC 3339 time was before now; False if it is not a time."""
     try:
-        return datetime.fromisoformat(moment or "") <= clock()
+        return datetime.fromisoformat(moment or "") <= now()
     except (TypeError, ValueError):
         return False
 

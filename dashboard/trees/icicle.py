@@ -210,7 +210,7 @@ def icicle(
     Widths are proportional to the quota of `pair`. Roots without the pair are left out if others have it. `only`: the
     nodes to draw; None means all.
     """
-    first = [top] if top else _roots(tree, pair)
+    first = [top] if top else [each for each in tree.children(None) if each.has(pair)] or tree.children(None)
     space = _Space(None, _among(first, only), 0.0, width, 0, 0.0, None, narrow=width <= NARROW)
     return _filled(tree, space, pair, only, MOST)
 
@@ -244,10 +244,6 @@ def _filled(
 
 def _drawn_below(tree: DialectTree, block: Block, only: Collection[NodeKey] | None) -> Sequence[TreeNode]:
     return _among(tree.children(block.node), only) if block.depth + 1 < ROWS else ()
-
-
-def _roots(tree: DialectTree, pair: FlavorPair) -> Sequence[TreeNode]:
-    return [each for each in tree.children(None) if each.has(pair)] or tree.children(None)
 
 
 def _among(nodes: Sequence[TreeNode], only: Collection[NodeKey] | None) -> Sequence[TreeNode]:

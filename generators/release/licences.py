@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
-from license_expression import OR, get_spdx_licensing
+from license_expression import OR, Licensing, get_spdx_licensing
 
 from generators.files import ROOT, table
 from generators.locks import Pin, pins
@@ -47,7 +48,13 @@ def report(source: Path = ROOT) -> str:
 
 def allowed(expression: str) -> bool:
     """Whether ALLOWED satisfies a licence expression: all parts of an AND, and at least one part of an OR."""
-    return _is_allowed(get_spdx_licensing().parse(expression))
+    return _is_allowed(_licensing().parse(expression))
+
+
+@cache
+def _licensing() -> Licensing:
+    """It is kept, since it takes a tenth of a second to read all identifiers."""
+    return get_spdx_licensing()
 
 
 def _is_allowed(node: object) -> bool:

@@ -153,11 +153,15 @@ PARTS = (
 )
 
 
+_OWNERS = tuple(
+    (start, part.level)
+    for part in PARTS
+    for start in (*part.owns, *(f"chart .{value(component)} " for component in part.components))
+)
+"""The starts of the entries that a part owns, and the level of the part."""
+
+
 def level_of(entry: str, otherwise: Level) -> Level:
     """The level of the part that owns an entry of a surface; `otherwise` if none does."""
-    owners = ((len(start), part.level) for part in PARTS for start in _starts(part) if entry.startswith(start))
+    owners = ((len(start), level) for start, level in _OWNERS if entry.startswith(start))
     return max(owners, default=(0, otherwise))[1]
-
-
-def _starts(part: ProductPart) -> tuple[str, ...]:
-    return (*part.owns, *(f"chart .{value(component)} " for component in part.components))

@@ -113,7 +113,7 @@ def audit(world: Forest, configuration: Configuration, now: datetime) -> Audit:
 
 
 def _trees(found: Iterable[AuditedFinding]) -> tuple[TreeFindings, ...]:
-    ordered = sorted(found, key=lambda each: (_order(each.root), each.judged.rank))
+    ordered = sorted(found, key=lambda each: ((each.root is None, each.root or ()), each.judged.rank))
     return tuple(TreeFindings(root, tuple(those)) for root, those in groupby(ordered, key=lambda each: each.root))
 
 
@@ -128,7 +128,3 @@ def _audited(world: Forest, roots: Roots, judged: Judged, prints: Iterator[str])
     version = obj.api_version if obj else newest_version(ref)
     below = tuple(_audited(world, roots, each, prints) for each in judged.consequences)
     return AuditedFinding(judged, version, dialect, roots.of(ref, dialect), fingerprint, below)
-
-
-def _order(root: TreeRoot | None) -> tuple[bool, tuple[str, ...]]:
-    return root is None, root or ()

@@ -84,7 +84,12 @@ def read_configuration(
             translate_legacy_annotations=yunikorn.flag("translateLegacyAnnotations", False),
             namespace=yunikorn.text("namespace", YuniKornSettings().namespace),
             follow=yunikorn.flag("follow", True),
-            admission=_admission(admission),
+            admission=AdmissionSettings(
+                scheduler_name=admission.text("schedulerName", "off", among=["off", "default", "always"]),
+                labels=admission.flag("labels", False),
+                user_info=admission.flag("userInfo", False),
+                preemption=admission.flag("preemption", False),
+            ),
             enforce=_enforce(yunikorn, Dialect.YUNIKORN in gates),
             preempts=yunikorn.flag("preemption", False),
         ),
@@ -123,8 +128,7 @@ def _override(section: Section, rules: Collection[str]) -> Override:
     )
     if override.since is not None and override.action is not Action.DENY:
         raise BadConfiguration(
-            f"only the action deny can have a start date; here the action is {override.action}",
-            section.at("from"),
+            f"only the action deny can have a start date; here the action is {override.action}", section.at("from")
         )
     section.done()
     return override
@@ -222,15 +226,6 @@ def _resource_group(section: Section) -> VolcanoResourceGroup:
     object.done()
     section.done()
     return group
-
-
-def _admission(section: Section) -> AdmissionSettings:
-    return AdmissionSettings(
-        scheduler_name=section.text("schedulerName", "off", among=["off", "default", "always"]),
-        labels=section.flag("labels", False),
-        user_info=section.flag("userInfo", False),
-        preemption=section.flag("preemption", False),
-    )
 
 
 def _enforce(section: Section, by_gates: bool) -> Enforce:

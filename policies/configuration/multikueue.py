@@ -104,10 +104,7 @@ def _rules(entry: Section) -> ConfigRules:
     selector = entry.section("selector")
     weights = {each.text("cluster"): each.number("weight", 1) for each in _closed(entry.sections("weights"))}
     rules = ConfigRules(
-        entry.text("score", SCORES[0], among=list(SCORES)),
-        weights,
-        _selector(selector),
-        rounds or None,
+        entry.text("score", SCORES[0], among=list(SCORES)), weights, _selector(selector), rounds or None
     )
     entry.done()
     return rules

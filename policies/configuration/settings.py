@@ -12,6 +12,7 @@ from policies.configuration.kueue.gates import OF_WEBHOOKS, ORCHESTRATION, Kueue
 from policies.configuration.multikueue import MultiKueueOptions
 from policies.dialects.job_shape import JobShape
 from policies.dialects.selectors import LabelSelector
+from policies.dialects.yunikorn import PRESENT
 from policies.model.findings import Action, Profile
 from policies.model.objects import GroupKind
 
@@ -172,7 +173,7 @@ class YuniKornSettings:
     `preempts`: whether, with gates, Pods are deleted so that queues get their guaranteed amounts.
     """
 
-    version: tuple[int, int] = (1, 9)
+    version: tuple[int, int] = PRESENT
     translate_legacy_annotations: bool = False
     namespace: str = "yunikorn"
     follow: bool = True

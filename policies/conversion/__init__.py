@@ -73,7 +73,7 @@ def _converted(manifest: Manifest, kind: str, version: str, to: str) -> dict[str
         # A lost field does not show in the other version, so Quotree did not write this annotation. Who may not write
         # the status must not do so by way of the annotation.
         result = made
-    return _closed(result, DOMAIN + version, remainder(body, back, kinds.UNITS, DOMAIN + version))
+    return _closed(result, DOMAIN + version, remainder(body, back, DOMAIN + version))
 
 
 def _translated(body: Manifest, kind: str, to: str) -> dict[str, Any]:

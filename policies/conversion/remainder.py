@@ -1,8 +1,14 @@
 """Records the fields that a conversion loses, and restores them.
 
-These are the differences between an object and its conversion to the other version and back. List entries are found by
-name, since entries can be added or removed meanwhile. Restored values must match the schema: otherwise users who may
-write annotations could store values that the API server would have refused, and that no client can read.
+The lost fields are the differences between an object and the same object converted to the other version and back:
+
+    object:             spec: {retryDelayMinutes: 5, controllerName: x}
+    converted and back: spec: {controllerName: x}
+    lost:               LostFields(at=("spec",), keys=("retryDelayMinutes",), value={"retryDelayMinutes": 5})
+
+List entries are found by name, since entries can be added or removed meanwhile. Restored values must match the schema:
+otherwise users who may write annotations could store values that the API server would have refused, and that no client
+can read.
 """
 
 from __future__ import annotations
@@ -15,6 +21,8 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from policies.conversion import topology
+from policies.conversion.kinds import UNITS
+from policies.dialects.reading import mapping
 from policies.schema.compiled import plain
 from policies.schema.declarations import Schema
 
@@ -26,6 +34,7 @@ Keys: TypeAlias = tuple[str, ...]
 _SHAPE = "shape of slices"
 """The key of the shape of slices, which is kept if the domains have the rest."""
 _ANNOTATIONS: Steps = ("metadata", "annotations")
+_OF_ALL_KINDS = ("apiVersion", "kind", "metadata")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,21 +77,50 @@ class LostFields:
         raise ValueError("not a valid entry")
 
 
-def remainder(
-    body: Mapping[str, Any], back: Mapping[str, Any], units: Sequence[Keys], annotation: str
-) -> list[LostFields]:
+def remainder(body: Mapping[str, Any], back: Mapping[str, Any], annotation: str) -> list[LostFields]:
     """The fields of `body` that differ from `back`. Of the metadata only this annotation is compared.
 
     `back`: `body` converted to the other version and back.
-    `units`: keys that are kept and restored together.
     """
-    plain_keys = ("apiVersion", "kind", "metadata")
-    one, other = ({key: value for key, value in each.items() if key not in plain_keys} for each in (body, back))
-    found = list(_differences(one, other, (), units))
-    annotations = body.get("metadata", {}).get("annotations") if isinstance(body.get("metadata"), Mapping) else None
-    if isinstance(annotations, Mapping) and annotation in annotations:
-        found.append(_lost(_ANNOTATIONS, (annotation,), annotations, {}))
+    ours, theirs = ({key: each[key] for key in each if key not in _OF_ALL_KINDS} for each in (body, back))
+    found = list(_differences(ours, theirs, ()))
+    annotations = mapping(mapping(body.get("metadata")).get("annotations"))
+    if annotation in annotations:
+        found.append(_lost(annotations, {}, _ANNOTATIONS, (annotation,)))
     return found
+
+
+def _differences(body: Mapping[str, Any], back: Mapping[str, Any], at: Steps) -> Iterator[LostFields]:
+    """The lost fields of one mapping, each at the deepest mapping that has the whole difference."""
+    names = sorted(body.keys() | back.keys())
+    for keys in _kept_together(names) if at == ("spec",) else [(name,) for name in names]:
+        if _part(body, keys) != _part(back, keys):
+            yield from list(_inner_differences(body, back, at, keys)) or [_lost(body, back, at, keys)]
+
+
+def _inner_differences(body: Mapping[str, Any], back: Mapping[str, Any], at: Steps, keys: Keys) -> Iterator[LostFields]:
+    """The differences inside one field if both values are mappings, or lists with the same names."""
+    key = keys[0]
+    if len(keys) > 1 or key not in body or key not in back:
+        return
+    mine, theirs = body[key], back[key]
+    if isinstance(mine, Mapping) and isinstance(theirs, Mapping):
+        yield from _differences(mine, theirs, (*at, key))
+    elif (names := _names(mine)) and names == _names(theirs):
+        for name, entry, other in zip(names, mine, theirs, strict=True):
+            yield from _differences(entry, other, (*at, key, (name,)))
+
+
+def _kept_together(names: Sequence[str]) -> Iterator[Keys]:
+    yield from (unit for unit in UNITS if not set(unit).isdisjoint(names))
+    yield from ((name,) for name in names if not any(name in unit for unit in UNITS))
+
+
+def _lost(body: Mapping[str, Any], back: Mapping[str, Any], at: Steps, keys: Keys) -> LostFields:
+    value = _part(body, keys)
+    if keys == ("slices",) and "slices" in back and (shape := topology.shape(value.get("slices"))) is not None:
+        value = {"slices": {_SHAPE: shape}}
+    return LostFields(at, keys, _digest(_part(back, keys)), value)
 
 
 def restored(made: dict[str, Any], kept: Sequence[LostFields], schema: Schema, annotation: str) -> dict[str, Any]:
@@ -90,45 +128,6 @@ def restored(made: dict[str, Any], kept: Sequence[LostFields], schema: Schema, a
     for lost in kept:
         made = _put_back(made, lost.at, lost, schema, annotation)
     return made
-
-
-def _differences(
-    one: Mapping[str, Any], other: Mapping[str, Any], at: Steps, units: Sequence[Keys]
-) -> Iterator[LostFields]:
-    for keys in _units(sorted(one.keys() | other.keys()), units if at == ("spec",) else ()):
-        if _part(one, keys) == _part(other, keys):
-            continue
-        deeper = list(_deeper(one, other, at, keys, units))
-        yield from deeper or [_lost(at, keys, one, other)]
-
-
-def _deeper(
-    one: Mapping[str, Any], other: Mapping[str, Any], at: Steps, keys: Keys, units: Sequence[Keys]
-) -> Iterator[LostFields]:
-    """The differences inside one field if both values have mappings or named entries there."""
-    if len(keys) > 1 or not (keys[0] in one and keys[0] in other):
-        return
-    mine, theirs = one[keys[0]], other[keys[0]]
-    if isinstance(mine, Mapping) and isinstance(theirs, Mapping):
-        yield from _differences(mine, theirs, (*at, keys[0]), units)
-    elif (names := _names(mine)) and names == _names(theirs):
-        for name, inner, outer in zip(names, mine, theirs, strict=True):
-            yield from _differences(inner, outer, (*at, keys[0], (name,)), units)
-
-
-def _units(keys: Sequence[str], units: Sequence[Keys]) -> Iterator[Keys]:
-    for unit in units:
-        if not set(unit).isdisjoint(keys):
-            yield unit
-    grouped = {key for unit in units for key in unit}
-    yield from ((key,) for key in keys if key not in grouped)
-
-
-def _lost(at: Steps, keys: Keys, one: Mapping[str, Any], other: Mapping[str, Any]) -> LostFields:
-    value = _part(one, keys)
-    if keys == ("slices",) and keys[0] in other and (shape := topology.shape(value.get("slices"))) is not None:
-        value = {"slices": {_SHAPE: shape}}
-    return LostFields(at, keys, _digest(_part(other, keys)), value)
 
 
 def _put_back(node: Any, way: Steps, lost: LostFields, schema: Schema, annotation: str) -> Any:

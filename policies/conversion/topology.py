@@ -67,11 +67,7 @@ def shape(slices: object) -> Shape | None:
     if domains is None or not isinstance(slices, list):
         return None
     found: Shape = [
-        [
-            each["domainCount"],
-            [_lengths(level) for level in each["valuesPerLevel"]],
-            "universal" in each["podCounts"],
-        ]
+        [each["domainCount"], [_lengths(level) for level in each["valuesPerLevel"]], "universal" in each["podCounts"]]
         for each in slices
     ]
     return found if of_shape(found, domains) == slices else None

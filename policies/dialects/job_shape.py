@@ -96,10 +96,18 @@ class PodsAt:
         return fields.join("", *self.path)
 
     @property
+    def labels(self) -> dict[str, str]:
+        """The labels of the template for Kueue."""
+        return self._ours("labels")
+
+    @property
     def annotations(self) -> dict[str, str]:
         """The annotations of the template for Kueue."""
-        notes = texts(mapping(self.template.get("metadata")).get("annotations"))
-        return {key: value for key, value in notes.items() if key.startswith(PREFIX)}
+        return self._ours("annotations")
+
+    def _ours(self, part: str) -> dict[str, str]:
+        pairs = texts(mapping(self.template.get("metadata")).get(part))
+        return {key: value for key, value in pairs.items() if key.startswith(PREFIX)}
 
 
 def pods_at(manifest: Manifest, paths: Iterable[PodSetPath]) -> Iterator[PodsAt]:
@@ -285,6 +293,7 @@ class JobShape(Framework):
     `own_sets`: the pod sets whose Pods the job's controller creates, if children run the other pod sets.
     `generations`: how many times the job's request its children may use in all, while one replaces another.
     `on_hold`: what the status shows while the job needs no quota, although it is neither finished nor suspended.
+    `scaled`: the path of the number that the subresource `scale` writes; empty for a kind without this subresource.
     """
 
     suspend: SuspendField
@@ -299,6 +308,7 @@ class JobShape(Framework):
     own_sets: tuple[str, ...] = ()
     generations: int = 1
     on_hold: Sign | None = None
+    scaled: str = ""
 
     def ended(self, manifest: Manifest) -> bool:
         signs = (self.succeeded, self.failed)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from policies.dialects.kueue_kinds import LOCAL_QUEUE, PREFIX, PRIORITY_SOURCES, WORKLOAD
+from policies.dialects.kueue_kinds import LOCAL_QUEUE, PREFIX, WORKLOAD
 from policies.dialects.kueue_owners import ControllerReference, controller_of
 from policies.dialects.labels import annotation_faults, label_faults, toleration_faults
 from policies.dialects.reading import (
@@ -163,7 +163,6 @@ class WrittenWorkload(Attached):
     `controller`: the controller reference to its job.
     """
 
-    priority_class: PriorityClassReference | None = None
     annotations: Mapping[str, str] = field(default_factory=dict)
     pod_sets: tuple[WrittenPodSet, ...] = ()
     reserved: bool = False
@@ -188,7 +187,6 @@ def read_workload(manifest: Manifest) -> WrittenWorkload:
         api_version=str(manifest.get("apiVersion")),
         queue=LOCAL_QUEUE.named(queue, ref.namespace) if queue else None,
         queue_field="spec.queueName",
-        priority_class=_priority_class(spec),
         annotations=of_kueue(meta.get("annotations")),
         controller=controller_of(meta),
         pod_sets=tuple(_pod_set(mapping(entry), at) for at, entry in enumerate(listing(spec.get("podSets")))),
@@ -231,15 +229,6 @@ def name_or_main(entry: object) -> str:
 def _holds(status: Mapping[str, Any], condition: str) -> bool:
     entries = map(mapping, listing(status.get("conditions")))
     return any(entry.get("type") == condition and entry.get("status") == "True" for entry in entries)
-
-
-def _priority_class(spec: Mapping[str, object]) -> PriorityClassReference | None:
-    """priorityClassRef, or the two fields of v1beta1."""
-    if (reference := priority_class(spec)) is not None:
-        return reference
-    name = text(spec.get("priorityClassName"))
-    source = PRIORITY_SOURCES.get(text(spec.get("priorityClassSource")) or "")
-    return PriorityClassReference(*source, name) if name and source else None
 
 
 def _pod_set(entry: Mapping[str, Any], at: int) -> WrittenPodSet:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from policies.dialects.core import YUNIKORN, ours
 from policies.dialects.reading import Manifest, identity, metadata, texts
@@ -30,6 +31,11 @@ def read_priority_class(manifest: Manifest) -> PriorityClass:
         api_version=str(manifest.get("apiVersion")),
         annotations=ours(texts(metadata(manifest).get("annotations"))),
     )
+
+
+def lets_preempt(spec: Mapping[str, Any]) -> bool:
+    """Whether others may be preempted for the Pod with this spec, or for the Pods of this PriorityClass."""
+    return spec.get("preemptionPolicy") != "Never"
 
 
 def says_true(annotations: Mapping[str, str], key: str) -> bool:

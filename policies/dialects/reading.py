@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from typing import Any, NamedTuple, TypeAlias
 
 from policies.model import fields
@@ -144,3 +145,17 @@ class ManifestReader:
                 continue
             found[resource] = quantity
         return found
+
+
+def replaced(manifest: Manifest, path: str, value: object) -> dict[str, Any]:
+    """A copy with this value at a path of keys. None removes the value."""
+    made = deepcopy(dict(manifest))
+    *steps, last = path.split(".")
+    holder = made
+    for step in steps:
+        holder = holder.setdefault(step, {})
+    if value is None:
+        holder.pop(last, None)
+    else:
+        holder[last] = value
+    return made

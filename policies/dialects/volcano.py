@@ -126,7 +126,6 @@ class WrittenPodGroup(Attached):
     """
 
     written_queue: str | None
-    phase: str
     minimum: Mapping[str, Quantity] = field(default_factory=dict)
     made: bool = False
     two_tiers: tuple[str, ...] = ()
@@ -134,9 +133,8 @@ class WrittenPodGroup(Attached):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VolcanoJob(Attached):
-    """A Volcano Job. `written_queue` and `two_tiers` are as for a PodGroup."""
+    """A Volcano Job. `two_tiers` is as for a PodGroup."""
 
-    written_queue: str | None
     phase: str
     spec: JobSpec = NO_SPEC
     two_tiers: tuple[str, ...] = ()
@@ -186,7 +184,6 @@ def read_pod_group(manifest: Manifest) -> WrittenPodGroup:
         queue=queue_ref(queue or "default"),
         queue_field="spec.queue",
         written_queue=queue,
-        phase=text(mapping(manifest.get("status")).get("phase")) or "",
         minimum=ManifestReader({}).amounts(spec.get("minResources"), "spec.minResources"),
         made=controller_of(metadata(manifest)) is not None,
         two_tiers=contradictory_tiers(spec),
@@ -196,14 +193,12 @@ def read_pod_group(manifest: Manifest) -> WrittenPodGroup:
 
 def read_job(manifest: Manifest) -> VolcanoJob:
     spec = mapping(manifest.get("spec"))
-    queue = text(spec.get("queue"))
     state = mapping(mapping(manifest.get("status")).get("state"))
     return VolcanoJob(
         ref=identity(manifest, JOB, namespaced=True),
         api_version=str(manifest.get("apiVersion")),
-        queue=queue_ref(queue or "default"),
+        queue=queue_ref(text(spec.get("queue")) or "default"),
         queue_field="spec.queue",
-        written_queue=queue,
         phase=text(state.get("phase")) or "",
         spec=read_spec(spec),
         two_tiers=contradictory_tiers(spec),

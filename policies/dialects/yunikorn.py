@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from policies.dialects.core import UNFINISHED, YUNIKORN, Namespace, Pod
@@ -42,9 +43,20 @@ Resource: TypeAlias = dict[str, int]
 """Amounts in YuniKorn's units: `vcore` in thousandths, memory in bytes, all others in whole units."""
 
 
+PRESENT = (1, 9)
+"""The newest version of YuniKorn that is known here."""
+
+
 def reads_legacy(version: tuple[int, int]) -> bool:
     """Whether this YuniKorn still reads namespace.max.cpu and namespace.max.memory."""
     return version < (2, 0)
+
+
+def as_read(namespace: Namespace, version: tuple[int, int]) -> Namespace:
+    """The Namespace without the annotations that this YuniKorn no longer reads."""
+    if reads_legacy(version) or not any(key in namespace.annotations for key in LEGACY):
+        return namespace
+    return replace(namespace, annotations={k: v for k, v in namespace.annotations.items() if k not in LEGACY})
 
 
 def short(annotation: str) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 
 from policies.conversion import DOMAIN, Unconvertible, convert, is_convertible
 from policies.conversion.remainder import LostFields as Remainder
-from policies.conversion.remainder import Step
 from policies.dialects.kueue_kinds import GROUP
 from policies.dialects.reading import Manifest, identity, mapping, metadata
 from policies.migration.model import Migration, NotKept
@@ -98,11 +97,7 @@ def _gone(text: object) -> Iterator[str]:
         return
     for entry in entries:
         for key in entry.value:
-            yield fields.join(_path(entry.at), key)
-
-
-def _path(steps: Iterable[Step]) -> str:
-    return fields.join("", *(step if isinstance(step, str) else step[0] for step in steps))
+            yield fields.join("", *(step if isinstance(step, str) else step[0] for step in entry.at), key)
 
 
 def _instead(field: str) -> str:

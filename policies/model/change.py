@@ -74,6 +74,11 @@ class User:
             or "system:masters" in self.groups
         )
 
+    @property
+    def is_kubelet(self) -> bool:
+        """Whether it is a node, which creates no Pods but mirror pods: those that it runs from files."""
+        return "system:nodes" in self.groups
+
     def may_be_controller_in(self, namespace: str) -> bool:
         """Whether it may be the controller of jobs there; not a ServiceAccount of the namespace: tenants can use it."""
         elsewhere = self.name.startswith(_ACCOUNT) and not self.name.startswith(f"{_ACCOUNT}{namespace}:")

@@ -84,13 +84,18 @@ def _job(
 
 
 def _pod(manifest: Manifest, forest: Forest, configuration: Configuration, user: User, *, demanded: bool) -> Patch:
-    """The gate of Kueue's quota, then the defaults of Volcano or YuniKorn, then the gate of their quota."""
+    """The gate of Kueue's quota, then the defaults of Volcano or YuniKorn, then the gate of their quota.
+
+    Mirror pods run already, and the API server refuses a gate on a Pod that has a node.
+    """
+    if user.is_kubelet:
+        return []
     held = held_pod(manifest, _kueue(manifest, forest, configuration), forest, user)
     manifest = patched(manifest, held)
     of_volcano = complete_pod(manifest, configuration.volcano.resource_groups)
     of_volcano += gated_pod(patched(manifest, of_volcano), configuration.volcano.queue_allocation_gate)
     work = of_volcano or _yunikorn_work(core.POD, manifest, forest, configuration.yunikorn, user)
-    return held + work + quota_gate(patched(manifest, work), forest, configuration, user, demanded=demanded)
+    return held + work + quota_gate(patched(manifest, work), forest, configuration, demanded=demanded)
 
 
 def _kueue(manifest: Manifest, forest: Forest, configuration: Configuration) -> KueueSettings:

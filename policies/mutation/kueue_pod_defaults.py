@@ -51,12 +51,7 @@ _NOBODY = Forest()
 _NO_USER = User()
 
 
-def held_pod(
-    manifest: Manifest,
-    settings: KueueSettings,
-    forest: Forest = _NOBODY,
-    user: User = _NO_USER,
-) -> Patch:
+def held_pod(manifest: Manifest, settings: KueueSettings, forest: Forest = _NOBODY, user: User = _NO_USER) -> Patch:
     """Add the scheduling gate, the labels and the finalizer of a managed Pod to a Pod that names a LocalQueue.
 
     A Pod that names none gets the LocalQueue `default` if it exists. The finalizer keeps the Pod of a group until it

@@ -9,24 +9,21 @@ from policies.dialects.core import namespace_in, read_namespace
 from policies.dialects.quota_gates import ADMITTED, QUOTA_KEY, WAITS, is_gated, project_of
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from policies.dialects.volcano_gates import TOGETHER, group_of
+from policies.dialects.yunikorn import as_read
 from policies.dialects.yunikorn_gates import has_quota
-from policies.model.change import User
 from policies.model.forest import Forest
 from policies.mutation.patching import Patch, added, removed
 
-_KUBELETS = "system:nodes"
 _NOTES = (ADMITTED, WAITS, TOGETHER)
 
 
-def quota_gate(
-    manifest: Manifest, forest: Forest, configuration: Configuration, user: User, *, demanded: bool = False
-) -> Patch:
+def quota_gate(manifest: Manifest, forest: Forest, configuration: Configuration, *, demanded: bool = False) -> Patch:
     """Add the gate and label of a Pod that waits for quota. `demanded`: all Pods of its Namespace wait for Volcano's.
 
-    Annotations that say that the Pod was admitted are removed. Mirror pods, which kubelets create, run already.
+    Annotations that say that the Pod was admitted are removed.
     """
     meta, spec = manifest.get("metadata"), manifest.get("spec")
-    if not isinstance(meta, dict) or not isinstance(spec, dict) or _KUBELETS in user.groups:
+    if not isinstance(meta, dict) or not isinstance(spec, dict):
         return []
     project = _project(manifest, forest, configuration, demanded=demanded)
     if not project:
@@ -49,7 +46,8 @@ def quota_label(manifest: Manifest, settings: YuniKornSettings) -> Patch:
     if settings.enforce is not Enforce.GATES:
         return []
     project = yunikorn_gates.YUNIKORN
-    labels, wanted = mapping(metadata(manifest).get("labels")), has_quota(read_namespace(manifest))
+    wanted = has_quota(as_read(read_namespace(manifest), settings.version))
+    labels = mapping(metadata(manifest).get("labels"))
     if wanted and labels.get(QUOTA_KEY) != project:
         return [added({**labels, QUOTA_KEY: project}, "metadata", "labels")]
     if not wanted and labels.get(QUOTA_KEY, volcano_gates.VOLCANO) != volcano_gates.VOLCANO:
@@ -66,7 +64,7 @@ def _project(manifest: Manifest, forest: Forest, configuration: Configuration, *
     yunikorn, volcano = (each.enforce is Enforce.GATES for each in (configuration.yunikorn, configuration.volcano))
     project = project_of(manifest)
     namespace = namespace_in(forest, text(metadata(manifest).get("namespace")) or "default")
-    if yunikorn and namespace is not None and has_quota(namespace):
+    if yunikorn and namespace is not None and has_quota(as_read(namespace, configuration.yunikorn.version)):
         return yunikorn_gates.YUNIKORN
     demanded = demanded or (namespace is not None and namespace.labels.get(QUOTA_KEY) == volcano_gates.VOLCANO)
     if volcano and (demanded or project == volcano_gates.VOLCANO or group_of(manifest)):

@@ -106,7 +106,7 @@ class Filters:
 def _patterns(written: str, otherwise: tuple[str, ...]) -> tuple[str, ...]:
     """The list in a text, separated by commas; the default if one entry is not a pattern."""
     entries = tuple(entry.strip() for entry in written.split(",") if entry.strip())
-    return entries if all(patterns.compiled(entry) for entry in entries) else otherwise
+    return entries if all(patterns.compiles(entry) for entry in entries) else otherwise
 
 
 def _passes(namespace: str, flag: bool | None, included: tuple[str, ...], excluded: tuple[str, ...]) -> bool:

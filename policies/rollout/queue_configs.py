@@ -11,13 +11,19 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from policies.dialects.reading import Manifest, listing, mapping, text
+from policies.dialects.yunikorn_config.model import DEFAULT_PARTITION
+from policies.dialects.yunikorn_config.typed import Faults, is_null
 from policies.model.quantity import Quantity
 from policies.text.positions import BadText
-from policies.text.yaml_values import single
+from policies.text.yaml_composer import first_document
+from policies.text.yaml_nodes import Node, Scalar, SequenceNode
 
 Fields: TypeAlias = Mapping[str, Any]
 Choice: TypeAlias = Callable[[object, object], object]
 MOST = "maxapplications"
+_WEIGHTS = "resourceweights"
+_TYPED = frozenset([MOST, "parent", "create", "enabled", "quotapreemptionenabled", _WEIGHTS])
+"""The keys whose values are numbers or booleans."""
 
 
 def lower(was: object, now: object) -> object:
@@ -54,11 +60,31 @@ def _between(before: Manifest, after: Manifest, promise: Choice) -> Manifest:
 def _tree(before: object, after: object, promise: Choice) -> str | None:
     """The tree as JSON, which is also YAML; None if one of the two texts is not a tree."""
     try:
-        old, new = mapping(single(text(before) or "")), mapping(single(text(after) or ""))
+        old, new = (mapping(_written(first_document(text(each) or ""), Faults())) for each in (before, after))
     except BadText:
         return None
     partitions = _merged(old.get("partitions"), new.get("partitions"), promise)
     return json.dumps({**new, "partitions": partitions}, indent=1, default=float)
+
+
+def _written(node: Node | None, visits: Faults, key: str = "") -> Any:
+    """The value of a node under this key. Like YuniKorn, it takes most scalars as texts: `on` and `010` are names."""
+    if node is None or is_null(node):
+        return None
+    visits.visit(node)
+    if isinstance(node, Scalar):
+        return node.value if key in _TYPED else node.text
+    if isinstance(node, SequenceNode):
+        return [_written(item, visits) for item in node.items]
+    found: dict[str, Any] = {}
+    for name, inner in node.entries:
+        if name.plain and name.text == "<<":
+            merged = _written(inner, visits)
+            for source in merged if isinstance(merged, list) else [merged]:
+                found = {**mapping(source), **found}
+        else:
+            found[name.text] = _written(inner, visits, key if key == _WEIGHTS else name.text)
+    return found
 
 
 def _merged(before: object, after: object, promise: Choice) -> list[Any]:
@@ -68,7 +94,8 @@ def _merged(before: object, after: object, promise: Choice) -> list[Any]:
 
 
 def _by_name(found: object) -> dict[str, Fields]:
-    return {str(mapping(each).get("name") or "").lower(): mapping(each) for each in listing(found)}
+    """The entries by name in lower case. A partition without a name is the default one; a queue has a name."""
+    return {str(mapping(each).get("name") or DEFAULT_PARTITION).lower(): mapping(each) for each in listing(found)}
 
 
 def _queue(before: Fields | None, after: Fields | None, promise: Choice) -> Fields:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from policies.dialects.reading import Manifest, listing, mapping, text
+from policies.dialects.reading import Manifest, listing, mapping, replaced, text
 from policies.takeover.objects import (
     CONFIGURATION_BEFORE,
     CONVERSION_BEFORE,
@@ -25,7 +25,6 @@ from policies.takeover.objects import (
     pod_annotations,
     remaining_writer,
     remembered,
-    replaced,
     replicas,
     started,
     stopped,

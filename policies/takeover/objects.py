@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from policies.configuration.kueue.gates import gates_of_flag
-from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, listing, mapping, metadata, replaced, text, texts
 
 REPLICAS_BEFORE = "quotree.dev/replicas-before"
 CONVERSION_BEFORE = "quotree.dev/conversion-before"
@@ -251,20 +251,6 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]
         elif before != value or key not in old:
             patch[key] = value
     return patch
-
-
-def replaced(manifest: Manifest, path: str, value: object) -> dict[str, Any]:
-    """A copy with this value at a path of keys. None removes the value."""
-    made = deepcopy(dict(manifest))
-    *steps, last = path.split(".")
-    holder = made
-    for step in steps:
-        holder = holder.setdefault(step, {})
-    if value is None:
-        holder.pop(last, None)
-    else:
-        holder[last] = value
-    return made
 
 
 def noted(manifest: Manifest, key: str, value: object) -> dict[str, Any]:

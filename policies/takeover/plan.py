@@ -27,7 +27,7 @@ from policies.takeover.objects import (
     replicas,
     unready,
 )
-from policies.takeover.selection import asked_elsewhere
+from policies.takeover.selection import called_elsewhere
 from policies.takeover.translation import KEY, Translated, translate
 from policies.takeover.versions import known_version
 from policies.text import yaml_values
@@ -206,7 +206,7 @@ def _unlike(found: FoundCluster, names: ReleaseNames, settings: KueueSettings, t
         yield from _without_pods(found, names, settings)
     elif settings.manage_pods:
         yield f"{names.settings} has kueue.managePods: true, and Kueue queues no Pods: those with a queue never start"
-    yield from asked_elsewhere(found, names, settings, translated.read.jobs.namespace_selector)
+    yield from called_elsewhere(found, names, settings, translated.read.jobs.namespace_selector)
     for gate, usual in OF_WEBHOOKS[settings.version].items():
         wanted = translated.read.gates.chosen.get(gate, usual)
         if settings.feature_gates.get(gate, usual) != wanted:

@@ -17,7 +17,7 @@ from policies.dialects.kueue_jobs import MANAGED, QUEUE_NAME
 from policies.dialects.kueue_kinds import GROUP, IN_USE, LABEL
 from policies.dialects.pod_reading import gates_in
 from policies.dialects.quota_gates import ADMITTED, QUOTA_KEY, WAITS
-from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
+from policies.dialects.reading import Manifest, listing, mapping, metadata, replaced, texts
 from policies.dialects.volcano import AMOUNTS_FROM_NODES, BROKEN_SUMS
 from policies.dialects.volcano_gates import TOGETHER
 from policies.dialects.yunikorn_gates import FULL, UNREADABLE
@@ -32,7 +32,6 @@ from policies.takeover.objects import (
     TakeoverPlan,
     deletion,
     ref_of,
-    replaced,
     replicas,
     updates,
     version_of,

@@ -17,7 +17,7 @@ from policies.dialects.reading import listing, mapping, text
 from policies.dialects.selectors import LabelSelector, Requirement, read_label_selector
 from policies.takeover.objects import FoundCluster, ReleaseNames
 
-_OF_JOBS = {
+_WEBHOOKS_OF_JOBS = {
     "MutatingWebhookConfiguration": frozenset(
         ("kueue-jobs", "kueue-other-jobs", "kueue-templates", "kueue-pods", "kueue-default-pods")
     ),
@@ -25,32 +25,34 @@ _OF_JOBS = {
 }
 
 
-def asked_elsewhere(
+def called_elsewhere(
     found: FoundCluster, names: ReleaseNames, settings: KueueSettings, selector: Mapping[str, Any]
 ) -> Iterator[str]:
-    """A message for each webhook that lacks a requirement of Kueue's selector, if the settings lack it, too."""
-    system, own = {"kube-system", names.kueue_namespace}, {*_terms(settings.namespaces)}
+    """A message for each webhook that is called in namespaces which Kueue's selector excludes.
+
+    Nothing is reported for requirements that the settings have too, or that only exclude system namespaces.
+    """
+    in_settings, system = {*_terms(settings.namespaces)}, {"kube-system", names.kueue_namespace}
     wanted = [
         term
         for term in _terms(read_label_selector(selector))
-        if term not in own and not (term.operator == "NotIn" and system.issuperset(term.values))
+        if term not in in_settings and not (term.operator == "NotIn" and term.values <= system)
     ]
     for ref in (names.mutating, names.validating):
-        for hook in map(mapping, listing(found.objects[ref].get("webhooks"))):
-            name = text(hook.get("name")) or ""
-            if name.removesuffix(".quotree.dev") not in _OF_JOBS[ref.kind]:
+        for webhook in map(mapping, listing(found.objects[ref].get("webhooks"))):
+            name = text(webhook.get("name")) or ""
+            if name.removesuffix(".quotree.dev") not in _WEBHOOKS_OF_JOBS[ref.kind]:
                 continue
-            present = {*_terms(read_label_selector(hook.get("namespaceSelector")))}
-            if missing := [_shown(term) for term in wanted if term not in present]:
-                lacks = ", ".join(missing)
+            in_webhook = {*_terms(read_label_selector(webhook.get("namespaceSelector")))}
+            if missing := [_shown(term) for term in wanted if term not in in_webhook]:
                 yield (
-                    f"{ref}: {name} is called in namespaces that {SELECTOR} excludes: add {lacks} to its"
+                    f"{ref}: {name} is called in namespaces that {SELECTOR} excludes: add {', '.join(missing)} to its"
                     f" namespaceSelector, or kueue.{SELECTOR} to {names.settings}"
                 )
 
 
 def _terms(selector: LabelSelector | None) -> Iterator[Requirement]:
-    """The requirements of a selector. Each value that a label must not have is a separate one."""
+    """The requirements of a selector: `a notin (x, y)` as `a notin (x)` and `a notin (y)`."""
     for each in selector.requirements if selector else ():
         if each.operator == "NotIn":
             yield from (replace(each, values=frozenset([value])) for value in sorted(each.values))

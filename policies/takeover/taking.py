@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from policies.dialects.kueue_kinds import CONVERSION_PATH
-from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, listing, mapping, metadata, replaced, text, texts
 from policies.takeover.objects import (
     CONFIGURATION_BEFORE,
     CONVERSION_BEFORE,
@@ -30,7 +30,6 @@ from policies.takeover.objects import (
     ref_of,
     remaining_writer,
     remembered,
-    replaced,
     replicas,
     started,
     stopped,

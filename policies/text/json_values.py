@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from policies.text.field_paths import PathStep, StepKind, skip
+from policies.text.places import PathStep, StepKind, skip
 from policies.text.positions import MAX_DEPTH, TOO_DEEP, BadText, DocumentRoot, TextSpan
 
 _TOKEN = re.compile(r'[{}\[\]]|"[^"\\]*(?:\\.[^"\\]*)*"|[^\s,:{}\[\]"]+')
+_BLANKS = re.compile(r"[ \t\r\n]*")
 _VALUE = re.compile(r"[^ \t\r\n,]")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_MORE = "not JSON: Extra data"
 _KINDS = {"{": StepKind.MAPPING, "[": StepKind.LIST, "}": StepKind.CLOSE, "]": StepKind.CLOSE}
 
 
@@ -44,6 +46,40 @@ def read(text: str) -> DocumentRoot | BadText:
         return BadText(long.start() if long else 0, "this number has too many digits")
     bad = _too_deep(text) if _is_deep(value) else _half_character(text)
     return bad or _root(text, value)
+
+
+def read_all(text: str) -> Iterator[DocumentRoot | BadText]:
+    """The values of the text. As for kubectl, several may follow each other. A fault ends them."""
+    root = read(text)
+    if isinstance(root, DocumentRoot) or root.message != _MORE:
+        yield root
+        return
+    start = _after_blanks(text, 0)
+    while start < len(text):
+        try:
+            _, end = _PLAIN.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            end = len(text)
+        root = read(text[start:end])
+        yield _moved(root, start)
+        if isinstance(root, BadText):
+            return
+        start = _after_blanks(text, end)
+
+
+def _after_blanks(text: str, start: int) -> int:
+    blanks = _BLANKS.match(text, start)
+    return blanks.end() if blanks else start
+
+
+def _moved(root: DocumentRoot | BadText, start: int) -> DocumentRoot | BadText:
+    """The same in a text that has this value at `start`."""
+    if isinstance(root, BadText):
+        return BadText(start + root.offset, root.message, accepted=root.accepted)
+    spans = [
+        TextSpan(start + first, start + end, (start + first, start + end)) for first, end, _ in (root.span, *root.items)
+    ]
+    return DocumentRoot(root.value, spans[0], spans[1:])
 
 
 def steps(text: str, start: int, end: int) -> Iterator[PathStep]:
@@ -77,6 +113,7 @@ def _exact(digits: str) -> Decimal:
         raise _NoNumber(digits) from None
 
 
+_PLAIN = json.JSONDecoder()
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_exact, parse_constant=_constant)
 
 

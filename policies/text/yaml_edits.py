@@ -140,7 +140,7 @@ class _Edit:
         return self._spliced(at, at, f",{gap}{entry}")
 
     def _moved(self, holder: Laid, old: int, new: int) -> str:
-        parts = self._flow_parts(holder) if holder.flow else self._line_parts(holder)
+        parts = [(item.start, item.end) for item in holder.items] if holder.flow else self._line_parts(holder)
         texts = [self._text[start:end] for start, end in parts]
         open_end = not holder.flow and bool(texts) and not texts[-1].endswith("\n")
         if open_end:
@@ -151,9 +151,6 @@ class _Edit:
         gaps = [self._text[end:start] for (_, end), (start, _) in pairwise(parts)] + [""]
         whole = "".join(text + gap for text, gap in zip(texts, gaps, strict=True))
         return self._spliced(parts[0][0], parts[-1][1], whole)
-
-    def _flow_parts(self, holder: Laid) -> list[tuple[int, int]]:
-        return [(item.start, item.end) for item in holder.items]
 
     def _line_parts(self, holder: Laid) -> list[tuple[int, int]]:
         """The lines of each item. A comment between two items belongs to the item below it."""

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any
 
 from policies.text import yaml_shapes
-from policies.text.field_paths import PathStep, StepKind
+from policies.text.places import PathStep, StepKind
 from policies.text.positions import MAX_DEPTH, TOO_DEEP, BadText, DocumentRoot, TextSpan
 from policies.text.yaml_events import (
     AliasEvent,

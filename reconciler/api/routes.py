@@ -164,7 +164,9 @@ class ReconcilerApi:
 
     def _respond(self, view: View, who: Callable[[], Caller], names: list[str], query: str) -> dict[str, Any]:
         try:
-            return view(self, who(), *names, query)
+            caller = who()
+            with self._callers.place(caller):
+                return view(self, caller, *names, query)
         except ClusterError as error:
             log.warning("a caller could not be checked: %s", error)
             raise HttpRefusal(503, "the API server could not be asked who you are and what you may do") from error

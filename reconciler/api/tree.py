@@ -43,7 +43,7 @@ class _NodeFacts:
     def entry(self) -> SharedEntry:
         return SharedEntry(
             dialect="Kueue",
-            kind=_kind(self.state),
+            kind=(CLUSTER_QUEUE if self.state.is_queue else COHORT).kind,
             name=self.state.name,
             exists=self.state.exists,
             parent=self.state.parent,
@@ -132,10 +132,6 @@ def _condition(state: NodeState) -> dict[str, str]:
 
 def workloads_json(counts: WorkloadCounts) -> dict[str, int]:
     return {"pending": counts.pending, "reserving": counts.reserving, "admitted": counts.admitted}
-
-
-def _kind(state: NodeState) -> str:
-    return (CLUSTER_QUEUE if state.is_queue else COHORT).kind
 
 
 def _children(states: Iterable[NodeState]) -> dict[str, list[str]]:

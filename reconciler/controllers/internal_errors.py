@@ -47,27 +47,33 @@ class InternalErrors:
         self._backoffs.pop(key, None)
         return found
 
+    def isolated(
+        self, item: Key, look: Callable[[], Iterable[T]], about: ObjectReference | None, now: int
+    ) -> Iterator[T | WantedWrite | WakeAt]:
+        """The result of `look`, unless the item has a backoff. After a backoff the controller looks at it again."""
+        if self.backoff_end(item, now) is None:
+            yield from self.guarded(item, look, about, now)
+        if until := self.backoff_end(item, now):
+            yield WakeAt(item, until)
+
     def attempt(
         self,
         item: Key,
         keys: tuple[Key, ...],
-        look: Callable[[], Iterable[WantedWrite]],
+        look: Callable[[], Iterable[T]],
         about: ObjectReference | None,
         busy: Busy,
         now: int,
-    ) -> Iterator[WantedWrite | WaitFor | WakeAt]:
-        """The writes of `look`, unless one of `keys` is busy. After a write the controller looks at the item again."""
+    ) -> Iterator[T | WantedWrite | WaitFor | WakeAt]:
+        """The result of `look`, unless one of `keys` is busy. After a write the controller looks at the item again."""
         blocked = next((key for key in keys if busy(*key)), None)
         if blocked is not None:
             yield WaitFor(item, blocked)
             return
-        if self.backoff_end(item, now) is None:
-            for write in self.guarded(item, look, about, now):
-                yield write
-                if write.action is not None:
-                    yield WaitFor(item, write.key)
-        if until := self.backoff_end(item, now):
-            yield WakeAt(item, until)
+        for wanted in self.isolated(item, look, about, now):
+            yield wanted
+            if isinstance(wanted, WantedWrite) and wanted.action is not None:
+                yield WaitFor(item, wanted.key)
 
     def forget(self, key: Key) -> None:
         self._backoffs.pop(key, None)

@@ -17,7 +17,7 @@ from policies.dialects.reading import metadata
 from reconciler.controllers.internal_errors import InternalErrors
 from reconciler.controllers.placement_steps import PlacementSteps, WorkloadAndJob
 from reconciler.controllers.pods import WATCHED_PODS, watched_pods
-from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
+from reconciler.core.controller import Busy, Controller, Lookup, Wanted
 from reconciler.jobs.described import JobKind
 from reconciler.multikueue.copies import stored_otherwise
 from reconciler.multikueue.objects import CLUSTERS, CONFIGS
@@ -30,7 +30,7 @@ from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Listed, Observed, put_or_drop
 from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
 from reconciler.objects.packed import HasManifest, Packed
-from reconciler.objects.wanted import WantedWrite, reference
+from reconciler.objects.wanted import reference
 from reconciler.objects.watched import CHECK_VIEW, WORKLOAD_VIEW, WatchedKind, by_kind
 from reconciler.objects.workers import FromWorker, WorkerConnection, WorkerWrite
 from reconciler.recorder.journal import followed
@@ -313,26 +313,11 @@ class PlacementController(Controller):
         for name in names:
             owner = self._here.get(name)
             keys = ((WORKLOAD, name), *self.snapshot.keys(owner))
-            blocked = next((key for key in keys if busy(*key)), None)
-            if blocked is not None:
-                yield WaitFor((WORKLOAD, name), blocked)
-                continue
-            yield from self._attempt(name, owner, now)
-        yield from self._steps.remaining()
-
-    def _attempt(self, name: str, owner: Key | None, now: int) -> Iterator[Wanted]:
-        """The steps of one workload. If it cannot be handled, the others are, and it is tried again later."""
-        item = WORKLOAD, name
-        if self._errors.backoff_end(item, now) is None:
             observed = self._stored(name)
             about = reference(observed.value) if observed is not None else None
             look = partial(self._look_at, name, observed, owner, whole_second(now))
-            for wanted in self._errors.guarded(item, look, about, now):
-                yield wanted
-                if isinstance(wanted, WantedWrite) and wanted.action is not None:
-                    yield WaitFor(item, wanted.key)
-        if until := self._errors.backoff_end(item, now):
-            yield WakeAt(item, until)
+            yield from self._errors.attempt(keys[0], keys, look, about, busy, now)
+        yield from self._steps.remaining()
 
     def _due(self, now: int) -> Iterator[WorkerWrite]:
         """Writes that are due again. Also marks the workloads whose time has come."""

@@ -64,11 +64,7 @@ class PlacementSteps:
     """Makes the writes. `kinds`: the kinds of jobs that can run on workers, by name."""
 
     def __init__(
-        self,
-        kinds: dict[str, JobKind],
-        placing: PlacementSettings,
-        snapshot: PlacementSnapshot,
-        writes: RemoteWrites,
+        self, kinds: dict[str, JobKind], placing: PlacementSettings, snapshot: PlacementSnapshot, writes: RemoteWrites
     ) -> None:
         self._kinds = kinds
         self._placing = placing

@@ -40,12 +40,7 @@ from scheduling.objects.workload import IS_GROUP_WORKLOAD, JOB_UID, ORIGIN, Work
 
 _KIND, _WORKLOAD = "Pod", "Workload"
 WATCHED_PODS: WatchedKind[GroupPod] = WatchedKind(
-    _KIND,
-    PODS,
-    read_member,
-    label_selector=f"{MANAGED}=true",
-    relist=True,
-    selects=lambda member: member.marked,
+    _KIND, PODS, read_member, label_selector=f"{MANAGED}=true", relist=True, selects=lambda member: member.marked
 )
 
 

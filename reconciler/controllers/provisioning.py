@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from cluster.actions import Delete
 from policies.dialects.kueue_checks import PROVISIONING
 from policies.dialects.kueue_kinds import PROVISIONING_REQUEST_CONFIG
+from reconciler.controllers.internal_errors import InternalErrors
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.objects.activity import CHECK_ACTIVE, ActiveCondition, active_patch, parameters_fault, same
 from reconciler.objects.grouped import Grouped
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed, put_or_drop
 from reconciler.objects.stored import Stored
-from reconciler.objects.wanted import WantedWrite
+from reconciler.objects.wanted import WantedWrite, reference
 from reconciler.objects.watched import CHECK_VIEW, FLAVOR_VIEW
 from reconciler.provisioning.objects import (
     CONFIGS,
@@ -56,6 +58,7 @@ class ProvisioningController(Controller):
         self._waiting: dict[Key, dict[str, None]] = {}
         self._deleted: dict[str, int] = {}
         self._stale: dict[Key, None] = {}
+        self._errors = InternalErrors()
 
     # --- observed changes
 
@@ -147,7 +150,7 @@ class ProvisioningController(Controller):
             elif item[0] == CHECK_VIEW.kind:
                 yield from self._activity(item, whole_second(now))
             else:
-                yield from self._steps(item, busy, now)
+                yield from self._look_at(item, busy, now)
 
     def _activity(self, item: Key, now: int) -> Iterator[Wanted]:
         check, stored = self._checks.get(item[1]), self._statuses.get(item[1])
@@ -158,6 +161,11 @@ class ProvisioningController(Controller):
         if not same(stored, wanted):
             yield WantedWrite(item, active_patch(CHECK_VIEW.resource, item[1], stored, wanted, now, MANAGER))
             yield WaitFor(item, item)
+
+    def _look_at(self, item: Key, busy: Busy, now: int) -> Iterator[Wanted]:
+        observed = self._stored(item[1])
+        about = reference(observed.value) if observed is not None else None
+        yield from self._errors.isolated(item, partial(self._steps, item, busy, now), about, now)
 
     def _steps(self, item: Key, busy: Busy, now: int) -> Iterator[Wanted]:
         case = self._case(item[1], now)

@@ -11,8 +11,10 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Hashable, Iterator
+from functools import partial
 from typing import NamedTuple
 
+from reconciler.controllers.internal_errors import InternalErrors
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.objects.following import workload_trace
 from reconciler.objects.moments import DueNames, whole_second
@@ -69,6 +71,7 @@ class WaitingJobsController(Controller):
         self._without_event: list[tuple[int, str]] = []
         self._with_event: deque[str] = deque()
         self._reported: dict[str, _Said] = {}
+        self._errors = InternalErrors()
         self._budget, self._filled, self._wake = float(BURST), 0, 0
 
     def workload_changed(self, workload: str) -> None:
@@ -97,9 +100,8 @@ class WaitingJobsController(Controller):
             if self._away(_WORKLOAD, name):
                 self._reported.pop(name, None)
                 yield WaitFor((_WORKLOAD, name), (_WORKLOAD, name))
-            elif (event := self._event(name, now)) is not None:
-                self._budget -= 1
-                yield event
+            else:
+                yield from self._look_at(name, now)
         if (moment := self._next_moment(now)) and not now < self._wake <= moment:
             self._wake = moment
             yield WakeAt(_TURN, moment)
@@ -151,22 +153,30 @@ class WaitingJobsController(Controller):
 
     # --- messages
 
-    def _event(self, name: str, now: int) -> WantedWrite | None:
+    def _look_at(self, name: str, now: int) -> Iterator[Wanted]:
         found = self._stored(name)
-        workload: Workload | None = found.value if found is not None else None
-        about = _job(workload) if workload is not None else None
-        sentence = why_it_waits(self._world, name, whole_second(now)) if about is not None else None
-        if workload is None or about is None or sentence is None:
+        about = _job(found.value) if found is not None else None
+        if found is None or about is None:
             self._reported.pop(name, None)
-            return None
+            return
+        look = partial(self._event, name, found.value, about, now)
+        for wanted in self._errors.isolated((_WORKLOAD, name), look, about, now):
+            if isinstance(wanted, WantedWrite):
+                self._budget -= 1
+            yield wanted
+
+    def _event(self, name: str, workload: Workload, about: ObjectReference, now: int) -> Iterator[WantedWrite]:
+        sentence = why_it_waits(self._world, name, whole_second(now))
+        if sentence is None:
+            self._reported.pop(name, None)
+            return
         before = self._reported.get(name)
         news = before is None or before.gist != sentence.gist or now >= before.at + AGAIN
         at = now if before is None or news else before.at
         self._reported[name] = _Said(at, sentence.gist, _state(workload))
         self._schedule(name, at + AGAIN)
-        if not news:
-            return None
-        return WantedWrite((_WORKLOAD, workload.key), None, about, REASON, sentence.text, warning=sentence.stuck)
+        if news:
+            yield WantedWrite((_WORKLOAD, name), None, about, REASON, sentence.text, warning=sentence.stuck)
 
 
 def _may_wait(workload: Workload) -> bool:

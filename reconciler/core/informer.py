@@ -17,14 +17,7 @@ from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.progress import news
 from reconciler.objects.topology_views import TOPOLOGY_KINDS
-from reconciler.objects.watched import (
-    WORKLOAD_VIEW,
-    WatchedKind,
-    WatchedResource,
-    by_kind,
-    by_resource,
-    watched_kinds,
-)
+from reconciler.objects.watched import WORKLOAD_VIEW, WatchedKind, WatchedResource, by_kind, by_resource, watched_kinds
 from reconciler.observer.observer import Observer
 from reconciler.recorder.recorder import EventRecorder
 from reconciler.shards.partition import TreePartition

@@ -60,10 +60,6 @@ class Retries:
         """Send the request about this object again at that time, without a pause for others."""
         self._postponed[key] = until
 
-    def postponed(self) -> dict[Key, int]:
-        """The objects whose request is to be sent again, with the earliest time for each."""
-        return dict(self._postponed)
-
     def due(self, now: int) -> list[Key]:
         """The objects whose request is to be sent again now. Called when there is no pause."""
         if not self._postponed:

@@ -25,9 +25,6 @@ class Waits:
             self._moments.add(moment)
             heapq.heappush(self._by_moment, (wait.at, next(self._numbers), controller, wait.item))
 
-    def awaited(self) -> list[Key]:
-        return [*self._by_key]
-
     @property
     def next(self) -> int | None:
         """The earliest time that an item waits for."""

@@ -26,14 +26,7 @@ from reconciler.jobs.pod_unit import CannotCompose, PodUnit, composed, pod_sets
 from reconciler.jobs.pod_writes import about, cut_off, excess, finalized, marked, released, start, stop
 from reconciler.jobs.reported import report_patch
 from reconciler.jobs.step import JobInputs
-from reconciler.objects.patches import (
-    ADMISSION_MANAGER,
-    JOB_MANAGER,
-    WORKLOADS,
-    condition_manager,
-    patch,
-    status_patch,
-)
+from reconciler.objects.patches import ADMISSION_MANAGER, JOB_MANAGER, WORKLOADS, condition_manager, patch, status_patch
 from reconciler.objects.wanted import WantedWrite, reference
 from scheduling.objects.inadmissible_reasons import PENDING_EVALUATION
 from scheduling.objects.priority import UnknownPriorityClass

@@ -12,14 +12,7 @@ from sys import intern
 from cluster.resource import Manifest
 from policies.dialects.core import POD
 from policies.dialects.go_values import read_count
-from policies.dialects.kueue_jobs import (
-    MANAGED,
-    POD_GROUP_SIZE,
-    PRIORITY_CLASS,
-    RETRIABLE,
-    SUSPENDED_BY,
-    managed_owner,
-)
+from policies.dialects.kueue_jobs import MANAGED, POD_GROUP_SIZE, PRIORITY_CLASS, RETRIABLE, SUSPENDED_BY, managed_owner
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.kueue_workload import GATED_BY
 from policies.dialects.pod_reading import PodLife, PodReading, pod_reading

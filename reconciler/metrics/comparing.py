@@ -7,7 +7,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
-from policies.configuration.settings import Dialect
+from policies.configuration.settings import Dialect, YuniKornSettings
 from reconciler.controllers.gates.comparison import Judge, PodComparison
 from reconciler.controllers.volcano.comparison import QueueComparison
 from reconciler.controllers.volcano.pod_comparison import VolcanoJudge
@@ -15,16 +15,17 @@ from reconciler.controllers.yunikorn.comparison import YuniKornJudge
 from reconciler.core.state import ClusterState
 from reconciler.metrics.instruments import Instruments
 from reconciler.metrics.occasions import Compared, PodCompared, QueueStateCompared
-from reconciler.observer.comparison import Comparison, ComparisonResult, DecisionDifference
+from reconciler.observer.comparison import Comparison
+from reconciler.observer.differences import ComparisonResult, DecisionDifference
 from reconciler.observer.observer import Observers
 
 log = logging.getLogger(__name__)
 
 
-def comparisons(registry: CollectorRegistry, state: ClusterState, namespace: str) -> Observers:
-    """All comparisons. `namespace`: the namespace of YuniKorn's ConfigMaps."""
+def comparisons(registry: CollectorRegistry, state: ClusterState, settings: YuniKornSettings) -> Observers:
+    """All comparisons."""
     return Observers(
-        _comparing(registry, state), _comparing_queues(registry), _comparing_pods(registry, state, namespace)
+        _comparing(registry, state), _comparing_queues(registry), _comparing_pods(registry, state, settings)
     )
 
 
@@ -53,7 +54,7 @@ def _comparing(registry: CollectorRegistry, state: ClusterState) -> Comparison:
     return Comparison(state.world, report, lambda: state.complete)
 
 
-def _comparing_pods(registry: CollectorRegistry, state: ClusterState, namespace: str) -> Observers:
+def _comparing_pods(registry: CollectorRegistry, state: ClusterState, settings: YuniKornSettings) -> Observers:
     """Compare what other schedulers bind with the quota. Results are counted, and differences are logged."""
     instruments = Instruments(registry, PodCompared)
 
@@ -64,9 +65,7 @@ def _comparing_pods(registry: CollectorRegistry, state: ClusterState, namespace:
 
         return PodComparison(judge, report, lambda: state.complete)
 
-    return Observers(
-        comparison(Dialect.YUNIKORN, YuniKornJudge(namespace)), comparison(Dialect.VOLCANO, VolcanoJudge())
-    )
+    return Observers(comparison(Dialect.YUNIKORN, YuniKornJudge(settings)), comparison(Dialect.VOLCANO, VolcanoJudge()))
 
 
 def _log(difference: DecisionDifference | None) -> None:

@@ -18,13 +18,7 @@ from reconciler.metrics.custom_labels import CustomLabels
 from reconciler.metrics.handovers import Handovers
 from reconciler.metrics.instruments import Instruments
 from reconciler.metrics.kueue import FOLLOWER, LEADER
-from reconciler.metrics.occasions import (
-    CycleDecided,
-    GateRemoved,
-    RoundPassed,
-    WorkloadChange,
-    WorkloadCreated,
-)
+from reconciler.metrics.occasions import CycleDecided, GateRemoved, RoundPassed, WorkloadChange, WorkloadCreated
 from reconciler.metrics.pending_counts import PendingCounts
 from reconciler.objects.observed import Observed
 from reconciler.objects.watched import WORKLOAD_VIEW
@@ -62,7 +56,7 @@ class MetricsObserver:
         else:
             from reconciler.metrics.comparing import comparisons  # imported here because only `--mode observe` needs it
 
-            inner = comparisons(registry, state, yunikorn.namespace)
+            inner = comparisons(registry, state, yunikorn)
         self._rounds = Instruments(registry, RoundPassed)
         if gates:
             from reconciler.metrics.passing import PassingObserver  # imported here because it takes long

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from policies.configuration.settings import Dialect
-from reconciler.observer.comparison import ComparisonResult, DecisionDifference
+from reconciler.observer.differences import ComparisonResult, DecisionDifference
 from reconciler.process import Reconciler
 from scheduling.objects.workload import Condition, Workload
 from scheduling.world.decisions import Decision

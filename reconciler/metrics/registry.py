@@ -26,10 +26,7 @@ class ChosenRegistry(CollectorRegistry):
     """
 
     def __init__(
-        self,
-        switched_off: Collection[str] = (),
-        labels: CustomLabels = _NO_LABELS,
-        queues: ChosenQueues = _ALL_QUEUES,
+        self, switched_off: Collection[str] = (), labels: CustomLabels = _NO_LABELS, queues: ChosenQueues = _ALL_QUEUES
     ) -> None:
         super().__init__()
         self._labels = labels

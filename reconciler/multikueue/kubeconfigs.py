@@ -12,17 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cluster.expiry import Expiry, expiry_of
-from policies.dialects.kubeconfig import (
-    BAD,
-    INSECURE,
-    KEY,
-    MAX_COPIED,
-    PREFIX,
-    Trust,
-    below,
-    content_fault,
-    path_fault,
-)
+from policies.dialects.kubeconfig import BAD, INSECURE, KEY, MAX_COPIED, PREFIX, Trust, below, content_fault, path_fault
 from policies.dialects.reading import Manifest, listing, mapping, text
 from policies.model.printing import plain
 from policies.text.positions import BadText, position

@@ -12,80 +12,24 @@ decide again is not expected any more.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import NamedTuple
 
 from reconciler.objects.observed import Observed
 from reconciler.objects.watched import WORKLOAD_VIEW
+from reconciler.observer.differences import PATIENCE, ComparisonResult, DecisionDifference, DifferenceKind, Report
+from reconciler.observer.expectations import Expectations, ExpectedDecision
 from reconciler.observer.observer import NullObserver
-from scheduling.cycle.engine import AdmissionEngine
 from scheduling.cycle.outcome import admission_of
 from scheduling.objects.requests import total_requests, usage
-from scheduling.objects.times import SECOND
 from scheduling.objects.workload import EVICTED, PREEMPTED, Admission, Workload
 from scheduling.world.decisions import Preempt, Reserve
 from scheduling.world.world import World
 
-PATIENCE = 5 * SECOND
 _SURROUNDINGS = (
     *("ResourceFlavor", "AdmissionCheck", "Cohort", "ClusterQueue", "Namespace", "LocalQueue"),
     *("LimitRange", "RuntimeClass"),
 )
 """The kinds that both controllers use for decisions, and may observe at different times."""
-_CYCLES = 100
-"""The most cycles after one change. Further decisions are made after the next change."""
-
-
-class DifferenceKind(StrEnum):
-    """How the other controller differs."""
-
-    OVER_ADMITTED = "over-admitted"
-    OUT_OF_ORDER = "out-of-order"
-    OTHER_FLAVORS = "other-flavors"
-    NOT_ADMITTED = "not-admitted"
-    OTHER_VICTIM = "other-victim"
-    NOT_EVICTED = "not-evicted"
-
-
-class ComparisonResult(StrEnum):
-    """The result of one comparison."""
-
-    SAME = "same"
-    DIFFERENT = "different"
-    UNSURE = "unsure"
-
-
-class DecisionDifference(NamedTuple):
-    """A difference between two decisions.
-
-    `workload`: `namespace/name`.
-    `theirs`, `ours`: the decision of the other controller, and ours.
-    `why`: the reason of our decision.
-    """
-
-    kind: DifferenceKind
-    workload: str
-    theirs: str
-    ours: str
-    why: str
-
-
-Report = Callable[[ComparisonResult, DecisionDifference | None], None]
-
-
-@dataclass(slots=True)
-class _Expected:
-    """A decision that the other controller is expected to make.
-
-    `since`: when it was first expected.
-    `withdrawn`: when it stopped being expected; None if it is still expected.
-    """
-
-    decision: Reserve | Preempt
-    root: str
-    since: int
-    withdrawn: int | None = None
 
 
 class _Suspected(NamedTuple):
@@ -103,8 +47,6 @@ class Comparison(NullObserver):
     `patience`: how long the other controller may take, in nanoseconds.
 
     Private state:
-    `_reserved`, `_victims`: the expected decisions, by workload.
-    `_before`, `_older`: decisions that were withdrawn in the present period of `patience`, and in the one before.
     `_reported`: the workloads whose missing decision was reported.
     `_suspected`: the differences that are not confirmed yet.
     `_recent_changes`: when each workload of a tree changed last, by root.
@@ -114,14 +56,10 @@ class Comparison(NullObserver):
 
     def __init__(self, world: World, report: Report, known: Callable[[], bool], patience: int = PATIENCE) -> None:
         self._world = world
-        self._engine = AdmissionEngine(world)
+        self._expected = Expectations(world)
         self._report = report
         self._known = known
         self._patience = patience
-        self._reserved: dict[str, _Expected] = {}
-        self._victims: dict[str, _Expected] = {}
-        self._before: dict[str, _Expected] = {}
-        self._older: dict[str, _Expected] = {}
         self._swept = 0
         self._reported: set[str] = set()
         self._suspected: list[_Suspected] = []
@@ -130,17 +68,13 @@ class Comparison(NullObserver):
         self._outdated_roots: set[str] = set()
         self._change: tuple[Workload | None, Workload | None] | None = None
 
-    @property
-    def kept(self) -> int:
-        return sum(map(len, self._recent_changes.values()))
-
     # --- calls of the core
 
     def changing(self, before: Observed[object] | None, after: Observed[object], now: int) -> None:
         if after.key[0] != WORKLOAD_VIEW.kind:
             if after.key[0] in _SURROUNDINGS and (before is None or before.value != after.value):
                 self._inputs = now
-                self._outdated_roots |= {each.root for each in (*self._reserved.values(), *self._victims.values())}
+                self._outdated_roots |= {each.root for _, each in self._expected.all()}
             return
         old, new = WORKLOAD_VIEW.value(before), WORKLOAD_VIEW.value(after)
         self._change = (old, new)
@@ -156,24 +90,8 @@ class Comparison(NullObserver):
         for workload in (old, new):
             if workload is not None:
                 self._follow(workload, old, new, now)
-        for root in self._outdated_roots:
-            self._withdraw(root, now)
+        self._decide_anew(self._outdated_roots, now)
         self._outdated_roots.clear()
-        self._decide(now)
-
-    def _follow(self, workload: Workload, old: Workload | None, new: Workload | None, now: int) -> None:
-        """Process a change of a workload: which expectations it fulfils, and which trees it affects."""
-        if _moves(old, new):
-            self._recent_changes.setdefault(self._root(workload), {})[workload.key] = now
-        if new is None or not new.queueable:
-            self._reserved.pop(workload.key, None)
-            self._outdated_roots |= {
-                each.root for each in self._victims.values() if _is_for(each.decision, workload.key)
-            }
-        if new is None or new.evicted or not new.counts:
-            self._victims.pop(workload.key, None)
-        if new is None or old is None or new.reserved != old.reserved:
-            self._reported.discard(workload.key)
 
     def passed(self, now: int, _seconds: float = 0.0, /) -> None:
         """Report expectations that were not fulfilled in time, and suspected differences that are confirmed now."""
@@ -184,80 +102,64 @@ class Comparison(NullObserver):
             if self._inputs > each.until - self._patience:
                 self._report(ComparisonResult.UNSURE, None)
             else:
-                self._differs(each.difference)
+                self._report(ComparisonResult.DIFFERENT, each.difference)
         if now - self._swept > self._patience:
-            self._swept, self._before, self._older = now, {}, self._before
+            self._expected.forget_withdrawn(self._swept)
+            self._swept = now
             for root in [*self._recent_changes]:
                 self._changes_in(root, now)
+
+    # --- what we expect
+
+    def _follow(self, workload: Workload, old: Workload | None, new: Workload | None, now: int) -> None:
+        """Process a change of a workload: which expectations it fulfils, and which trees it affects."""
+        if _moves(old, new):
+            self._recent_changes.setdefault(self._expected.root_of(workload), {})[workload.key] = now
+        if new is None or not new.queueable:
+            self._expected.reserved.pop(workload.key, None)
+            self._outdated_roots |= {
+                each.root for each in self._expected.victims.values() if _is_for(each.decision, workload.key)
+            }
+        if new is None or new.evicted or not new.counts:
+            self._expected.victims.pop(workload.key, None)
+        if new is None or old is None or new.reserved != old.reserved:
+            self._reported.discard(workload.key)
+
+    def _decide_anew(self, outdated: set[str], now: int) -> None:
+        """Decide, in these trees without the earlier expectations."""
+        for root in outdated:
+            self._expected.withdraw(root, now)
+        if self._known():
+            self._expected.decide(now)
 
     def _report_missed(self, now: int) -> None:
         """Report each expectation that was not fulfilled in time, once. Then our engine decides again."""
         roots = set()
-        for name, expected in [*self._reserved.items(), *self._victims.items()]:
+        for name, expected in [*self._expected.all()]:
             if name not in self._reported and now - expected.since > self._patience < now - self._inputs:
                 self._reported.add(name)
-                self._differs(_missing(name, expected))
+                self._report(ComparisonResult.DIFFERENT, _missing(name, expected))
                 roots.add(expected.root)
-        for root in roots:
-            self._withdraw(root, now)
         if roots:
-            self._decide(now)
-
-    # --- our decisions
-
-    def _decide(self, now: int) -> None:
-        if not self._known():
-            return
-        for _ in range(_CYCLES):
-            decisions = self._engine.step(now)
-            if not decisions:
-                return
-            for decision in decisions:
-                if isinstance(decision, Reserve):
-                    self._expect(self._reserved, decision.workload, decision, now)
-                elif isinstance(decision, Preempt):
-                    self._expect(self._victims, decision.target.reservation.workload, decision, now)
-
-    def _expect(
-        self, expected: dict[str, _Expected], workload: Workload, decision: Reserve | Preempt, now: int
-    ) -> None:
-        earlier = expected.get(workload.key) or self._recently_expected(workload.key)
-        goes_on = earlier is not None and earlier.withdrawn in (None, now)
-        since = earlier.since if earlier is not None and goes_on else now
-        expected[workload.key] = _Expected(decision, self._root(workload), since)
-
-    def _withdraw(self, root: str, now: int) -> None:
-        """Withdraw the expectations in this tree, so that its world equals the stored objects again."""
-        for name in [name for name, each in self._reserved.items() if each.root == root]:
-            expected = self._before[name] = self._reserved.pop(name)
-            expected.withdrawn = now
-            self._world.forget(name, now)
-        for name in [name for name, each in self._victims.items() if each.root == root]:
-            expected = self._before[name] = self._victims.pop(name)
-            expected.withdrawn = now
-            stays = self._world.workloads.get(name)
-            if isinstance(expected.decision, Preempt) and stays is not None and stays.evicted:
-                self._world.put_workload(expected.decision.target.reservation.workload, now)
-
-    def _recently_expected(self, name: str) -> _Expected | None:
-        """The decision about the workload that was withdrawn shortly before, if there is one."""
-        return self._before.pop(name, None) or self._older.pop(name, None)
+            self._decide_anew(roots, now)
 
     # --- decisions of the other controller
 
     def _reserved_by_other(self, workload: Workload, admission: Admission, now: int) -> None:
-        name, root = workload.key, self._root(workload)
-        expected = self._reserved.pop(name, None)
+        name, root = workload.key, self._expected.root_of(workload)
+        expected = self._expected.reserved.pop(name, None)
         if expected is None:
-            self._withdraw(root, now)
+            self._expected.withdraw(root, now)
             self._outdated_roots.add(root)
-            if self._lacking(workload):
-                self._suspect(DifferenceKind.OVER_ADMITTED, workload, self._lacking(workload), now)
+            if lacking := self._lacking(workload, admission):
+                self._suspect(DifferenceKind.OVER_ADMITTED, workload, lacking, now)
                 return
-            self._decide(now)
-            expected = self._reserved.pop(name, None) or self._recently_expected(name)
+            self._expected.decide(now)
+            expected = self._expected.reserved.pop(name, None) or self._expected.pop_withdrawn(name)
         if expected is None or not isinstance(expected.decision, Reserve):
-            self._suspect(DifferenceKind.OUT_OF_ORDER, workload, self._first(name, root), now, still=True)
+            others = sorted(key for key, each in self._expected.reserved.items() if each.root == root)
+            first = f"ours admits {', '.join(others[:5]) or 'no workload'}"
+            self._suspect(DifferenceKind.OUT_OF_ORDER, workload, first, now, still=True)
             return
         ours = admission_of(expected.decision.queue, expected.decision.assignment)
         if _flavors(ours) == _flavors(admission):
@@ -266,23 +168,31 @@ class Comparison(NullObserver):
             self._suspect(DifferenceKind.OTHER_FLAVORS, workload, f"ours chose {_flavors(ours)}", now, still=True)
 
     def _evicted_by_other(self, workload: Workload, now: int) -> None:
-        name, root = workload.key, self._root(workload)
-        if name not in self._victims:
-            self._withdraw(root, now)
+        name, root = workload.key, self._expected.root_of(workload)
+        if name not in self._expected.victims:
+            self._expected.withdraw(root, now)
             self._outdated_roots.add(root)
-            self._decide(now)
-        expected = self._victims.pop(name, None) or self._recently_expected(name)
+            self._expected.decide(now)
+        expected = self._expected.victims.pop(name, None) or self._expected.pop_withdrawn(name)
         if expected is not None and isinstance(expected.decision, Preempt):
             self._report(ComparisonResult.SAME, None)
-        else:
-            victims = ", ".join(sorted(key for key, each in self._victims.items() if each.root == root))
-            self._suspect(
-                DifferenceKind.OTHER_VICTIM, workload, f"ours preempts {victims or 'no workload'}", now, still=True
-            )
+            return
+        victims = ", ".join(sorted(key for key, each in self._expected.victims.items() if each.root == root))
+        ours = f"ours preempts {victims or 'no workload'}"
+        self._suspect(DifferenceKind.OTHER_VICTIM, workload, ours, now, still=True)
+
+    def _lacking(self, workload: Workload, admission: Admission) -> str:
+        """The resources that its quota is short of, as a sentence; empty if it fits."""
+        node = self._world.state.tree.queues.get(admission.cluster_queue)
+        if node is None:
+            return f"ClusterQueue {admission.cluster_queue} is not known"
+        used = usage(total_requests(workload, self._world.counting))
+        lacking = [f"{pair.resource} of {pair.flavor}" for pair, amount in used.items() if amount > node.free(pair)]
+        return f"there is not enough {', '.join(lacking)}" if lacking else ""
 
     def _suspect(self, kind: DifferenceKind, workload: Workload, ours: str, now: int, *, still: bool = False) -> None:
         """Suspect a difference. `still`: if another object in the tree changed shortly before, it counts as unsure."""
-        moved = self._changes_in(self._root(workload), now)
+        moved = self._changes_in(self._expected.root_of(workload), now)
         if now - self._inputs <= self._patience or (still and moved.keys() - {workload.key}):
             self._report(ComparisonResult.UNSURE, None)
             return
@@ -297,32 +207,6 @@ class Comparison(NullObserver):
         if moved:
             self._recent_changes[root] = moved
         return moved
-
-    def _differs(self, difference: DecisionDifference) -> None:
-        self._report(ComparisonResult.DIFFERENT, difference)
-
-    # --- the world
-
-    def _root(self, workload: Workload) -> str:
-        """The root of the workload's tree; empty if there is no ClusterQueue."""
-        local = self._world.queues.local_queues.get(workload.local_queue)
-        name = workload.admission.cluster_queue if workload.admission else local.cluster_queue if local else ""
-        node = self._world.state.tree.queues.get(name)
-        return str(node.root) if node is not None else ""
-
-    def _lacking(self, workload: Workload) -> str:
-        """The resources that its quota is short of, as a sentence; empty if it fits."""
-        assert workload.admission is not None
-        node = self._world.state.tree.queues.get(workload.admission.cluster_queue)
-        if node is None:
-            return f"ClusterQueue {workload.admission.cluster_queue} is not known"
-        used = usage(total_requests(workload, self._world.counting))
-        lacking = [f"{pair.resource} of {pair.flavor}" for pair, amount in used.items() if amount > node.free(pair)]
-        return f"there is not enough {', '.join(lacking)}" if lacking else ""
-
-    def _first(self, name: str, root: str) -> str:
-        others = sorted(key for key, each in self._reserved.items() if each.root == root and key != name)
-        return f"ours admits {', '.join(others[:5]) or 'no workload'}"
 
 
 def _moves(old: Workload | None, new: Workload | None) -> bool:
@@ -349,7 +233,7 @@ def _flavors(admission: Admission | None) -> str:
     return f"{admission.cluster_queue}: {'; '.join(sets)}" if admission is not None else "nothing"
 
 
-def _missing(name: str, expected: _Expected) -> DecisionDifference:
+def _missing(name: str, expected: ExpectedDecision) -> DecisionDifference:
     decision = expected.decision
     if isinstance(decision, Reserve):
         ours = f"ours admits it with {_flavors(admission_of(decision.queue, decision.assignment))}"

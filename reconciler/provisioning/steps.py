@@ -276,7 +276,5 @@ class ProvisioningCase:
             found = self.templates[key]
             if not found.deleting:
                 yield WantedWrite(
-                    (TEMPLATES.kind, key),
-                    Delete(TEMPLATE_RESOURCE, found.namespace, found.name, uid=found.uid),
-                    about,
+                    (TEMPLATES.kind, key), Delete(TEMPLATE_RESOURCE, found.namespace, found.name, uid=found.uid), about
                 )

@@ -36,6 +36,7 @@ _TRICKLE = SECOND // 4
 _BACKLOG = 2000
 _REMEMBERED = 10_000
 """How many series of Events are remembered."""
+_COMPONENT = "kueue"  # the source of the Events
 _LONGEST = 1024
 """The most characters of a message that the API server accepts."""
 _ELSEWHERE = "default"
@@ -73,11 +74,9 @@ class _Series:
 class EventCorrelator:
     """Collects Events and returns those to write.
 
-    `source`: the component that is shown as the source of the Events.
     `dropped`: the number of Events that were recorded but never written.
     """
 
-    source: str = "kueue"
     dropped: int = 0
     _series: dict[_Subject, _Series] = field(default_factory=dict)
     _waiting: deque[_Subject] = field(default_factory=deque)
@@ -142,12 +141,12 @@ class EventCorrelator:
 
     def _create(self, subject: _Subject, series: _Series, now: int) -> Create:
         self._named = max(now, self._named + 1)  # no two Events may have the same name
-        body = _body(subject, series, f"{subject.about.name[:200]}.{self._named:x}", self.source)
+        body = _body(subject, series, f"{subject.about.name[:200]}.{self._named:x}")
         series.said, series.count, series.written = series.message, 0, now
         return Create(EVENTS, body, MANAGER)
 
 
-def _body(subject: _Subject, series: _Series, name: str, source: str) -> dict[str, Any]:
+def _body(subject: _Subject, series: _Series, name: str) -> dict[str, Any]:
     about, namespace = subject.about, subject.about.namespace or _ELSEWHERE
     annotations = {"annotations": {TRACE: about.trace}} if about.trace else {}
     involved: Mapping[str, str] = {
@@ -169,8 +168,8 @@ def _body(subject: _Subject, series: _Series, name: str, source: str) -> dict[st
         "count": series.count,
         "firstTimestamp": times.written(series.first),
         "lastTimestamp": times.written(series.last),
-        "source": {"component": source},
-        "reportingComponent": source,
+        "source": {"component": _COMPONENT},
+        "reportingComponent": _COMPONENT,
     }
 
 

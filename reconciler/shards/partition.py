@@ -129,10 +129,6 @@ class TreePartition:
 
     # --- the trees
 
-    @property
-    def outdated(self) -> bool:
-        return bool(self._stale)
-
     def refresh(self) -> Changed:
         if not self._stale:
             return _NO_CHANGE

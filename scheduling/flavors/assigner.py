@@ -102,7 +102,7 @@ def _serve(
     for resource in order:
         if resource in choices:
             continue
-        place = _group_of(settings, resource)
+        place = next((place for place, group in enumerate(settings.groups) if resource in group.resources), None)
         if place is None and (total[resource] == 0 or options.ignore_undeclared):
             continue
         if place is None:
@@ -142,10 +142,6 @@ def _assigned(
 ) -> PodSetAssignment:
     own = {resource: choice for resource, choice in choices.items() if resource in member.requests} or of_group
     return PodSetAssignment(member.pod_set.name, member.count, member.requests, own, attempts, reasons)
-
-
-def _group_of(settings: ClusterQueueSettings, resource: str) -> int | None:
-    return next((place for place, group in enumerate(settings.groups) if resource in group.resources), None)
 
 
 # -- requests ----------------------------------------------------------------------------------------------------------

@@ -34,13 +34,14 @@ _UNIT = 10**9
 
 
 def assignment_text(assignment: FlavorAssignment) -> str:
-    """Why the workload does not fit at once, by pod set; empty if it does."""
-    return "; ".join(_pod_set_text(pod_set) for pod_set in assignment.pod_sets if pod_set.reasons or pod_set.fault)
+    """Why the workload does not fit at once, by pod set; empty if it does. The first fault says all."""
+    for pod_set in assignment.pod_sets:
+        if pod_set.fault:
+            return f"failed to assign flavors to pod set {pod_set.name}: {pod_set.fault}"
+    return "; ".join(_pod_set_text(pod_set) for pod_set in assignment.pod_sets if pod_set.reasons)
 
 
 def _pod_set_text(pod_set: PodSetAssignment) -> str:
-    if pod_set.fault:
-        return f"failed to assign flavors to pod set {pod_set.name}: {pod_set.fault}"
     reasons = ", ".join(sorted(map(text, pod_set.reasons)))
     return f"couldn't assign flavors to pod set {pod_set.name}: {reasons}"
 

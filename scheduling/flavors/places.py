@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from policies.dialects.kueue_checks import MULTIKUEUE, PROVISIONING
-from scheduling.flavors.assignment import FlavorAssignment, PodSetAssignment
+from scheduling.flavors.assignment import FlavorAssignment, PodSetAssignment, no_fit_reason
 from scheduling.flavors.eligibility import topology_only
 from scheduling.flavors.modes import FlavorOutcome, Mode
 from scheduling.flavors.reasons import NoPlace
@@ -38,11 +38,16 @@ from scheduling.topology.workload_places import (
 
 @dataclass(frozen=True, slots=True)
 class TopologyPlacer:
-    """Finds the places of a workload. `later`: the flavors whose places are assigned after the admission checks."""
+    """Finds the places of a workload.
+
+    later: the flavors whose places are assigned after the admission checks.
+    compat: see `Options`.
+    """
 
     fleet: Fleet
     question: TopologyQuestion
     later: frozenset[str]
+    compat: bool
 
     def nominate(self, assignment: FlavorAssignment) -> FlavorAssignment:
         """The assignment with places, or with the worse outcome that lacks them."""
@@ -52,15 +57,15 @@ class TopologyPlacer:
         if assignment.outcome == FlavorOutcome.FIT:
             found = self._find(assignment)
             if found.faults:
-                return _faulty(assignment, found)
+                return self._faulty(assignment, found)
             if found.complete:
                 return _placed(assignment, found)
             assignment = _short(assignment, found)
         found = self._find(assignment, empty=True)
         if found.faults:
-            return _faulty(assignment, found)
+            return self._faulty(assignment, found)
         if not found.complete:
-            return replace(assignment, outcome=FlavorOutcome.NO_FIT, no_fit=TOPOLOGY_PLACEMENT_FAILED)
+            return self._refused(assignment, found)
         return _preempting(assignment, found)
 
     def shortages(self, assignment: FlavorAssignment) -> list[TopologyShortage]:
@@ -83,6 +88,29 @@ class TopologyPlacer:
 
     def held(self, assignment: FlavorAssignment) -> tuple[HeldPlaces, ...]:
         return reserved_places(self.question.workload, assignment, self.question.with_topology)
+
+    def _faulty(self, assignment: FlavorAssignment, found: WorkloadPlaces) -> FlavorAssignment:
+        pod_sets = tuple(replace(each, fault=found.faults.get(each.name, "")) for each in assignment.pod_sets)
+        return self._no_fit(assignment, pod_sets)
+
+    def _refused(self, assignment: FlavorAssignment, found: WorkloadPlaces) -> FlavorAssignment:
+        """The assignment without a fit. The flavor whose topology is too small counts as a flavor that does not fit."""
+        first = _first_refused(assignment, found)
+        pod_sets = tuple(self._too_small(each) if each.name == first else each for each in assignment.pod_sets)
+        return self._no_fit(assignment, pod_sets)
+
+    def _too_small(self, pod_set: PodSetAssignment) -> PodSetAssignment:
+        flavors = {choice.flavor for choice in pod_set.choices.values()}.intersection(self.question.with_topology)
+        attempts = tuple(
+            replace(each, mode=Mode.NO_FIT, no_fit=TOPOLOGY_PLACEMENT_FAILED) if each.flavor in flavors else each
+            for each in pod_set.attempts
+        )
+        choices = {name: replace(each, outcome=FlavorOutcome.NO_FIT) for name, each in pod_set.choices.items()}
+        return replace(pod_set, attempts=attempts, choices=choices)
+
+    def _no_fit(self, assignment: FlavorAssignment, pod_sets: tuple[PodSetAssignment, ...]) -> FlavorAssignment:
+        no_fit = no_fit_reason(pod_sets, self.compat) or TOPOLOGY_PLACEMENT_FAILED
+        return replace(assignment, pod_sets=pod_sets, outcome=FlavorOutcome.NO_FIT, no_fit=no_fit)
 
     def _find(self, assignment: FlavorAssignment, *, empty: bool = False) -> WorkloadPlaces:
         return find_places(self.fleet, self.question, self._placed_now(assignment), empty=empty)
@@ -128,7 +156,9 @@ def placer(
         if entry.topology is not None
     }
     question = TopologyQuestion(workload, with_topology, only, not state.options.compat, previous)
-    return TopologyPlacer(state.fleet, question, _later(settings, workload, with_topology, checks))
+    return TopologyPlacer(
+        state.fleet, question, _later(settings, workload, with_topology, checks), state.options.compat
+    )
 
 
 def _later(
@@ -178,20 +208,20 @@ def _placed(assignment: FlavorAssignment, found: WorkloadPlaces) -> FlavorAssign
     return replace(assignment, pod_sets=pod_sets)
 
 
-def _faulty(assignment: FlavorAssignment, found: WorkloadPlaces) -> FlavorAssignment:
-    pod_sets = tuple(replace(each, fault=found.faults.get(each.name, "")) for each in assignment.pod_sets)
-    return replace(assignment, pod_sets=pod_sets, outcome=FlavorOutcome.NO_FIT, no_fit=TOPOLOGY_PLACEMENT_FAILED)
-
-
 def _short(assignment: FlavorAssignment, found: WorkloadPlaces) -> FlavorAssignment:
     """The assignment with the reason that its topology has no room, although its quota fits."""
     pod_sets = tuple(
         replace(each, reasons=(*each.reasons, NoPlace(found.refused[each.name])))
-        if each.name in found.refused
+        if each.name == _first_refused(assignment, found)
         else each
         for each in assignment.pod_sets
     )
     return replace(assignment, pod_sets=pod_sets, outcome=FlavorOutcome.PREEMPT)
+
+
+def _first_refused(assignment: FlavorAssignment, found: WorkloadPlaces) -> str:
+    """The pod set that the message names. The pod sets of a group are refused together."""
+    return next(each.name for each in assignment.pod_sets if each.name in found.refused)
 
 
 def _preempting(assignment: FlavorAssignment, found: WorkloadPlaces) -> FlavorAssignment:

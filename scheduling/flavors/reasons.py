@@ -10,9 +10,14 @@ from typing import ClassVar, TypeAlias
 
 from policies.dialects.taints import Taint
 from scheduling.objects.amounts import FlavorResource, minus
-from scheduling.objects.inadmissible_reasons import EXCEEDS_MAX_QUOTA, NO_MATCHING_FLAVOR, WAITING_FOR_QUOTA
+from scheduling.objects.inadmissible_reasons import (
+    EXCEEDS_MAX_QUOTA,
+    NO_MATCHING_FLAVOR,
+    TOPOLOGY_PLACEMENT_FAILED,
+    WAITING_FOR_QUOTA,
+)
 
-_BY_SEVERITY = ("", WAITING_FOR_QUOTA, EXCEEDS_MAX_QUOTA, NO_MATCHING_FLAVOR)
+_BY_SEVERITY = ("", TOPOLOGY_PLACEMENT_FAILED, WAITING_FOR_QUOTA, EXCEEDS_MAX_QUOTA, NO_MATCHING_FLAVOR)
 
 
 def severity(no_fit_reason: str) -> int:

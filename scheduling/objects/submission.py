@@ -173,18 +173,14 @@ def _workload(
             "namespace": text(meta.get("namespace")) or "default",
             **({"creationTimestamp": meta["creationTimestamp"]} if meta.get("creationTimestamp") else {}),
             "labels": {JOB_UID: meta["uid"]} if text(meta.get("uid")) and not of_group else {},
-            "annotations": _copied_annotations(texts(meta.get("annotations"))),
+            "annotations": {
+                key: value
+                for key, value in texts(meta.get("annotations")).items()
+                if key in _COPIED_ANNOTATIONS or key.startswith(_PROVISIONING_PREFIX)
+            },
             "ownerReferences": [_owner(owner, controls=not of_group) for owner in owners],
         },
         "spec": spec,
-    }
-
-
-def _copied_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
-    return {
-        key: value
-        for key, value in annotations.items()
-        if key in _COPIED_ANNOTATIONS or key.startswith(_PROVISIONING_PREFIX)
     }
 
 

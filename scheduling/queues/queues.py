@@ -56,6 +56,7 @@ class PendingQueues:
         self._ready: set[str] = set()  # ClusterQueues whose head may be tried
         self._reserving: dict[str, PendingEntry] = {}  # heads that reserve capacity, by ClusterQueue
         self._to_flush: set[str] = set()  # ClusterQueues whose trees the next `flush` activates
+        self._with_reservation: set[str] = set()  # ClusterQueues with a new reservation since the last `flush`
         self._with_inadmissible: dict[QuotaNode, set[str]] = {}  # by root: ClusterQueues with inadmissible workloads
 
     # --- changes
@@ -223,16 +224,34 @@ class PendingQueues:
             self.pending[name].stuck = False
             self._ready.add(name)
 
+    def note_reservation(self, queue: str) -> None:
+        """Note a new reservation in the ClusterQueue: it may be a candidate for heads that found none."""
+        self._with_reservation.add(queue)
+
     def wake(self, queue: str) -> None:
         """Try the head of the ClusterQueue again, and at the next flush the inadmissible workloads of its tree."""
         self._ready.add(queue)
         self._to_flush.add(queue)
 
     def flush(self, now: int) -> int:
-        """Activate inadmissible workloads in the trees of the queues that were woken. Returns their number."""
-        roots = {self._tree.queues[name].root for name in self._to_flush if name in self._tree.queues}
+        """Activate inadmissible workloads in the trees of the queues that were woken. Returns their number.
+
+        In a tree with a new reservation, heads are tried again that found no candidates for preemption.
+        """
+        roots, grown = self._roots(self._to_flush), self._roots(self._with_reservation)
         self._to_flush.clear()
-        return self.flush_trees(roots, now) if roots else 0
+        self._with_reservation.clear()
+        moved = self.flush_trees(roots, now) if roots else 0
+        self._sort_by_root()
+        for root in grown - roots:
+            for name in self._with_inadmissible.get(root, ()):
+                if self.pending[name].no_candidates:
+                    self.pending[name].stuck = False
+                    self._ready.add(name)
+        return moved
+
+    def _roots(self, queues: Iterable[str]) -> set[QuotaNode]:
+        return {self._tree.queues[name].root for name in queues if name in self._tree.queues}
 
     def flush_trees(self, roots: Iterable[QuotaNode], now: int) -> int:
         """Activate inadmissible workloads in the trees of these roots. Returns their number."""

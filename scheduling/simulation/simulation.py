@@ -162,7 +162,11 @@ class KueueSimulation:
         """The Workload with this name, or of the job with this name. Raises UnknownWorkload."""
         if called in self.world.workloads:
             return called
-        found = [key for key, name in self.names.items() if name.key == called and key in self.world.workloads]
+        found = [
+            key
+            for key, name in self.names.items()
+            if (workload := self.world.workloads.get(key)) and called in (name.key, Name.of(workload).key)
+        ]
         if len(found) == 1:
             return found[0]
         if found:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from policies.dialects.core import POD
+from policies.dialects.frameworks import SHAPES
 from policies.dialects.job_shape import at
 from policies.dialects.kueue_jobs import KINDS, managed_owner
 from policies.dialects.kueue_kinds import GROUP, WORKLOAD
@@ -25,6 +26,7 @@ from scheduling.status.progress import finish
 from scheduling.visibility.as_json import job_of
 
 _BY_PODS = "Kueue queues its Pods, which its controller creates; add the Pods to the input"
+_NO_TEMPLATE = "it has no pod template where its kind has one"
 _NO_QUEUE = "it names no queue, so Kueue ignores it; add the label kueue.x-k8s.io/queue-name"
 
 
@@ -141,7 +143,9 @@ class Submissions:
             framework = KINDS.get(kind)
             if framework is not None and framework.leaves_out(manifest):
                 return LeftOut(name, f"it has {framework.unless}, so Kueue ignores it")
-            return LeftOut(name, _NO_QUEUE if not queue_of(manifest) else _BY_PODS)
+            if not queue_of(manifest):
+                return LeftOut(name, _NO_QUEUE)
+            return LeftOut(name, _NO_TEMPLATE if kind in SHAPES else _BY_PODS)
         workload = self._read(made)
         if _is_over(manifest):
             return finish(workload, "JobFinished", "Job finished successfully", workload.created)

@@ -127,7 +127,7 @@ def _judged(
     on_node = _pod_sets_on(workload, name)
     if not on_node:
         return False, True
-    progresses = any(_progresses(pod, node.name) for pod in pods)
+    progresses = any(pod.node == node.name and not pod.deleting and not pod.ended for pod in pods)
     by_pods = not (gates.pod_termination and progresses)
     if not node.ready:
         return by_pods, gates.pod_termination
@@ -194,10 +194,6 @@ def _tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
 
 def _lasting(tolerations: Iterable[Toleration]) -> list[Toleration]:
     return [toleration for toleration in tolerations if toleration.seconds is None]
-
-
-def _progresses(pod: TopologyPod, name: str) -> bool:
-    return pod.node == name and not pod.deleting and not pod.ended
 
 
 def _is_pinned(pod: TopologyPod, name: str) -> bool:

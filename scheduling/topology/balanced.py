@@ -1,5 +1,8 @@
 """Balanced placement: maximizes the smallest number of slices in a domain. Kueue's gate TASBalancedPlacement.
 
+For 4 slices in racks with room for 3, 3 and 2, the ordinary search takes 3 and 1. Two racks suffice, so the threshold
+is 4 / 2 = 2: each gets 2. The racks with room for 3 and 2 are chosen, since they have the least spare room.
+
 It is tried only for preferred levels. If it finds nothing, the ordinary search follows.
 """
 
@@ -44,18 +47,16 @@ class _Candidates(NamedTuple):
 
 def balanced(search: DomainSearch, size: int) -> list[Share] | None:
     """The balanced placement in the lowest domains, for slices of `size` pods; None if there is none."""
-    if search.slices == 0:
-        return None
-    best = _best_candidates(search)
+    best = _best_candidates(search) if search.slices else None
     if best is None:
         return None
-    search, domains = best.search, best.domains
-    if _above_slices(search):
-        ordered = sorted(domains, key=lambda domain: by_entropy(search.counts, domain))
-        chosen = optimal_subset(search, ordered, size)
+    pruned, domains = best.search, best.domains
+    if _above_slices(pruned):
+        ordered = sorted(domains, key=lambda domain: by_entropy(pruned.counts, domain))
+        chosen = optimal_subset(pruned, ordered, size)
         domains = sorted((child for each in chosen for child in each.children), key=lambda domain: domain.values)
-    given = distribution(search, domains, best.threshold, size)
-    return _spread(search, given, size) if given else None
+    given = distribution(pruned, domains, best.threshold, size)
+    return _spread(pruned, given, size) if given else None
 
 
 def _above_slices(search: DomainSearch) -> bool:

@@ -1,5 +1,8 @@
 """Chooses the domains for pods: finds domains with room, then distributes the pods down to the lowest level.
 
+The largest domains are filled first, and the rest goes to the smallest one that holds it: 10 pods on hosts with room
+for 6, 5 and 4 are placed as 6 and 4.
+
 The orders are Kueue's. Lists are in path order before they are sorted, and sorts are stable, so equal domains stay in
 path order.
 """
@@ -256,7 +259,7 @@ class DomainSearch:
         shares = self.minimise(chosen, rooms, self.slices, self.leaders, size, short)
         level = chosen[0].level
         for _ in range(level, self.counts.kind.slice_level):
-            pool = _below(share.domain for share in shares)
+            pool = [child for domain in _in_path_order(share.domain for share in shares) for child in domain.children]
             shares = self.minimise(self.sorted_alone(pool), rooms, self.slices, self.leaders, size, short)
         return self.spread_within(shares)
 
@@ -321,10 +324,6 @@ def _with_room_for_short(domains: Iterable[Domain], rooms: Rooms, used: Set[Doma
 
 def _in_path_order(domains: Iterable[Domain]) -> list[Domain]:
     return sorted(domains, key=lambda domain: domain.values)
-
-
-def _below(domains: Iterable[Domain]) -> list[Domain]:
-    return [child for domain in _in_path_order(domains) for child in domain.children]
 
 
 def _by(counts: Counts, domains: Sequence[Domain], unit: int) -> Counts:

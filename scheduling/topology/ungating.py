@@ -74,7 +74,7 @@ def ungated(workload: Workload, pods: Sequence[TopologyPod]) -> dict[str, dict[s
         places = _by_rank(assignment, own, ranks) if ranks else None
         for pod, domain in places if places is not None else _in_order(assignment, own):
             if not (assignment.by_host and domain.values[-1] in workload.unhealthy_nodes):
-                passing[pod.key] = _selector(assignment, domain)
+                passing[pod.key] = dict(zip(assignment.levels, domain.values, strict=True))
     return passing
 
 
@@ -134,10 +134,6 @@ def _in_order(assignment: TopologyAssignment, pods: Sequence[TopologyPod]) -> li
     taken = Counter(_place(pod, assignment) for pod in pods if not pod.gated)
     free = (repeat(domain, max(0, domain.pods - taken[domain.values])) for domain in assignment.domains)
     return list(zip(waiting, chain.from_iterable(free), strict=False))
-
-
-def _selector(assignment: TopologyAssignment, domain: AssignedDomain) -> dict[str, str]:
-    return dict(zip(assignment.levels, domain.values, strict=True))
 
 
 def _place(pod: TopologyPod, assignment: TopologyAssignment) -> tuple[str | None, ...]:

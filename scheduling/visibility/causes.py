@@ -12,12 +12,7 @@ from scheduling.flavors.messages import written
 from scheduling.flavors.reasons import NoPlace
 from scheduling.objects.admissibility import misfit
 from scheduling.objects.amounts import minus
-from scheduling.objects.inadmissible_reasons import (
-    ADMISSION_GATED,
-    MISCONFIGURED,
-    PENDING_EVALUATION,
-    SUSPENDED,
-)
+from scheduling.objects.inadmissible_reasons import ADMISSION_GATED, MISCONFIGURED, PENDING_EVALUATION, SUSPENDED
 from scheduling.objects.queue_settings import FlavorGroup
 from scheduling.objects.workload import Workload
 from scheduling.status.checks import REJECTED, RETRY

@@ -32,15 +32,7 @@ from scheduling.quota.node import QuotaNode
 from scheduling.quota.state import ClusterQueueState
 from scheduling.topology.workload_places import TopologyShortage
 from scheduling.visibility.idle import fits_idle
-from scheduling.visibility.raising import (
-    BORROWING_LIMIT,
-    NOMINAL_QUOTA,
-    USUAL_DEPTH,
-    FreePath,
-    Lenders,
-    Raise,
-    raises,
-)
+from scheduling.visibility.raising import BORROWING_LIMIT, NOMINAL_QUOTA, USUAL_DEPTH, FreePath, Lenders, Raise, raises
 from scheduling.visibility.remedy import SoleRaise, sole_raise
 from scheduling.world.decisions import Wait
 from scheduling.world.world import World

@@ -41,7 +41,11 @@ def read_queue(manifest: Manifest) -> VolcanoQueueSettings:
         capability=counted(capability) if capability else None,
         deserved=counted(_amounts(spec.get("deserved"))),
         guarantee=counted(_amounts(mapping(spec.get("guarantee")).get("resource"))),
-        devices=_limits(capability),
+        devices={
+            name: amount.units() if name.startswith(_DEVICES) else amount.nano
+            for name, amount in capability.items()
+            if name.startswith(_DEVICES) or f".{_DEVICES}" in name
+        },
         affinity=node_group_affinity(spec.get("affinity")),
         group_limits=_group_limits(texts(metadata(manifest).get("annotations")).get(LIMITS)),
         created=_created(manifest),
@@ -149,14 +153,6 @@ def _group_limits(written: str | None) -> Mapping[str, Amounts] | None:
         return {group: counted(amounts) for group, amounts in node_group_limits(written).items()}
     except BadNodeGroupLimits:
         return None
-
-
-def _limits(capability: Mapping[str, Quantity]) -> Devices:
-    return {
-        name: amount.units() if name.startswith(_DEVICES) else amount.nano
-        for name, amount in capability.items()
-        if name.startswith(_DEVICES) or f".{_DEVICES}" in name
-    }
 
 
 def _priority(pod: PodReading) -> int:

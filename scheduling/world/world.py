@@ -36,6 +36,7 @@ from scheduling.world.penalties import consumed_by, penalise, settle
 from scheduling.world.readiness import NOT_FOUND, Readiness, readiness
 from scheduling.world.references import References
 from scheduling.world.slices import WorkloadSlices
+from scheduling.world.workloads_with_quota import WorkloadsWithQuota
 
 
 class World:
@@ -79,9 +80,7 @@ class World:
         self.undecided: set[str] = set()
         self._last_attempts = LastAttempts()
         self._references = References()
-        # workloads with quota, by ClusterQueue, which may be deleted
-        self._reserved_in: dict[str, dict[str, Workload]] = {}
-        self._holds: dict[str, str] = {}  # the ClusterQueue of each workload with quota
+        self._with_quota = WorkloadsWithQuota()
         self._surplus: dict[str, Mapping[str, int]] = {}  # surplus Pods by workload and pod set
         self._with_topology: dict[str, None] = {}  # flavors with a topology
         self._with_room: dict[str, None] = {}  # flavors with more room since the last cycle
@@ -101,8 +100,7 @@ class World:
         self.queues.put_queue(settings, now)
         self.touched.tree(queue.node)
         if old is None:
-            for workload in self._reserved_in.get(settings.name, {}).values():
-                self._reserve(workload)
+            self._count_usage((settings.name,))
         self._judge(queue)
         self.queues.wake(settings.name)
         if left is not None and left is not queue.node.root:
@@ -166,7 +164,8 @@ class World:
             self._put_levels(flavor)
             if flavor.topology and flavor.name not in self._with_topology:
                 self._with_topology[flavor.name] = None
-                self._count_places(self._reserved_in)  # a queue that no longer lists the flavor may still use it
+                # All queues: one that no longer lists the flavor may still use it.
+                self._count_usage(self._with_quota.cluster_queues())
             elif not flavor.topology:
                 self._with_topology.pop(flavor.name, None)
             self._judge_all(queues)
@@ -183,7 +182,7 @@ class World:
         self.state.fleet = fleet
         for flavor in self.state.flavors.values():
             self._put_levels(flavor)
-        self._count_places(self._reserved_in)
+        self._count_usage(self._with_quota.cluster_queues())
         self._judge_all(self.state.queues)
 
     @property
@@ -245,9 +244,9 @@ class World:
         for name in names & self.state.queues.keys():
             self._released(name)
 
-    def _count_places(self, queues: Iterable[str]) -> None:
+    def _count_usage(self, queues: Iterable[str]) -> None:
         for queue in queues:
-            for workload in self._reserved_in.get(queue, {}).values():
+            for workload in self._with_quota.in_cluster_queue(queue):
                 self._reserve(workload)
 
     def _topology_changed(self, name: str) -> None:
@@ -361,6 +360,7 @@ class World:
         self._last_attempts.forget(workload.key)
         self.queues.drop(workload.key)
         self.slices.reserve(Reservation(workload, queue, used, places))
+        self.queues.note_reservation(queue.name)
         if self.consumption is not None:
             ignored = self.state.options.ignore_undeclared
             penalise(self.consumption, workload, queue, self.counting, ignore_undeclared=ignored)
@@ -381,8 +381,7 @@ class World:
         before = self.state.reservations.get(workload.key)
         if before is not None and before.queue.name != name:
             self._release(workload.key)
-        self._reserved_in.setdefault(name, {})[workload.key] = workload
-        self._holds[workload.key] = name
+        self._with_quota.put(workload)
         freed = old is not None and workload.leaves_more_room_than(old)
         self._reserve(workload)
         if freed:
@@ -398,10 +397,10 @@ class World:
         self._surplus.pop(key, None)
         if pods:
             self._surplus[key] = pods
-        name = self._holds.get(key)
-        if name is not None:
-            self._reserve(self._reserved_in[name][key])
-            self._released(name)
+        holder = self._with_quota.find(key)
+        if holder is not None and holder.admission is not None:
+            self._reserve(holder)
+            self._released(holder.admission.cluster_queue)
 
     def _reserve(self, workload: Workload) -> None:
         queue = self.state.queues.get(workload.admission.cluster_queue) if workload.admission else None
@@ -415,9 +414,7 @@ class World:
 
     def _release(self, key: str) -> None:
         self.assumed.discard(key)
-        name = self._holds.pop(key, None)
-        if name is not None:
-            del self._reserved_in[name][key]
+        self._with_quota.drop(key)
         reservation = self.slices.release(key)
         if reservation is not None:
             self._released(reservation.queue.name)
@@ -510,16 +507,14 @@ class World:
 
     def workloads_of(self, local_queue: str) -> list[Workload]:
         """The workloads that wait in the LocalQueue (`namespace/name`), then those that have quota through it."""
-        local = self.queues.local_queues.get(local_queue)
-        queues = [local.cluster_queue] if local is not None else sorted({*self.state.queues, *self._reserved_in})
-        held = (each for queue in queues for each in self.workloads_in(queue))
-        return [*self.queues.waiting_at(local_queue), *(each for each in held if each.local_queue == local_queue)]
+        return [*self.queues.waiting_at(local_queue), *self._with_quota.in_local_queue(local_queue)]
 
     def workloads_in(self, queue: str) -> list[Workload]:
         """The workloads with quota in the ClusterQueue, even if it was deleted."""
         found = self.state.queues.get(queue)
-        held = self._reserved_in.get(queue, {}).values()
-        return [each.workload for each in found.reservations.values()] if found is not None else [*held]
+        if found is None:
+            return [*self._with_quota.in_cluster_queue(queue)]
+        return [each.workload for each in found.reservations.values()]
 
     def take_touched(self) -> list[Touch]:
         """Every object whose status may have changed since the last call, each once."""

@@ -30,6 +30,7 @@ class Ask:
     group: the task group of the Pod.
     optional: it is preempted before asks that opt out of preemption.
     pinned: it needs a specific node, or is for placeholders, and is never preempted.
+    preempts: whether others may be preempted for it; not with the preemptionPolicy `Never`.
     """
 
     key: str
@@ -39,6 +40,7 @@ class Ask:
     group: str = ""
     optional: bool = True
     pinned: bool = False
+    preempts: bool = True
 
 
 @dataclass(frozen=True, slots=True)

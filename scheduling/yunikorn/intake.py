@@ -13,7 +13,7 @@ from typing import NamedTuple
 from policies.dialects import core, yunikorn
 from policies.dialects.core import CONFIG_MAP, Namespace, Pod
 from policies.dialects.pod_reading import PodReading, pod_reading
-from policies.dialects.priority_class import ALLOW_PREEMPTION, PRIORITY_CLASS, says_true
+from policies.dialects.priority_class import ALLOW_PREEMPTION, PRIORITY_CLASS, lets_preempt, says_true
 from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text, texts
 from policies.dialects.yunikorn_config import Config, read_config
 from policies.dialects.yunikorn_config.configmap import QueueConfigMap, read_config_map, tree
@@ -59,15 +59,27 @@ class ChangedPods(NamedTuple):
     ended: list[str]
 
 
+class _Class(NamedTuple):
+    """A PriorityClass: its value, and whether its Pods may be preempted, and others for them."""
+
+    value: int = 0
+    optional: bool = True
+    preempts: bool = True
+
+
 @dataclass(slots=True)
 class YuniKornIntake:
-    """The objects read so far. The newest version of an object counts, but the first version of a Pod."""
+    """The objects read so far. The newest version of an object counts, but the first version of a Pod.
 
+    version: of YuniKorn, since it decides which annotations of Namespaces count.
+    """
+
+    version: tuple[int, int] = yunikorn.PRESENT
     namespaces: dict[str, Namespace] = field(default_factory=dict)
     pods: dict[str, PodRequest] = field(default_factory=dict)
     nodes: dict[str, YuniKornAmounts] = field(default_factory=dict)
     _maps: dict[tuple[str, str], QueueConfigMap] = field(default_factory=dict)
-    _classes: dict[str, tuple[int, bool]] = field(default_factory=dict)
+    _classes: dict[str, _Class] = field(default_factory=dict)
 
     def put(self, manifests: Iterable[Manifest], now: int) -> ChangedPods:
         """Add or replace objects. For a known Pod only two changes count: that it runs, and that it has ended."""
@@ -84,7 +96,7 @@ class YuniKornIntake:
     def drop(self, refs: Iterable[Ref]) -> list[str]:
         """Forget these objects. Returns the keys of the Pods among them, which the caller has to end."""
         pods = []
-        for ref in refs:
+        for ref in dict.fromkeys(refs):
             if ref.group_kind == core.POD and ref.key in self.pods:
                 pods.append(ref.key)
             elif ref.group_kind == core.NAMESPACE:
@@ -111,7 +123,7 @@ class YuniKornIntake:
     def _surrounding(self, manifest: Manifest) -> None:
         kind, name = group_kind(manifest), text(metadata(manifest).get("name")) or ""
         if kind == core.NAMESPACE:
-            self.namespaces[name] = core.read_namespace(manifest)
+            self.namespaces[name] = yunikorn.as_read(core.read_namespace(manifest), self.version)
         elif kind == CONFIG_MAP and (config_map := read_config_map(manifest)) is not None:
             self._maps[config_map.ref.namespace, name] = config_map
         elif kind == core.NODE:
@@ -119,23 +131,25 @@ class YuniKornIntake:
         elif kind == PRIORITY_CLASS:
             value = manifest.get("value")
             notes = texts(metadata(manifest).get("annotations"))
-            self._classes[name] = (value if isinstance(value, int) else 0, says_true(notes, ALLOW_PREEMPTION))
+            optional = says_true(notes, ALLOW_PREEMPTION)
+            self._classes[name] = _Class(value if isinstance(value, int) else 0, optional, lets_preempt(manifest))
 
     def _pod(self, pod: Pod, key: str, read: PodReading, now: int) -> PodRequest | None:
         spec, annotations = read.spec, read.annotations
         if pod.scheduler_name != yunikorn.SCHEDULER or is_placeholder(annotations):
             return None
-        value, optional = self._classes.get(text(spec.get("priorityClassName")) or "", (0, True))
+        named = self._classes.get(text(spec.get("priorityClassName")) or "", _Class())
         own, choice = spec.get("priority"), annotations.get(ALLOW_PREEMPTION)
         owners = [mapping(owner).get("kind") for owner in listing(read.meta.get("ownerReferences"))]
         ask = Ask(
             key,
             requests(with_requests(read.manifest)),
-            own if isinstance(own, int) else value,
+            own if isinstance(own, int) else named.value,
             times.parse(read.created) or now,
             task_group(annotations),
-            optional=optional if choice not in ("true", "false") else choice == "true",
+            optional=named.optional if choice not in ("true", "false") else choice == "true",
             pinned="DaemonSet" in owners,
+            preempts=lets_preempt(spec) if "preemptionPolicy" in spec else named.preempts,
         )
         application = yunikorn.application_id(pod, uid=read.uid or pod.ref.name)
         return PodRequest(pod, annotations, application, ask, running=read.bound)

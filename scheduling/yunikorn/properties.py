@@ -6,11 +6,10 @@ Source: YuniKorn core, `pkg/scheduler/objects/queue.go`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from policies.configuration.kueue.durations import nanoseconds
+from policies.dialects.go_values import read_duration, read_integer
 from scheduling.objects.times import SECOND
 
 FIFO = "fifo"
@@ -27,7 +26,6 @@ _PREEMPTION = "preemption.policy"
 _PREEMPTION_DELAY = "preemption.delay"
 _INHERITED = (_SORT, _BY_PRIORITY, _PREEMPTION_DELAY)
 _DELAY = 30 * SECOND
-_INT32 = 2**31
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,28 +52,28 @@ DEFAULTS = Properties()
 def inherited(own: Mapping[str, str], above: Mapping[str, str]) -> dict[str, str]:
     """The property texts of a managed queue with the texts `own`, below a parent with the texts `above`."""
     handed = {key: above[key] for key in _INHERITED if key in above}
-    if above.get(_PREEMPTION) == DISABLED:
+    if _word(above, _PREEMPTION) == DISABLED:
         handed[_PREEMPTION] = DISABLED
     return {**handed, **own}
 
 
 def read_properties(texts: Mapping[str, str]) -> Properties:
-    policy = texts.get(_PREEMPTION)
+    policy = _word(texts, _PREEMPTION)
     return Properties(
         sort=FAIR if texts.get(_SORT) == FAIR else FIFO,
-        by_priority=texts.get(_BY_PRIORITY) != DISABLED,
-        priority_fence=texts.get(_PRIORITY_POLICY) == FENCE,
-        priority_offset=_offset(texts.get(_PRIORITY_OFFSET, "")),
+        by_priority=_word(texts, _BY_PRIORITY) != DISABLED,
+        priority_fence=_word(texts, _PRIORITY_POLICY) == FENCE,
+        priority_offset=read_integer(texts.get(_PRIORITY_OFFSET, ""), 32) or 0,
         preemption=policy if policy in (FENCE, DISABLED) else DEFAULT,
-        preemption_delay=_delay(texts.get(_PREEMPTION_DELAY), _DELAY),
+        preemption_delay=_delay(texts.get(_PREEMPTION_DELAY, "")),
     )
 
 
-def _offset(text: str) -> int:
-    number = int(text) if re.fullmatch(r"[-+]?[0-9]{1,20}", text) else 0
-    return number if -_INT32 <= number < _INT32 else 0
+def _word(texts: Mapping[str, str], key: str) -> str:
+    """The value in lower case. YuniKorn ignores the case of letters, except for the sort policy."""
+    return texts.get(key, "").lower()
 
 
-def _delay(text: str | None, otherwise: int) -> int:
-    found = nanoseconds(text)
-    return found if found is not None and found > 0 else otherwise
+def _delay(text: str) -> int:
+    found = read_duration(text)
+    return found if found is not None and found > 0 else _DELAY

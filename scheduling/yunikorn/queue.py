@@ -57,11 +57,10 @@ class QueueLack(NamedTuple):
 
 
 class OverMaximum(ValueError):
-    """Amounts exceed the max of a queue. `queue`: the topmost such queue on the path."""
+    """Amounts exceed the max of a queue, the topmost such queue on the path."""
 
     def __init__(self, queue: YuniKornQueue) -> None:
         super().__init__(f"more than the max of {queue.path}")
-        self.queue = queue
 
 
 class OverReleased(ValueError):
@@ -69,7 +68,6 @@ class OverReleased(ValueError):
 
     def __init__(self, queue: YuniKornQueue) -> None:
         super().__init__(f"more than {queue.path} has allocated")
-        self.queue = queue
 
 
 class YuniKornQueue(QueueNode[YuniKornQueueSettings]):

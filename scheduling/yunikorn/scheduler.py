@@ -220,7 +220,7 @@ class Scheduler:
                 continue
             for ask in application.order:
                 kind = (work.shapes[ask.key], ask.priority)
-                if kind in tried:
+                if kind in tried or not ask.preempts:
                     continue
                 if now < ask.created + delay:
                     later.append(ask.created + delay)

@@ -79,15 +79,16 @@ class YuniKornSimulation:
     """A simulation of YuniKorn's scheduler.
 
     strict: an unreadable quota annotation blocks new Pods of its Namespace. YuniKorn takes it for no quota.
+    version: of YuniKorn.
     refused: the Pods of applications that are in no queue, with the reason.
     unsettled: whether decisions did not end before the limit.
     faults: why queues.yaml cannot be used.
     """
 
-    def __init__(self, start: int, *, strict: bool = True) -> None:
+    def __init__(self, start: int, *, strict: bool = True, version: tuple[int, int] = yunikorn.PRESENT) -> None:
         self.start = self.now = start
         self.strict = strict
-        self.intake = YuniKornIntake()
+        self.intake = YuniKornIntake(version)
         self.trace: list[Trace] = []
         self.refused: dict[str, ApplicationRefusal] = {}
         self.unsettled = False

@@ -1,8 +1,8 @@
 """Usage of users, groups and Namespaces against their limits.
 
-Each user has a limit of its own: the entry with its name, or else `*`. An application counts for one group: the first
-of its groups that a queue names, from the leaf up, or else `*`, which all other groups share. The quota of a Namespace
-limits all its dynamic queues together.
+Each user has a limit of its own: the entry with its name, or else `*`. An application counts for one group,
+or for none if its user has no groups. From the leaf up, the first queue decides that names one of its groups, or has
+`*`, the group of all others. The quota of a Namespace limits all its dynamic queues together.
 Source: YuniKorn core, `pkg/scheduler/ugm`.
 """
 
@@ -119,19 +119,17 @@ def _bounds(application: Application) -> Iterator[Bound]:
 
 def _limit(queue: YuniKornQueue, kind: str, name: str) -> Limit | None:
     named = {name: limit for limit in reversed(queue.settings.limits) for name in _names(limit, kind)}
-    return named.get(name) or named.get(WILDCARD)
+    return named.get(name) or (named.get(WILDCARD) if kind == "user" else None)
 
 
 def _group(application: Application, path: list[YuniKornQueue]) -> str:
-    """The group for which the application counts; empty if no queue limits one of its groups."""
-    anyone = False
-    for queue in path:
+    """The group for which the application counts; empty if it has no groups, or no queue limits one of them."""
+    for queue in path if application.groups else ():
         named = [name for limit in queue.settings.limits for name in _names(limit, "group")]
         found = next((name for name in named if name in application.groups and name != WILDCARD), "")
-        if found:
-            return found
-        anyone = anyone or WILDCARD in named
-    return WILDCARD if anyone else ""
+        if found or WILDCARD in named:
+            return found or WILDCARD
+    return ""
 
 
 def _names(limit: Limit, kind: str) -> list[str]:

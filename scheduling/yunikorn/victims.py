@@ -5,6 +5,10 @@ resource, the nearest ancestor that has one counts instead. Victims are outside 
 victim falls below its own guarantee. So each preemption brings a queue nearer to its guarantee and takes none further
 away: two queues never preempt each other in turns, as they may in YuniKorn. As in YuniKorn, the victims of an ask never
 use more than the rest of the guarantee: if the next victim would, nothing is preempted.
+
+    root.eng   guaranteed 4, uses 2   an ask of 2 may preempt, one of 3 may not
+    root.ml    guaranteed 4, uses 8   its Pods are victims as long as it keeps 4; the cluster of 10 is full
+
 Source: YuniKorn core, `pkg/scheduler/objects/preemption.go`.
 """
 
@@ -43,17 +47,17 @@ def victims(leaf: YuniKornQueue, ask: Ask, work: LeafApplications, spared: Conta
 
     spared: the Pods that are not chosen.
     """
-    lacking = [queue for queue in leaf.up() if queue.lacks(ask.amounts)]
-    short = {lack.resource for queue in lacking for lack in queue.lacks(ask.amounts)}
+    lacks = {queue: queue.lacks(ask.amounts) for queue in leaf.up()}
+    short = {lack.resource for found in lacks.values() for lack in found}
     claims = _claims(leaf)
     if not short or not all(_claimed(claims, ask, resource) for resource in short):
         return []
     fence, priorities = _fence(leaf, ask.priority)
     outermost = max((claims[resource].queue for resource in short), key=lambda queue: -queue.path.count("."))
-    found = _candidates(fence, priorities, outermost, work)
-    candidates = (victim for victim in found if victim.ask.key not in spared)
+    candidates = _candidates(fence, priorities, outermost, work)
+    chosen_from = sorted((victim for victim in candidates if victim.ask.key not in spared), key=_order)
     left = {resource: claim.left for resource, claim in claims.items()}
-    return _Search(leaf, ask, lacking, left).of(sorted(candidates, key=_order))
+    return _Search(leaf, ask, [queue for queue, found in lacks.items() if found], left).of(chosen_from)
 
 
 def barriers(leaf: YuniKornQueue, ask: Ask) -> set[str]:
@@ -162,13 +166,13 @@ class _Search:
         for victim in candidates:
             if not self._excess():
                 break
-            if self._helps(victim) and self._leaves(victim):
-                if not self._uses(victim):
+            if self._helps(victim) and self._take_out(victim):
+                if not self._charge(victim):
                     return []
                 chosen.append(victim)
         if self._excess():
             return []
-        return [victim for victim in chosen if not self._stays(victim)]
+        return [victim for victim in chosen if not self._put_back(victim)]
 
     def _excess(self) -> dict[YuniKornQueue, set[str]]:
         """The queues on the path of the ask that still exceed their max, with the resources."""
@@ -189,7 +193,7 @@ class _Search:
         here = set(victim.application.leaf.up())
         return any(queue in here and victim.ask.amounts.keys() & above for queue, above in self._excess().items())
 
-    def _leaves(self, victim: Victim) -> bool:
+    def _take_out(self, victim: Victim) -> bool:
         """Remove the victim. Returns False, without removing it, if a queue would fall below its guarantee."""
         path = list(victim.application.leaf.up())
         after = {queue: minus(self._after.get(queue, queue.allocated), victim.ask.amounts) for queue in path}
@@ -198,7 +202,7 @@ class _Search:
         self._after.update(after)
         return True
 
-    def _uses(self, victim: Victim) -> bool:
+    def _charge(self, victim: Victim) -> bool:
         """Subtract the victim from `left`. Returns False if it uses more than is left."""
         amounts = victim.ask.amounts
         if any(amount > self._left.get(name, amount) for name, amount in amounts.items()):
@@ -206,7 +210,7 @@ class _Search:
         self._left = {name: left - amounts.get(name, 0) for name, left in self._left.items()}
         return True
 
-    def _stays(self, victim: Victim) -> bool:
+    def _put_back(self, victim: Victim) -> bool:
         """Put the victim back if the ask fits without its room. Returns whether it does."""
         path = list(victim.application.leaf.up())
         before = {queue: self._after[queue] for queue in path}

@@ -7,6 +7,7 @@ import pytest
 
 import generators
 from generators import __main__ as command
+from generators import surfaces
 
 
 @pytest.fixture
@@ -15,6 +16,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(command, "ROOT", tmp_path)
     monkeypatch.setattr(generators, "GENERATORS", [lambda: {"docs/page.md": "one\ntwo\n"}])
     monkeypatch.setattr(generators, "BLOCKS", [])
+    monkeypatch.setattr(surfaces, "SURFACES", {})
     assert run(monkeypatch) == 0
     return tmp_path
 

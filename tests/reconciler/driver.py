@@ -25,7 +25,7 @@ class Driver:
 
     def due(self, now: int, busy: Callable[[str, str], bool] = never) -> list[WantedWrite]:
         """What it wants now. What was busy and is no more was freed before."""
-        for key in self.waits.awaited():
+        for key in [*self.waits._by_key]:
             if not busy(*key):
                 self.waits.free(key)
         self.waits.ring(now)

@@ -42,7 +42,7 @@ from webhook.app import create_app
 from webhook.front.reading import RequestReader
 from webhook.front.response import call_app
 from webhook.ledger.entry import LedgerEntry
-from webhook.ledger.sequencer import AlreadyExists, LedgerBusy
+from webhook.ledger.requested import AlreadyExists, LedgerBusy
 from webhook.ledger.store import LedgerUnavailable
 from webhook.metrics import WebhookMetrics
 from webhook.review_handler import MUTATING, VALIDATING, ReviewHandler

@@ -33,6 +33,13 @@ def test_a_map_and_a_list_have_so_many_entries_at_most(manifest: dict[str, Any],
     assert bool(reported) == bool(much)
 
 
+def test_what_the_api_server_notes_about_each_entry_of_a_list_does_not_count() -> None:
+    owned = {f'k:{{"name":"v{i}"}}': {} for i in range(MAP + 1)}
+
+    assert crowded({"metadata": {"managedFields": [{"fieldsV1": {"f:env": owned}}]}}, LARGE) == ""
+    assert crowded({"metadata": {"annotations": owned}}, LARGE)
+
+
 def test_a_small_review_is_not_looked_at() -> None:
     assert crowded({str(i): 0 for i in range(MAP + 1)}, 60_000) == ""
 

@@ -20,13 +20,8 @@ from policies.model.forest import Forest
 from policies.model.objects import KubeObject, Ref
 from webhook.ledger.direct_reads import DirectRead
 from webhook.ledger.entry import LedgerEntry
-from webhook.ledger.sequencer import (
-    MANY_FORESTS,
-    AlreadyExists,
-    RequestedChange,
-    SequencedState,
-    Sequencer,
-)
+from webhook.ledger.requested import MANY_FORESTS, AlreadyExists, RequestedChange, SequencedState
+from webhook.ledger.sequencer import Sequencer
 from webhook.ledger.store import ConfigMapStore, LedgerUnavailable
 
 log = logging.getLogger(__name__)

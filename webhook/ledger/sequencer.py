@@ -6,20 +6,17 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 
 from cluster.errors import ApiError, ClusterError, Conflict, Unreachable
 from cluster.sightings import Snapshot, scope
 from cluster.versions import is_newer
-from policies.dialects.core import CONFIG_MAP
-from policies.judge import Judgement
-from policies.model.change import Change, ChangeOperation
-from policies.model.findings import Severity
+from policies.model.change import ChangeOperation
 from policies.model.forest import Forest
-from policies.model.objects import Ref
-from webhook.ledger.contents import LedgerContents, open_entries, possible_forests, related_entries, settlement
+from webhook.ledger.contents import LedgerContents, open_entries, settlement
 from webhook.ledger.direct_reads import DirectRead, DirectReads
 from webhook.ledger.entry import LedgerEntry, UnreadableEntry
+from webhook.ledger.limits import crowded
+from webhook.ledger.requested import MANY_FORESTS, LedgerBusy, RequestedChange, SequencedState, decide
 from webhook.ledger.store import ConfigMapStore, LedgerUnavailable
 from webhook.ledger.waste import (
     APART_SECONDS,
@@ -38,79 +35,6 @@ a margin. Each replica counts from when it first saw the entry, so that clocks o
 LINGERING_SECONDS = 180.0
 """After this many seconds every cache shows a later version, or is silent for so long that its replica allows no
 changes."""
-
-FEW_FORESTS, MANY_FORESTS = 8, 256
-"""How many possible forests of a change are judged at once, and how many after it has waited. With even more, the
-change is refused. More than a few are possible for some milliseconds only, and waiting costs less than judging them."""
-
-MOST_OF_OBJECT, MOST_OF_NAMESPACE = 20, 50
-"""The most open entries of an object and of a namespace. Nearly all open entries are of requests that failed after they
-were allowed: others are open for milliseconds only."""
-LONGEST_ENTRY, BYTES_OF_NAMESPACE, BYTES_OF_AUTHOR = 64 * 1024, 64 * 1024, 300 * 1024
-"""The most bytes of one entry, of all open entries of a namespace, and of all open entries of an author. YuniKorn's own
-ConfigMaps are exempt."""
-
-
-class LedgerBusy(LedgerUnavailable):
-    """The ledger works, but too many other changes around this one are open. Users can cause that on purpose."""
-
-    result = "busy"
-
-
-class AlreadyExists(Exception):
-    """The name of a new object is taken. The API server would not store the object, so the change is not entered."""
-
-    def __init__(self, ref: Ref) -> None:
-        super().__init__(f"{ref} already exists")
-
-
-class SequencedState(Enum):
-    """The state of a change.
-
-    ALLOWED: allowed, and in the ledger unless it is a dry run.
-    REFUSED: refused, whether other changes are stored or not.
-    UNDECIDED: it depends on whether other changes are stored.
-    FAILED: it could not be judged or entered.
-    """
-
-    ALLOWED = "allowed"
-    REFUSED = "refused"
-    UNDECIDED = "undecided"
-    FAILED = "failed"
-
-
-@dataclass(slots=True, eq=False)
-class RequestedChange:
-    """A change that is to be allowed or refused. Times are in seconds of the sequencer's clock.
-
-    `judge`: returns the judgement of the change on a forest.
-    `entry`: the change as the ledger records it; None for a dry run, which is not recorded.
-    `deadline`, `since`: when the change must be answered, and when it arrived.
-    `most`: how many possible forests are judged at most.
-
-    The sequencer sets the rest:
-    `judgement`: None if none was possible; then `failure` says why.
-    `others`: the entries of other changes that the result depends on.
-    `served`: whether a turn of the ledger has dealt with it.
-    `entering`: when the write of its entry began.
-    """
-
-    change: Change
-    judge: Callable[[Forest], Judgement]
-    entry: LedgerEntry | None
-    deadline: float
-    since: float = math.inf
-    most: int = FEW_FORESTS
-    state: SequencedState = SequencedState.UNDECIDED
-    judgement: Judgement | None = None
-    others: tuple[LedgerEntry, ...] = ()
-    failure: Exception | None = None
-    served: bool = False
-    entering: float = math.inf
-
-    def wait(self, others: tuple[LedgerEntry, ...], failure: Exception | None) -> None:
-        """Make the change wait for these entries. `failure` is the answer if they are still open at the deadline."""
-        self.state, self.judgement, self.others, self.failure = SequencedState.UNDECIDED, None, others, failure
 
 
 @dataclass(slots=True)
@@ -156,83 +80,7 @@ class Sequencer:
         """When the object of each request was last read, and whether the change was not stored."""
         self._abandoned: set[str] = set()
 
-    def note(self, entry: LedgerEntry, found: DirectRead | None) -> None:
-        """Note the object of the entry as it was read. `found`: None if it does not exist."""
-        self._direct_reads.note(entry, found)
-        self._looked[entry.request] = self._clock(), _unstored(entry, found)
-
-    def void(self, request: str) -> None:
-        """Void the entry of a request that is refused after all. The next write removes it."""
-        self._void[request] = self._clock()
-
-    def abandon(self, request: str) -> None:
-        """Void the entry of a request that its client has ended. The API server does not store such a change."""
-        self.void(request)
-        self._abandoned.add(request)
-
-    def worth_reading(self, asked: RequestedChange) -> list[LedgerEntry]:
-        """The entries that need not be waited for if a read shows that their changes are not stored."""
-        contents = self._store.newest()
-        return [
-            each
-            for each in asked.others
-            if contents and self._may_be_ignored(each, contents, asked) and self._look_at(each)[0] < asked.since
-        ]
-
-    def too_late(self, asked: RequestedChange) -> bool:
-        """Whether the entry was written so long ago that other changes may soon ignore it."""
-        contents, entry = self._store.newest(), asked.entry
-        if entry is None or contents is None or not contents.remembers(entry.author):
-            return False
-        return self._clock() - asked.entering > self._times.usual() / 2
-
-    def awaits_remembered_author(self, asked: RequestedChange) -> bool:
-        """Whether `asked` depends on entries of remembered authors."""
-        contents = self._store.newest()
-        return contents is not None and any(contents.remembers(each.author) for each in asked.others)
-
-    def observe(self) -> None:
-        """Measure how long it took to store the changes that the cache shows."""
-        contents = self._store.newest()
-        if contents is not None and contents.entries:
-            self._keep(contents)
-            self._measure(contents, self._snapshot())
-
-    def _keep(self, contents: LedgerContents) -> None:
-        """Count the ages of the present entries and watermarks, and forget those that were removed."""
-        self._ages.keep([*contents.entries, *contents.watermarks.items()])
-        self._times.keep(contents.entries)
-        self._looked = {each: seen for each, seen in self._looked.items() if each in contents.entries}
-
-    def _measure(self, contents: LedgerContents, cache: Snapshot) -> None:
-        entries = Counter(entry.ref for entry in contents.entries.values())
-        for request, entry in contents.entries.items():
-            if _is_shown(entry, cache, alone=entries[entry.ref] == 1):
-                self._times.note(request, self._ages.of(request))
-
-    def _may_be_ignored(self, entry: LedgerEntry, contents: LedgerContents, asked: RequestedChange) -> bool:
-        """Whether others may ignore the entry: its author is remembered, and it is open for longer than usual."""
-        own = asked.entry is not None and asked.entry.author == entry.author
-        known = contents.remembers(entry.author)
-        return known and not own and self._ages.over(entry.request, self._times.usual())
-
-    def _is_ignored(self, entry: LedgerEntry, contents: LedgerContents, asked: RequestedChange) -> bool:
-        """Whether `asked` ignores the entry: a read after `asked` arrived showed that the change was not stored."""
-        at, unstored = self._look_at(entry)
-        return unstored and at >= asked.since and self._may_be_ignored(entry, contents, asked)
-
-    def _look_at(self, entry: LedgerEntry) -> tuple[float, bool]:
-        return self._looked.get(entry.request, (-math.inf, False))
-
-    def _own(
-        self, asked: RequestedChange, contents: LedgerContents, entries: Sequence[LedgerEntry]
-    ) -> tuple[LedgerEntry, ...]:
-        """The entries of the same author that a remembered author has to wait for, so that other users come first."""
-        if asked.entry is None or not contents.remembers(asked.entry.author):
-            return ()
-        enough = self._times.usual() + APART_SECONDS
-        author = asked.entry.author
-        return tuple(each for each in entries if each.author == author and not self._ages.over(each.request, enough))
+    # --- a turn
 
     def serve(self, asked: Sequence[RequestedChange]) -> None:
         """Judge these changes, each on top of those before it, and enter the allowed ones with one write.
@@ -262,12 +110,6 @@ class Sequencer:
             except (Unreachable, ApiError) as error:
                 self._pause_or_raise(asked, error)
             contents = None
-
-    def _fail(self, each: RequestedChange, why: str) -> None:
-        """Fail the change. Its entry no longer counts on this replica, and the next write removes it."""
-        each.state, each.failure = SequencedState.FAILED, LedgerUnavailable(why)
-        if each.entry is not None:
-            self.void(each.entry.request)
 
     def _entered(self, each: RequestedChange, contents: LedgerContents) -> bool:
         """Whether the change is in the ledger already, through a write whose answer was lost."""
@@ -312,18 +154,66 @@ class Sequencer:
         if each.most < MANY_FORESTS and (same := _rivals(each.entry, entries)):
             each.wait(same, None)
             return
-        _decide_safely(each, forest, entries)
+        decide(each, forest, entries)
         if each.state is SequencedState.ALLOWED and each.entry is not None:
             crowd, why = crowded(each.entry, entries)
             if why:
                 each.wait(crowd, LedgerBusy(why))
 
-    def _expired_watermarks(self, contents: LedgerContents) -> list[str]:
+    def _own(
+        self, asked: RequestedChange, contents: LedgerContents, entries: Sequence[LedgerEntry]
+    ) -> tuple[LedgerEntry, ...]:
+        """The entries of the same author that a remembered author has to wait for, so that other users come first."""
+        if asked.entry is None or not contents.remembers(asked.entry.author):
+            return ()
+        enough = self._times.usual() + APART_SECONDS
+        author = asked.entry.author
+        return tuple(each for each in entries if each.author == author and not self._ages.over(each.request, enough))
+
+    def _fail(self, each: RequestedChange, why: str) -> None:
+        """Fail the change. Its entry no longer counts on this replica, and the next write removes it."""
+        each.state, each.failure = SequencedState.FAILED, LedgerUnavailable(why)
+        if each.entry is not None:
+            self.void(each.entry.request)
+
+    # --- entries of remembered authors
+
+    def _is_ignored(self, entry: LedgerEntry, contents: LedgerContents, asked: RequestedChange) -> bool:
+        """Whether `asked` ignores the entry: a read after `asked` arrived showed that the change was not stored."""
+        at, unstored = self._look_at(entry)
+        return unstored and at >= asked.since and self._may_be_ignored(entry, contents, asked)
+
+    def _may_be_ignored(self, entry: LedgerEntry, contents: LedgerContents, asked: RequestedChange) -> bool:
+        """Whether others may ignore the entry: its author is remembered, and it is open for longer than usual."""
+        own = asked.entry is not None and asked.entry.author == entry.author
+        known = contents.remembers(entry.author)
+        return known and not own and self._ages.over(entry.request, self._times.usual())
+
+    def _look_at(self, entry: LedgerEntry) -> tuple[float, bool]:
+        return self._looked.get(entry.request, (-math.inf, False))
+
+    def worth_reading(self, asked: RequestedChange) -> list[LedgerEntry]:
+        """The entries that need not be waited for if a read shows that their changes are not stored."""
+        contents = self._store.newest()
         return [
-            place
-            for place, value in contents.watermarks.items()
-            if self._ages.over((place, value), WASTED_SECONDS if is_waste(place) else LINGERING_SECONDS)
+            each
+            for each in asked.others
+            if contents and self._may_be_ignored(each, contents, asked) and self._look_at(each)[0] < asked.since
         ]
+
+    def too_late(self, asked: RequestedChange) -> bool:
+        """Whether the entry was written so long ago that other changes may soon ignore it."""
+        contents, entry = self._store.newest(), asked.entry
+        if entry is None or contents is None or not contents.remembers(entry.author):
+            return False
+        return self._clock() - asked.entering > self._times.usual() / 2
+
+    def awaits_remembered_author(self, asked: RequestedChange) -> bool:
+        """Whether `asked` depends on entries of remembered authors."""
+        contents = self._store.newest()
+        return contents is not None and any(contents.remembers(each.author) for each in asked.others)
+
+    # --- the write
 
     def _write(
         self,
@@ -348,16 +238,6 @@ class Sequencer:
         self._void = {each: at for each, at in self._void.items() if at > late and each not in dropped}
         self._abandoned &= self._void.keys()
 
-    def _remember(
-        self, wasted: Sequence[LedgerEntry], watermarks: dict[str, str | None], contents: LedgerContents
-    ) -> None:
-        """Remember the authors of entries that were not stored."""
-        found = {author_key(entry.author): entry.request for entry in wasted}
-        if found:
-            ages = {each: self._ages.of((each, value)) for each, value in contents.watermarks.items()}
-            watermarks.update(dict.fromkeys(beyond(contents.watermarks, ages, found)))
-            watermarks.update(found)
-
     def _removals(self, contents: LedgerContents) -> tuple[set[str], dict[str, str | None]]:
         """The requests whose entries are void or settled, and the changes of watermarks that replace the entries."""
         cache = self._snapshot()
@@ -374,6 +254,58 @@ class Sequencer:
             elif self._ages.over(request, LINGERING_SECONDS):
                 dropped.add(request)
         return dropped, watermarks
+
+    def _expired_watermarks(self, contents: LedgerContents) -> list[str]:
+        return [
+            place
+            for place, value in contents.watermarks.items()
+            if self._ages.over((place, value), WASTED_SECONDS if is_waste(place) else LINGERING_SECONDS)
+        ]
+
+    def _remember(
+        self, wasted: Sequence[LedgerEntry], watermarks: dict[str, str | None], contents: LedgerContents
+    ) -> None:
+        """Remember the authors of entries that were not stored."""
+        found = {author_key(entry.author): entry.request for entry in wasted}
+        if found:
+            ages = {each: self._ages.of((each, value)) for each, value in contents.watermarks.items()}
+            watermarks.update(dict.fromkeys(beyond(contents.watermarks, ages, found)))
+            watermarks.update(found)
+
+    # --- between the turns
+
+    def note(self, entry: LedgerEntry, found: DirectRead | None) -> None:
+        """Note the object of the entry as it was read. `found`: None if it does not exist."""
+        self._direct_reads.note(entry, found)
+        self._looked[entry.request] = self._clock(), _unstored(entry, found)
+
+    def void(self, request: str) -> None:
+        """Void the entry of a request that is refused after all. The next write removes it."""
+        self._void[request] = self._clock()
+
+    def abandon(self, request: str) -> None:
+        """Void the entry of a request that its client has ended. The API server does not store such a change."""
+        self.void(request)
+        self._abandoned.add(request)
+
+    def observe(self) -> None:
+        """Measure how long it took to store the changes that the cache shows."""
+        contents = self._store.newest()
+        if contents is not None and contents.entries:
+            self._keep(contents)
+            self._measure(contents, self._snapshot())
+
+    def _keep(self, contents: LedgerContents) -> None:
+        """Count the ages of the present entries and watermarks, and forget those that were removed."""
+        self._ages.keep([*contents.entries, *contents.watermarks.items()])
+        self._times.keep(contents.entries)
+        self._looked = {each: seen for each, seen in self._looked.items() if each in contents.entries}
+
+    def _measure(self, contents: LedgerContents, cache: Snapshot) -> None:
+        entries = Counter(entry.ref for entry in contents.entries.values())
+        for request, entry in contents.entries.items():
+            if _is_shown(entry, cache, alone=entries[entry.ref] == 1):
+                self._times.note(request, self._ages.of(request))
 
     def overdue(self) -> list[LedgerEntry]:
         """The open entries of requests that have timed out. Only reading the object shows whether they were stored."""
@@ -436,75 +368,3 @@ def _rivals(entry: LedgerEntry | None, entries: Sequence[LedgerEntry]) -> tuple[
     if entry is None or entry.operation is not ChangeOperation.CREATE:
         return ()
     return tuple(each for each in entries if each.ref == entry.ref and each.operation is ChangeOperation.CREATE)
-
-
-def crowded(entry: LedgerEntry, entries: Sequence[LedgerEntry]) -> tuple[tuple[LedgerEntry, ...], str]:
-    """The open entries that leave no room for this one, and a message; both empty if there is room.
-
-    Without these limits, a user who may write in one namespace could fill the ledger for everyone.
-    """
-    if entry.ref.group_kind == CONFIG_MAP:
-        return (), ""  # no limits: YuniKorn has only two ConfigMaps
-    size = len(entry.text)
-    if size > LONGEST_ENTRY:
-        return (), f"{entry.ref} takes {size} bytes of the ledger, and one object may take {LONGEST_ENTRY}"
-    namespace = entry.ref.namespace
-    same = tuple(each for each in entries if each.ref == entry.ref)
-    if len(same) >= MOST_OF_OBJECT:
-        return same, f"{len(same)} other changes of {entry.ref} are not stored yet; try again in a minute"
-    beside = tuple(each for each in entries if namespace and each.ref.namespace == namespace)
-    if len(beside) >= MOST_OF_NAMESPACE or _bytes(beside) + size > BYTES_OF_NAMESPACE:
-        return beside, f"{len(beside)} changes in namespace {namespace} are not stored yet; try again in a minute"
-    own = tuple(each for each in entries if each.author == entry.author)
-    if _bytes(own) + size > BYTES_OF_AUTHOR:
-        return own, f"{len(own)} changes of {entry.author} are not stored yet; try again in a minute"
-    return (), ""
-
-
-def _bytes(entries: Sequence[LedgerEntry]) -> int:
-    return sum(len(each.text) for each in entries)
-
-
-def _decide_safely(each: RequestedChange, forest: Forest, entries: list[LedgerEntry]) -> None:
-    """Judge one change. An internal error fails only this change, not the others of the turn."""
-    each.failure = None
-    try:
-        decide(each, forest, entries)
-    except Exception as error:
-        each.state, each.failure = SequencedState.FAILED, error
-
-
-def decide(each: RequestedChange, forest: Forest, entries: list[LedgerEntry]) -> None:
-    """Judge one change in every forest that the entries can lead to. It is allowed only if all of them allow it.
-
-    The answer has the warnings of the forest with the fewest: an object that was applied just before is most likely
-    stored.
-    """
-    related = related_entries(each.change, forest, entries)
-    each.others = tuple(related)
-    possible = possible_forests(forest, related, each.most)
-    if possible is None:
-        each.state = SequencedState.UNDECIDED
-        each.failure = LedgerBusy(
-            f"{len(related)} changes around {each.change.ref} are not stored yet, the first is the {related[0]};"
-            " try again in a minute"
-        )
-        return
-    refused: Judgement | None = None
-    allowed: Judgement | None = None
-    for outcome in possible:
-        judgement = each.judge(outcome)
-        if judgement.verdict.allowed:
-            allowed = min(filter(None, (allowed, judgement)), key=lambda each: len(each.verdict.of(Severity.WARNING)))
-        else:
-            refused = refused or judgement
-        if allowed and refused:
-            break
-    each.judgement = refused or allowed
-    each.state = (
-        SequencedState.UNDECIDED
-        if allowed and refused
-        else SequencedState.REFUSED
-        if refused
-        else SequencedState.ALLOWED
-    )

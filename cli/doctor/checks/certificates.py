@@ -35,10 +35,7 @@ def webhook_configurations(target: CheckedCluster) -> Iterator[CheckResult]:
 
 
 def _configurations(target: CheckedCluster) -> Iterator[tuple[ObjectRef, Manifest | None]]:
-    for resource, ref in (
-        (VALIDATING_WEBHOOKS, target.names.validating),
-        (MUTATING_WEBHOOKS, target.names.mutating),
-    ):
+    for resource, ref in ((VALIDATING_WEBHOOKS, target.names.validating), (MUTATING_WEBHOOKS, target.names.mutating)):
         yield ref, target.get(resource.item(ref.name))
 
 

@@ -63,10 +63,7 @@ def check_reports(api: ReportApi, missing: list[str], ours: str, keeper: ReportK
     if keeper.expired and ours:
         since = keeper.renewed or "an unknown moment"
         return warning(subject, f"{ours} and others have not been updated since {since}", "see audit-lease")
-    return ok(
-        subject,
-        "is installed; the audit keeps its reports there" if ours else "is installed, without a report",
-    )
+    return ok(subject, "is installed; the audit keeps its reports there" if ours else "is installed, without a report")
 
 
 def _keeper(target: CheckedCluster) -> ReportKeeper:

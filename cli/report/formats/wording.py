@@ -13,11 +13,7 @@ from policies.model.printing import plain
 def details(entry: ReportEntry) -> list[str]:
     """The causes, the fix and the consequences, one line each."""
     fix = entry.judged.finding.fix
-    return [
-        *map(cause_line, entry.causes),
-        *([f"fix: {plain(fix)}"] if fix else ()),
-        *consequence_lines(entry.judged),
-    ]
+    return [*map(cause_line, entry.causes), *([f"fix: {plain(fix)}"] if fix else ()), *consequence_lines(entry.judged)]
 
 
 def paragraph(entry: ReportEntry) -> str:

@@ -13,14 +13,7 @@ from cli.report.explanations import group_lines
 from cli.report.simulations.layout import outcome_text
 from scheduling.objects.times import SECOND, elapsed
 from scheduling.queue_tree.simulated import PlayedEvent
-from scheduling.volcano.play.simulation import (
-    Enqueued,
-    PodGroupEnded,
-    PodsEvicted,
-    PodsRan,
-    Trace,
-    VolcanoSimulation,
-)
+from scheduling.volcano.play.simulation import Enqueued, PodGroupEnded, PodsEvicted, PodsRan, Trace, VolcanoSimulation
 from scheduling.volcano.play.usage import amounts, phases_by_queue
 from scheduling.volcano.play.waiting import waiting
 from scheduling.volcano.queues import ROOT, Node
@@ -109,7 +102,14 @@ def as_json(simulation: VolcanoSimulation) -> dict[str, Any]:
         "running": running_groups(simulation, sorted(world.jobs.values(), key=lambda job: job.name)),
         "waiting": waiting_groups(simulation, waiting(simulation)),
         "queues": [
-            _queue(simulation, node, phases.get(node.name, {})) for node in sorted(world.queues, key=lambda n: n.name)
+            {
+                "name": node.name,
+                "parent": node.parent.name if node.parent is not None else None,
+                "state": node.settings.state,
+                **amounts(simulation.engine.world.queues, node),
+                "podGroups": dict(sorted(phases.get(node.name, {}).items())),
+            }
+            for node in sorted(world.queues, key=lambda n: n.name)
         ],
     }
 
@@ -131,13 +131,3 @@ def _happening(simulation: VolcanoSimulation, each: Trace) -> dict[str, Any]:
 
 
 _WORDS = {PlayedEvent: "played", Enqueued: "enqueued", PodsRan: "runs", PodsEvicted: "evicted", PodGroupEnded: "ended"}
-
-
-def _queue(simulation: VolcanoSimulation, node: Node, phases: Mapping[str, int]) -> dict[str, Any]:
-    return {
-        "name": node.name,
-        "parent": node.parent.name if node.parent is not None else None,
-        "state": node.settings.state,
-        **amounts(simulation.engine.world.queues, node),
-        "podGroups": dict(sorted(phases.items())),
-    }

@@ -13,13 +13,7 @@ from scheduling.objects.times import SECOND, elapsed
 from scheduling.queue_tree.simulated import PlayedEvent
 from scheduling.yunikorn.as_json import waiting_json as waiting_allocation
 from scheduling.yunikorn.queue import YuniKornQueue
-from scheduling.yunikorn.simulation import (
-    AllocationRan,
-    PodEnded,
-    PodPreempted,
-    Trace,
-    YuniKornSimulation,
-)
+from scheduling.yunikorn.simulation import AllocationRan, PodEnded, PodPreempted, Trace, YuniKornSimulation
 from scheduling.yunikorn.usage import Applications, amounts, applications_below, rows
 from scheduling.yunikorn.waiting import waiting
 

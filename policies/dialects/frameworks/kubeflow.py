@@ -41,6 +41,7 @@ def _job(kind: str, replicas: str) -> JobShape:
         managed_by="spec.runPolicy.managedBy",
         controller="kubeflow.org/training-operator",
         makes=(POD,),
+        scaled=f"spec.{replicas}.Worker.replicas",
     )
 
 
@@ -57,6 +58,7 @@ FRAMEWORKS = (
         controller="kubeflow.org/mpi-operator",
         makes=(POD, JOB.kind),  # the launcher is a Job
         own_sets=("worker",),
+        scaled="",
     ),
     replace(_job("JAXJob", "jaxReplicaSpecs"), prebuilt=False),
     # The pods of a TrainJob depend on its TrainingRuntime, which Quotree does not read.

@@ -17,12 +17,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from policies.dialects.core import CONFIG_MAP
-from policies.dialects.go_values import FALSE, TRUE
+from policies.dialects.go_values import FALSE, TRUE, read_duration
 from policies.dialects.reading import Manifest, identity, mapping, metadata, text, texts
 from policies.dialects.yunikorn_config import patterns
 from policies.dialects.yunikorn_config.model import Config, Problem
 from policies.dialects.yunikorn_config.reading import read_config
-from policies.dialects.yunikorn_config.settings import is_duration
 from policies.model import fields
 from policies.model.forest import Forest
 from policies.model.objects import KubeObject, Ref
@@ -203,7 +202,7 @@ def unreadable_settings(config_map: QueueConfigMap) -> Iterator[Problem]:
     outcome = "the shim would refuse the whole ConfigMap, with only a log entry"
     for key, setting in config_map.settings.items():
         text = setting.text or ""
-        if key in _TIME_SPANS and not is_duration(text):
+        if key in _TIME_SPANS and read_duration(text) is None:
             message = f"{key} is {text!r}, which is not a duration; {outcome}"
             yield Problem(setting.field, 0, message, "write a duration such as 1s or 15m", accepted=True)
         elif key in _SWITCHES and text not in TRUE | FALSE:
@@ -221,7 +220,7 @@ def settings_that_fall_back(config_map: QueueConfigMap) -> Iterator[Problem]:
     for key in PATTERNS:
         setting = config_map.settings.get(key)
         for pattern in (setting.text or "").split(",") if setting else ():
-            if setting and patterns.compiled(pattern.strip()) is None:
+            if setting and not patterns.compiles(pattern.strip()):
                 message = (
                     f"{key} has {pattern.strip()!r}, not a regular expression: the default of the whole key applies"
                 )

@@ -93,11 +93,7 @@ def difference(old: str, new: str) -> TextDifference:
 
 def _longest(most: int, holds: Callable[[int], bool]) -> int:
     """The largest number up to `most` for which `holds` is true. It must be true for 0 and for every smaller number."""
-    low, high = 0, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle - 1)
-    return low
+    return bisect_right(range(1, most + 1), False, key=lambda size: not holds(size))
 
 
 def _way(partition: Partition, line: int) -> tuple[int, ...]:

@@ -133,7 +133,7 @@ def limit_exceeding_queue(limit: Limit, queue: ConfiguredQueue) -> Iterator[Prob
 
 @dataclass(frozen=True, slots=True)
 class _InheritedLimit:
-    """The limit that a user or group inherits: the least of all ancestors. `queue`: the nearest one with a limit."""
+    """The limit that a user or group inherits: the least of the ancestors that name it. `queue`: the nearest one."""
 
     amounts: YuniKornAmounts
     applications: int
@@ -153,13 +153,13 @@ def _check_subtree(queue: ConfiguredQueue, inherited: ChainMap[tuple[str, str], 
         wanted = amounts(limit.max_resources)
         for kind, names in (("user", limit.users), ("group", limit.groups)):
             for name in names:
-                limit_of_ancestor = inherited.get((kind, name.text)) or inherited.get((kind, WILDCARD))
-                if limit_of_ancestor is None:
-                    own[kind, name.text] = _InheritedLimit(wanted, limit.max_applications, queue)
-                    continue
-                yield from _exceeds_ancestor(limit, wanted, kind, name, queue, limit_of_ancestor)
-                applications = min(filter(None, (limit.max_applications, limit_of_ancestor.applications)), default=0)
-                own[kind, name.text] = _InheritedLimit(least(wanted, limit_of_ancestor.amounts), applications, queue)
+                named = inherited.get((kind, name.text))
+                limit_of_ancestor = named or inherited.get((kind, WILDCARD))
+                if limit_of_ancestor is not None:
+                    yield from _exceeds_ancestor(limit, wanted, kind, name, queue, limit_of_ancestor)
+                # YuniKorn compares further limits of the name with this one, no longer with `*`
+                passed_on = least(wanted, named.amounts) if named else wanted
+                own[kind, name.text] = _InheritedLimit(passed_on, limit.max_applications, queue)
     down = ChainMap(own, *inherited.maps)  # without a copy of the ancestors' limits, which may be many
     for child in queue.queues:
         yield from _check_subtree(child, down)

@@ -50,7 +50,7 @@ def _acls(queue: ConfiguredQueue) -> Iterator[Problem]:
 
 def _template(queue: ConfiguredQueue) -> Iterator[Problem]:
     template = queue.template
-    if template is None:
+    if template is None or queue.is_leaf:  # YuniKorn does not read the template of a leaf
         return
     for key, declared in (("guaranteed", template.guaranteed), ("max", template.maximum)):
         whose = f"{key} of the child template of {queue.path}"

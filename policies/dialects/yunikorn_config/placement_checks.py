@@ -60,7 +60,7 @@ def rule_filter(condition: Filter) -> Iterator[Problem]:
         if len(names) != 1 or fits(names[0].text):
             continue
         (name,) = names
-        if patterns.compiled(name.text) is None or not patterns.is_special(name.text):
+        if not patterns.compiles(name.text) or not patterns.is_special(name.text):
             message = f"{name.text!r} is neither a {kind} name nor a regular expression"
             yield Problem(name.field, name.line, message, "write a name, or a pattern that Go compiles")
 

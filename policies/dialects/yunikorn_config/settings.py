@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
+from policies.dialects.go_values import read_duration, read_integer
 from policies.dialects.resource_names import is_requested, likely_name
 from policies.dialects.yunikorn import VCORE
 from policies.dialects.yunikorn_config import acl
@@ -31,38 +32,41 @@ from policies.model.suggestion import certain, choice, close, only
 QUOTA_DELAY = "quota.preemption.delay"
 RESOLVERS = ("", "os", "ldap", "test")
 
-_DURATION = re.compile(r"[-+]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+|[-+]?0").fullmatch
-
-
-def is_duration(text: str) -> bool:
-    """Whether Go reads the text as a duration, such as 15m, 1h30m or 0."""
-    return len(text) <= 100 and _DURATION(text) is not None
-
 
 def _not_negative(text: str) -> bool:
-    return is_duration(text) and not text.startswith("-")
+    found = read_duration(text)
+    return found is not None and found >= 0
 
 
 def _positive(text: str) -> bool:
-    return _not_negative(text) and re.search("[1-9]", text) is not None
+    return (read_duration(text) or 0) > 0
 
 
-def _within(least: int, most: int) -> Callable[[str], bool]:
-    return lambda text: re.fullmatch(r"[-+]?[0-9]{1,20}", text) is not None and least <= int(text) <= most
+def _is_unsigned(text: str) -> bool:
+    number = re.fullmatch(r"0*([0-9]{1,20})", text)
+    return number is not None and int(number[1]) < 2**64
+
+
+def _is_offset(text: str) -> bool:
+    return read_integer(text, 32) is not None
 
 
 def _among(*values: str) -> Callable[[str], bool]:
     return lambda text: text in values
 
 
+def _in_any_case(*values: str) -> Callable[[str], bool]:
+    return lambda text: text.lower() in values
+
+
 PROPERTIES: Mapping[str, tuple[Callable[[str], bool], str, str]] = {
     "application.sort.policy": (_among("fifo", "fair", "stateaware"), "fifo or fair", "fifo"),
-    "application.sort.priority": (_among("enabled", "disabled"), "enabled or disabled", "enabled"),
-    "application.unschedasks.backoff": (_within(0, 2**64 - 1), "a whole number of 0 or more", "0, which is off"),
+    "application.sort.priority": (_in_any_case("enabled", "disabled"), "enabled or disabled", "enabled"),
+    "application.unschedasks.backoff": (_is_unsigned, "a whole number of 0 or more", "0, which is off"),
     "application.unschedasks.backoff.delay": (_positive, "a duration such as 30s", "30s"),
-    "priority.policy": (_among("default", "fence"), "default or fence", "default"),
-    "priority.offset": (_within(-(2**31), 2**31 - 1), "a 32-bit whole number", "0"),
-    "preemption.policy": (_among("default", "fence", "disabled"), "default, fence or disabled", "default"),
+    "priority.policy": (_in_any_case("default", "fence"), "default or fence", "default"),
+    "priority.offset": (_is_offset, "a 32-bit whole number", "0"),
+    "preemption.policy": (_in_any_case("default", "fence", "disabled"), "default, fence or disabled", "default"),
     "preemption.delay": (_positive, "a duration such as 30s", "30s"),
     QUOTA_DELAY: (_not_negative, "a duration such as 30s", "0, which is off"),
 }
@@ -162,17 +166,28 @@ def _quota_delay(queue: ConfiguredQueue) -> Iterator[Problem]:
 
 
 def quota_without_effect(config: Config) -> Iterator[Problem]:
-    """Quota without effect: a max of only zeros, which YuniKorn ignores, and types that no pod requests."""
+    """Quota without effect: a max of only zeros, amounts of a second `root`, and types that no pod requests."""
     for root in config.roots:
         yield from throughout(root, _quota_without_effect_of)
 
 
 def _quota_without_effect_of(queue: ConfiguredQueue) -> Iterator[Problem]:
+    yield from _of_second_root(queue)
     yield from _nothing_but_zeros(queue.maximum, queue.path)
     if queue.template is not None:
         yield from _nothing_but_zeros(queue.template.maximum, f"the child template of {queue.path}")
     for declared, whose in queue.declared():
         yield from _cpu(declared, whose)
+
+
+def _of_second_root(queue: ConfiguredQueue) -> Iterator[Problem]:
+    """Amounts of a queue `root` below the root, for which YuniKorn loads none."""
+    if queue.name.lower() == ROOT != queue.path.lower():
+        for declared, key in ((queue.guaranteed, "guaranteed"), (queue.maximum, "max")):
+            for amount in [*(declared or {}).values()][:1]:
+                message = f"YuniKorn ignores {key} of {queue.path}: it loads no amounts for a queue that is named root"
+                problem = _problem(amount.written, message, "give the queue another name", f"{queue.path} {key} root")
+                yield replace(problem, concerns=(queue.at("name"),))
 
 
 def _nothing_but_zeros(maximum: Resources | None, whose: str) -> Iterator[Problem]:

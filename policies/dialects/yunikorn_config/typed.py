@@ -72,13 +72,13 @@ class Fields:
         self._faults.visit(node)
         seen: dict[str, int] = {}
         for key, value in node.entries:
-            if key.plain and key.text == "<<":
-                self._merge(value)
-                continue
             if key.text in seen:
                 message = f"the key {key.text!r} occurs twice, first in line {seen[key.text]}"
                 self._faults.add(Problem(self.path(key.text), key.line, message, "keep one of the two"))
             seen[key.text] = key.line
+            if key.plain and key.text == "<<":
+                self._merge(value)
+                continue
             self._values[key.text] = (key, value)
 
     def _merge(self, value: Node) -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from policies.dialects import kueue_jobs as kueue
 from policies.dialects import yunikorn, yunikorn_gangs
@@ -50,6 +50,13 @@ _NEAR = 0.9
 """The least similarity of the parts after the slash. No two keys of the projects are this similar."""
 _LABELS_ONLY = (kueue.QUEUE_NAME, kueue.PRIORITY_CLASS, kueue.MAX_SECONDS)
 """The keys that Kueue reads from the labels of a job only; the queue since Kueue 0.15."""
+_OF_PODS = (
+    *kueue.TOPOLOGY_REQUESTS,
+    f"{kueue.POD_SET_NOTES}slice-size",
+    f"{kueue.POD_SET_NOTES}group-name",
+    kueue.INDEX_OFFSET,
+)
+"""The keys that Kueue reads from the annotations of pod templates and Pods only."""
 _JOB = GroupKind("batch", "Job")
 
 
@@ -67,7 +74,8 @@ def key_misspelt(proposal: Proposal) -> Iterator[Finding]:
     Why it is reported: an unknown key is ignored without a message, so the quota or the queue that it should set does
     not exist. Only keys with the prefixes of the two projects, or with misspelt ones of these, are compared. Kueue
     reads the queue, the priority class and the time of a job from the labels of the job: not from annotations, nor
-    from the pod template of a Job, nor from a CronJob, which does not give its labels to its Jobs.
+    from the pod template of a Job, nor from a CronJob, which does not give its labels to its Jobs. It reads topology
+    requests from the annotations of the pod template only.
     Example: `yunikorn.apache.org/namespace.qouta` on a Namespace; `kueue.x-k8s.io/queuename` on a Job;
     `yunikorn.apache.org/quue` on a Pod or in a pod template; `kueue.x-k8s.io/queue-name` in the labels of a CronJob.
     Fix: write the key that the message suggests, in the place that it names.
@@ -80,8 +88,13 @@ def key_misspelt(proposal: Proposal) -> Iterator[Finding]:
     for before, job in proposal.changed(QueuedJob):
         yield from _near(job, "metadata.labels", job.labels, before.labels if before else {}, PREFIX, _OF_JOBS)
         yield from _new(_misplaced(before), _misplaced(job))
+        known = _notes_of_pods(before) if before else {}
+        for pods in job.pod_sets:
+            yield from _near(job, f"{pods.at}.metadata.annotations", pods.annotations, known, PREFIX, _OF_PODS)
     for was, pod in proposal.changed(Pod):
         yield from _near(pod, "metadata.labels", pod.labels, was.labels if was else {}, PREFIX, _OF_JOBS)
+        known, read = was.annotations if was else {}, (kueue.POD_GROUP_SIZE, *_OF_PODS)
+        yield from _near(pod, "metadata.annotations", pod.annotations, known, PREFIX, read)
     for old_work, work in proposal.changed(OtherWork):
         yield from _near(work, "metadata.labels", work.labels, old_work.labels if old_work else {}, PREFIX, _OF_JOBS)
         yield from _new(_misplaced(old_work), _misplaced(work))
@@ -103,16 +116,46 @@ def _new(before: Mapping[str, Finding], now: Mapping[str, Finding]) -> Iterator[
 def _misplaced(work: QueuedJob | OtherWork | None) -> dict[str, Finding]:
     """A finding for each field with a key that Kueue does not read there, and that is absent where Kueue reads it."""
     if isinstance(work, QueuedJob):
-        read, right = work.labels, "metadata.labels"
         places = [("metadata.annotations", work.annotations, "Kueue reads it from labels, not from annotations")]
         if work.ref.group_kind == _JOB:
             in_template = fields.join(work.template.at, "metadata", "labels")
             places.append((in_template, work.template.labels, "Kueue reads it from the Job, not from its pods"))
-    elif work is not None and work.ref.group_kind == CRON_JOB:
-        read, right = work.job_labels, JOB_LABELS
+        return _unread(work, _LABELS_ONLY, places, work.labels, "metadata.labels") | _beside_pods(work)
+    if work is not None and work.ref.group_kind == CRON_JOB:
         places = [("metadata.labels", work.labels, "a CronJob does not give its own labels to its Jobs")]
-    else:
-        return {}
+        return _unread(work, _LABELS_ONLY, places, work.job_labels, JOB_LABELS)
+    return {}
+
+
+def _beside_pods(job: QueuedJob) -> dict[str, Finding]:
+    """The findings for keys of `_OF_PODS`."""
+    reason = "Kueue reads it from the annotations of the pods"
+    places = [("metadata.annotations", job.annotations, reason), ("metadata.labels", job.labels, reason)]
+    places += [(f"{pods.at}.metadata.labels", pods.labels, reason) for pods in job.pod_sets]
+    alone = len(job.pod_sets) == 1
+    right = (
+        f"{job.pod_sets[0].at}.metadata.annotations"
+        if alone
+        else "metadata.annotations of the pod templates that need it"
+    )
+    return _unread(job, _OF_PODS, places, _notes_of_pods(job), right) if job.pod_sets else {}
+
+
+def _notes_of_pods(job: QueuedJob) -> dict[str, str]:
+    return {key: value for pods in job.pod_sets for key, value in pods.annotations.items()}
+
+
+def _unread(
+    work: KubeObject,
+    keys: Sequence[str],
+    places: Sequence[tuple[str, Mapping[str, str], str]],
+    read: Mapping[str, str],
+    right: str,
+) -> dict[str, Finding]:
+    """A finding for each key in one of these places, which are (path, content, reason), that is not in `read`.
+
+    `right`: the path of `read`.
+    """
     return {
         (field := fields.join(where, key)): Finding(
             work.ref,
@@ -122,7 +165,7 @@ def _misplaced(work: QueuedJob | OtherWork | None) -> dict[str, Finding]:
             profiles=STRICT_ONLY,
         )
         for where, pairs, reason in places
-        for key in _LABELS_ONLY
+        for key in keys
         if key in pairs and key not in read
     }
 

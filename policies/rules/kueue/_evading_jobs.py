@@ -111,6 +111,7 @@ class QueuedJobChange:
             if (pods := now.get(old.name)) is not None:
                 yield from self._without_gates(old, pods)
                 yield from self._for_other_nodes(old, pods)
+                yield from self._with_hidden_requests(old, pods)
                 yield from self._uncounted(old, pods)
 
     def _without_gates(self, old: PodsAt, pods: PodsAt) -> Iterator[Finding]:
@@ -126,6 +127,14 @@ class QueuedJobChange:
             if selector.get(key) != was:
                 message = f"its pods were admitted for nodes with {key}={was}"
                 yield self._finding(fields.join(pods.at, "spec", "nodeSelector", key), message, "suspend the job first")
+
+    def _with_hidden_requests(self, old: PodsAt, pods: PodsAt) -> Iterator[Finding]:
+        """Findings for new fields that make pods request what the template does not say: overhead, or devices."""
+        was, now = (mapping(each.template.get("spec")) for each in (old, pods))
+        for field in ("runtimeClassName", "resourceClaims"):
+            if now.get(field) and now[field] != was.get(field):
+                message = f"it runs, and its pods were admitted without this {field}"
+                yield self._finding(fields.join(pods.at, "spec", field), message, "suspend the job first")
 
     def _uncounted(self, old: PodsAt, pods: PodsAt) -> Iterator[Finding]:
         keys = _template_keys(pods)

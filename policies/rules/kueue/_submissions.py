@@ -12,15 +12,7 @@ from policies.dialects.core import POD, Pod
 from policies.dialects.job_shape import PodsAt
 from policies.dialects.kueue import LOCAL_QUEUE, WORKLOAD, ClusterQueue, LocalQueue
 from policies.dialects.kueue_flavor import Flavor, ResourceFlavor
-from policies.dialects.kueue_jobs import (
-    BATCH_JOB,
-    IDENTIFIERS,
-    KINDS,
-    PREBUILT,
-    QueuedJob,
-    identifier,
-    min_parallelism,
-)
+from policies.dialects.kueue_jobs import BATCH_JOB, IDENTIFIERS, KINDS, PREBUILT, QueuedJob, identifier, min_parallelism
 from policies.dialects.kueue_kinds import RESOURCE_FLAVOR
 from policies.dialects.kueue_workload import WrittenPodSet, WrittenWorkload
 from policies.dialects.reading import mapping

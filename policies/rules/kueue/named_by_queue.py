@@ -66,9 +66,7 @@ def admission_check_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluat
     Fix: create the AdmissionCheck, or correct the name.
     """
     yield from missing(
-        proposal,
-        ADMISSION_CHECK,
-        lambda queue: ((check.name, check.name_field) for check in queue.checks),
+        proposal, ADMISSION_CHECK, lambda queue: ((check.name, check.name_field) for check in queue.checks)
     )
 
 

@@ -12,12 +12,7 @@ from policies.model.objects import Ref
 from policies.model.suggestion import did_you_mean
 
 
-@rule(
-    "namespace-misspelt",
-    source="Kubernetes: namespaces not found",
-    kinds=(LOCAL_QUEUE,),
-    default=Action.WARN,
-)
+@rule("namespace-misspelt", source="Kubernetes: namespaces not found", kinds=(LOCAL_QUEUE,), default=Action.WARN)
 def namespace_misspelt(proposal: Proposal) -> Iterator[Finding]:
     """The namespace of a LocalQueue does not exist, and its name is similar to that of an existing one.
 

@@ -26,7 +26,8 @@ def quota_evaded(proposal: Proposal) -> Iterator[Finding]:
     elastic, remove its queue, or change its controller. The controller of a running job may start its children if they
     request no more than was admitted. Started Pods are counted by labels and annotations, so these must stay. This also
     holds for the pod templates of an elastic job, which creates Pods at any time. The pod templates of a running job
-    keep their node selector, because quota is reserved in the flavor of these nodes; more labels may be selected. A
+    keep their node selector, because quota is reserved in the flavor of these nodes; more labels may be selected. They
+    get no other `runtimeClassName` and no new `resourceClaims`, because pods request more with these. A
     running Pod stays with its job: only Kubernetes' own controllers may change its owner, or the labels of the Job
     controller. Nobody else may add the label of a Pod that was started on quota. A job must not name the Workload of
     another job as its own. A running Pod must not be resized to more.

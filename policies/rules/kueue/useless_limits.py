@@ -22,12 +22,7 @@ from policies.rules.kueue._kueue_quota import (
 )
 
 
-@rule(
-    "borrowing-limit-unreachable",
-    source="Quotree; Kueue's potential of a queue",
-    kinds=KINDS,
-    default=Action.WARN,
-)
+@rule("borrowing-limit-unreachable", source="Quotree; Kueue's potential of a queue", kinds=KINDS, default=Action.WARN)
 def borrowing_limit_unreachable(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A node may borrow more than the rest of its tree could ever lend to it.
 

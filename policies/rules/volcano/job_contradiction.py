@@ -22,17 +22,20 @@ ACTIONS = (
     "ResumeJob",
 )
 
+_LONGEST = 63
+
 
 @rule("job-contradiction", source="Volcano's webhook jobs/validate", kinds=(JOB,))
 def job_contradiction(proposal: Proposal) -> Iterator[Finding]:
     """A Volcano Job contradicts itself, or lacks something without which it cannot run.
 
     Why it is refused: Volcano would have to guess, or the Job would fail while it runs. A Job needs tasks with
-    different names. All partitions of a task together have exactly its replicas, and its minPartitions together its
-    minAvailable. A policy names events or one exit code, none of them twice, and an action that users may choose. Each
-    volume has another mount path, and either a claim or the name of a claim. The plugin mpi needs a master and a worker
-    task. A plugin that Volcano does not include gets a warning, since your build may have it. Of a Job that changes,
-    only the partitions are judged.
+    different names. The names of its pods, which consist of Job, task and number, have at most 63 characters. All
+    partitions of a task together have exactly its replicas, and its minPartitions together its minAvailable. A policy
+    names events or one exit code, none of them twice, and an action that users may choose. Each volume has another
+    mount path, and either a claim or the name of a claim. The plugin mpi needs a master and a worker task. A plugin
+    that Volcano does not include gets a warning, since your build may have it. Of a Job that changes, only the
+    partitions are judged.
     Example: two tasks named `worker`; `policies: [{event: PodFailed, exitCode: 3, action: RestartJob}]`.
     Fix: change what the message names.
     """
@@ -40,6 +43,7 @@ def job_contradiction(proposal: Proposal) -> Iterator[Finding]:
         yield from _partitions(job, is_new=before is None)
         if before is None:
             yield from _tasks(job)
+            yield from _names(job)
             for policies in job.spec.policies:
                 yield from _policies(job, policies)
             yield from _volumes(job)
@@ -55,6 +59,24 @@ def _tasks(job: VolcanoJob) -> Iterator[Finding]:
             where = f"{task.field}.name"
             yield Finding(job.ref, where, f"a second task is named {task.name}", fix="give each task its own name")
         seen.add(task.name)
+
+
+def _names(job: VolcanoJob) -> Iterator[Finding]:
+    name = job.ref.name
+    if job.ref.is_generated:
+        return
+    if len(name) > _LONGEST:
+        message = f"it has {len(name)} characters, and Volcano allows {_LONGEST}"
+        yield Finding(job.ref, "metadata.name", message, fix="shorten it")
+        return
+    for index, task in enumerate(job.spec.tasks):
+        pod = f"{name}-{task.name}-{index}"
+        if len(pod) > _LONGEST:
+            message = (
+                f"its pods would be named {pod} and so on, with more than the {_LONGEST} characters that Volcano allows"
+            )
+            fix = "shorten the name of the Job or of the task"
+            yield Finding(job.ref, f"{task.field}.name", message, fix=fix)
 
 
 def _partitions(job: VolcanoJob, *, is_new: bool) -> Iterator[Finding]:

@@ -139,9 +139,7 @@ def busy_queue_removed(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 
 
 @rule(
-    "busy-queue-turned",
-    source="YuniKorn: reload of the queue configuration; issues 1546 and 1566",
-    kinds=(CONFIG_MAP,),
+    "busy-queue-turned", source="YuniKorn: reload of the queue configuration; issues 1546 and 1566", kinds=(CONFIG_MAP,)
 )
 def busy_queue_turned(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A leaf of YuniKorn's configuration becomes a parent while it is used, or a parent becomes a leaf.

@@ -1,4 +1,8 @@
-"""The rules about `parentqueue`: how the placement rules use the queue that a Namespace names there."""
+"""The rules about `parentqueue`: whether placement rules can use the queue that a Namespace names there.
+
+A placement rule such as `{name: user, create: true, parent: {name: tag, value: namespace.parentqueue}}` creates queues
+below the named queue. Each rule with such a parent makes a candidate of the name. Both rules judge all candidates.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 from policies.dialects import yunikorn
 from policies.dialects.core import CONFIG_MAP, NAMESPACE, Namespace
 from policies.dialects.yunikorn_config import Partition, PlacementRule
-from policies.dialects.yunikorn_config.configmap import ConfiguredQueues, tree
+from policies.dialects.yunikorn_config.configmap import tree
 from policies.dialects.yunikorn_config.model import Problem
 from policies.dialects.yunikorn_config.placement import (
     ExistingQueues,
@@ -34,35 +38,99 @@ from policies.rules.yunikorn._yunikorn_tree import partition, tags, unfiltered
 _TAG = "namespace.parentqueue"
 _NAMED = 5  # the most namespaces that a message lists
 
-Candidates: TypeAlias = list[tuple[str, str]]
-"""What each placement rule makes of a parent queue: its path, empty if it has none, and why it cannot be used."""
 
+class _Candidate(NamedTuple):
+    """What one placement rule makes of the name.
 
-class ParentFault(NamedTuple):
-    """Why a parent queue cannot be used.
-
-    `queue`: the parent queue.
-    `fault`: the part of the message after its name.
+    `path`: the queue; empty if the rule does not match.
+    `fault`: why no queue can be created below it; empty if one can.
     """
+
+    path: str
+    fault: str
+
+
+class _UnusableParent(NamedTuple):
+    """A queue that cannot be a parent. `fault`: the part of the message after its name."""
 
     queue: str
     fault: str
     fix: str
 
 
-def unusable_parents(
-    proposal: Proposal, judged: Callable[[str, Candidates], ParentFault | None]
-) -> Iterator[Finding | NotEvaluated]:
-    """A finding for each changed Namespace with an unusable parent, and for each such value of other Namespaces.
+_Judge: TypeAlias = Callable[[str, list[_Candidate]], _UnusableParent | None]
+"""Judges a value of `parentqueue` by its candidates, of which there is at least one. None if the value is usable."""
 
-    `judged`: returns the fault for a value of `parentqueue` and its candidates, or None.
+
+@rule(
+    "parent-queue-is-leaf",
+    source="YuniKorn: placement by tag, a parent rule that gives a leaf rejects the application",
+    kinds=(NAMESPACE, CONFIG_MAP),
+)
+def parent_queue_is_leaf(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """A Namespace names a leaf, or a queue below a leaf, as its parent queue.
+
+    Why it is refused: no queue can be created below a leaf. YuniKorn does not check the annotation, and rejects every
+    application of the namespace, even if further placement rules follow. The rule applies to changed Namespaces, and to
+    all Namespaces if the queues or the placement rules change.
+    Example: `yunikorn.apache.org/parentqueue: root.batch` where `root.batch` has neither children nor `parent: true`.
+    Fix: name a queue that has `parent: true`, or give that flag to this one.
     """
-    for each in _named_parents(proposal):
-        if isinstance(each, NotEvaluated):
-            yield each
-            continue
-        namespace, found = each
-        if found and (wrong := judged(yunikorn.parent_queue(namespace) or "", found)) is not None:
+    yield from _unusable_parents(proposal, _leaf)
+
+
+def _leaf(_: str, candidates: list[_Candidate]) -> _UnusableParent | None:
+    found = [each for each in candidates if each.path]
+    if not found or not all(each.fault for each in found):
+        return None
+    fix = "name a queue that has `parent: true`, or give that flag to the leaf"
+    return _UnusableParent(found[0].path, f"{found[0].fault}; no queue can be created below it", fix)
+
+
+@rule(
+    "parent-queue-missing",
+    source="YuniKorn: placement by tag below the queue of namespace.parentqueue; never validated there",
+    kinds=(NAMESPACE, CONFIG_MAP),
+)
+def parent_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """A Namespace names a parent queue that does not exist.
+
+    Why it is refused: YuniKorn does not check the annotation `parentqueue`. The placement rule that should create the
+    namespace's queue below the parent does not match, so applications go to another queue with another quota, or are
+    rejected. A missing parent is allowed if a placement rule creates it. If no rule reads the annotation, nothing is
+    reported. The rule applies to changed Namespaces, and to all Namespaces if the queues or the placement rules change.
+    Example: `yunikorn.apache.org/parentqueue: root.produktion` where the queue is called `root.production`.
+    Fix: name a queue of queues.yaml that has `parent: true`, or let the placement rule create it.
+    """
+    yield from _unusable_parents(proposal, _missing)
+
+
+def _missing(parent: str, candidates: list[_Candidate]) -> _UnusableParent | None:
+    if any(each.path for each in candidates):
+        return None
+    fix = "name a queue of queues.yaml that has `parent: true`, or let the placement rule create it"
+    return _UnusableParent(parent, f"cannot be used: {candidates[0].fault}", fix)
+
+
+def _unusable_parents(proposal: Proposal, judge: _Judge) -> Iterator[Finding | NotEvaluated]:
+    yield from _in_changed_namespaces(proposal, judge)
+    yield from _in_other_namespaces(proposal, judge)
+
+
+def _in_changed_namespaces(proposal: Proposal, judge: _Judge) -> Iterator[Finding | NotEvaluated]:
+    """A finding for each changed Namespace that names an unusable parent."""
+    named = [namespace for _, namespace in proposal.changed(Namespace) if yunikorn.parent_queue(namespace)]
+    if not named:
+        return
+    queues = partition(proposal)
+    if isinstance(queues, NotEvaluated):
+        yield queues
+        return
+    for namespace in named:
+        candidates = _candidates(queues, OpenPartition(queues), ReportedApplication(tags=tags(namespace)))
+        if isinstance(candidates, NotEvaluated):
+            yield candidates
+        elif candidates and (wrong := judge(yunikorn.parent_queue(namespace) or "", candidates)) is not None:
             yield Finding(
                 namespace.ref,
                 yunikorn.field(yunikorn.PARENT_QUEUE),
@@ -71,55 +139,29 @@ def unusable_parents(
                 subject=wrong.queue,
                 profiles=STRICT_ONLY,
             )
-    for other in _parents_of_others(proposal):
-        if isinstance(other, NotEvaluated):
-            yield other
-            continue
-        written, parent, members, found = other
-        if (wrong := judged(parent, found)) is not None:
-            yield finding(written, _problem(parent, members, wrong.fault))
 
 
-def _named_parents(proposal: Proposal) -> Iterator[tuple[Namespace, Candidates] | NotEvaluated]:
-    """Each changed Namespace that names a parent queue, with its candidates. NotEvaluated if no queues are known, or if
-    the parent cannot be evaluated."""
-    named = [namespace for _, namespace in proposal.changed(Namespace) if yunikorn.parent_queue(namespace)]
-    queues = partition(proposal) if named else None
-    if isinstance(queues, NotEvaluated):
-        yield queues
-    elif queues is not None:
-        for namespace in named:
-            found = _parents(queues, OpenPartition(queues), ReportedApplication(tags=tags(namespace)))
-            yield found if isinstance(found, NotEvaluated) else (namespace, found)
+def _in_other_namespaces(proposal: Proposal, judge: _Judge) -> Iterator[Finding | NotEvaluated]:
+    """If queues change, a finding at the queues for each unusable parent that unchanged Namespaces name.
 
-
-def _parents_of_others(
-    proposal: Proposal,
-) -> Iterator[tuple[ConfiguredQueues, str, list[Ref], Candidates] | NotEvaluated]:
-    """For a change of the queues, each faulty value of `parentqueue` in Namespaces that do not change.
-
-    Yields (queues.yaml, value, Namespaces with it, candidates). If the change removes the declared parent, it is left
-    out, since the rules about busy queues report this.
+    A parent that the change removes is left out, since the rules about busy queues report this.
     """
-    every = [*trees(proposal)]
-    if not every:
-        return
-    namespace = proposal.configuration.yunikorn.namespace
-    old = declared(tree(proposal.before, namespace).text or "")
+    written = [each for each in trees(proposal) if each.ref.namespace == proposal.configuration.yunikorn.namespace]
     changing = {change.ref for change in proposal.changes}
-    for written in every:
-        known = declared(written.text) if written.text else None
-        if known is None or written.ref.namespace != namespace:
+    for queues in written:
+        before = declared(tree(proposal.before, queues.ref.namespace).text or "")
+        after = declared(queues.text or "")
+        if after is None:
             continue
         for key in proposal.after.groups(PARENT_QUEUE):
             application = ReportedApplication(tags={_TAG: key.name})
-            found = _parents(known.partition, known, application) if key.name else []
-            if isinstance(found, NotEvaluated):
-                yield found
-            elif any(fault for _, fault in found) and not _lost(old, known, application):
+            candidates = _candidates(after.partition, after, application) if key.name else []
+            if isinstance(candidates, NotEvaluated):
+                yield candidates
+            elif any(each.fault for each in candidates) and not _was_usable(before, after, application):
                 members = [ref for ref, _ in proposal.after.members(key).items() if ref not in changing]
-                if members:
-                    yield written, key.name, members, found
+                if members and (wrong := judge(key.name, candidates)) is not None:
+                    yield finding(queues, _problem(key.name, members, wrong.fault))
         if unknown := proposal.unknown(NAMESPACE):
             yield NotEvaluated(f"not all objects of {unknown[0]} are known; some may name an unusable parent queue")
 
@@ -138,34 +180,34 @@ def _problem(parent: str, members: list[Ref], fault: str) -> Problem:
     )
 
 
-def _lost(old: Declared | None, known: Declared, application: ReportedApplication) -> bool:
-    """Whether the queue was declared and usable before, so that this change removes it."""
-    if old is None or old is known:
+def _was_usable(before: Declared | None, after: Declared, application: ReportedApplication) -> bool:
+    """Whether the queue was declared and usable before."""
+    if before is None or before is after:
         return False
-    found = _parents(old.partition, old, application)
-    return not isinstance(found, NotEvaluated) and any(old.exists(path) for path, fault in found if path and not fault)
+    found = _candidates(before.partition, before, application)
+    return not isinstance(found, NotEvaluated) and any(
+        before.exists(each.path) for each in found if each.path and not each.fault
+    )
 
 
-def _parents(known: Partition, queues: ExistingQueues, application: ReportedApplication) -> Candidates | NotEvaluated:
-    """For each rule that creates queues below the named parent: the path of the parent, and why it cannot be used.
-
-    The path is empty if the rule returns none. The reason is empty if the parent can be used.
-    """
+def _candidates(
+    known: Partition, queues: ExistingQueues, application: ReportedApplication
+) -> list[_Candidate] | NotEvaluated:
     found = []
     for naming in _naming(known):
         try:
             path = candidate(unfiltered(naming), queues, application)
         except Rejected as error:
-            found.append(("", str(error)))
+            found.append(_Candidate("", str(error)))
             continue
         except Undecided as error:
             return NotEvaluated(str(error))
         if not path:
-            found.append(("", "does not exist, and no placement rule creates it"))
+            found.append(_Candidate("", "does not exist, and no placement rule creates it"))
             continue
         above = nearest(path, queues)
         fault = "is a leaf" if above == path else f"is below the leaf {above}"
-        found.append((path, fault if queues.is_leaf(above) else ""))
+        found.append(_Candidate(path, fault if queues.is_leaf(above) else ""))
     return found
 
 
@@ -176,53 +218,3 @@ def _naming(partition: Partition) -> Iterator[PlacementRule]:
             kinds = {each.kind for each in link.chain()}
             if link.kind == TAG and link.value.text.lower() == _TAG and kinds <= {TAG, FIXED}:
                 yield link
-
-
-@rule(
-    "parent-queue-is-leaf",
-    source="YuniKorn: placement by tag, a parent rule that gives a leaf rejects the application",
-    kinds=(NAMESPACE, CONFIG_MAP),
-)
-def parent_queue_is_leaf(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
-    """A Namespace names a leaf, or a queue below a leaf, as its parent queue.
-
-    Why it is refused: no queue can be created below a leaf. YuniKorn does not check the annotation, and rejects every
-    application of the namespace, even if further placement rules follow. The rule applies to changed Namespaces, and to
-    all Namespaces if the queues or the placement rules change.
-    Example: `yunikorn.apache.org/parentqueue: root.batch` where `root.batch` has neither children nor `parent: true`.
-    Fix: name a queue that has `parent: true`, or give that flag to this one.
-    """
-    yield from unusable_parents(proposal, _leaf)
-
-
-def _leaf(_: str, found: Candidates) -> ParentFault | None:
-    wrong = next(((path, fault) for path, fault in found if path and fault), None)
-    if wrong is None or any(path and not fault for path, fault in found):
-        return None
-    fix = "name a queue that has `parent: true`, or give that flag to the leaf"
-    return ParentFault(wrong[0], f"{wrong[1]}; no queue can be created below it", fix)
-
-
-@rule(
-    "parent-queue-missing",
-    source="YuniKorn: placement by tag below the queue of namespace.parentqueue; never validated there",
-    kinds=(NAMESPACE, CONFIG_MAP),
-)
-def parent_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
-    """A Namespace names a parent queue that does not exist.
-
-    Why it is refused: YuniKorn does not check the annotation `parentqueue`. The placement rule that should create the
-    namespace's queue below the parent does not match, so applications go to another queue with another quota, or are
-    rejected. A missing parent is allowed if a placement rule creates it. If no rule reads the annotation, nothing is
-    reported. The rule applies to changed Namespaces, and to all Namespaces if the queues or the placement rules change.
-    Example: `yunikorn.apache.org/parentqueue: root.produktion` where the queue is called `root.production`.
-    Fix: name a queue of queues.yaml that has `parent: true`, or let the placement rule create it.
-    """
-    yield from unusable_parents(proposal, _missing)
-
-
-def _missing(parent: str, found: Candidates) -> ParentFault | None:
-    if any(path for path, _ in found):
-        return None
-    fix = "name a queue of queues.yaml that has `parent: true`, or let the placement rule create it"
-    return ParentFault(parent, f"cannot be used: {found[0][1]}", fix)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from policies.dialects.core import POD, YUNIKORN, Pod
 from policies.dialects.priority_class import ALLOW_PREEMPTION, PRIORITY_CLASS, PriorityClass
@@ -31,7 +31,7 @@ def preemption_setting_ignored(proposal: Proposal) -> Iterator[Finding]:
     Fix: write "false" to protect the pods, or "true".
     """
     for _, obj in proposal.changed(KubeObject):
-        annotations = _annotations(obj)
+        annotations = obj.annotations if isinstance(obj, Pod | PriorityClass) else {}
         written = annotations.get(ALLOW_PREEMPTION)
         if written is None or written in _READ:
             continue
@@ -44,7 +44,3 @@ def preemption_setting_ignored(proposal: Proposal) -> Iterator[Finding]:
             fix=f'write "{meant}"' if meant in _READ else 'write "false" to protect the pods, or "true"',
             profiles=STRICT_ONLY,
         )
-
-
-def _annotations(obj: KubeObject) -> Mapping[str, str]:
-    return obj.annotations if isinstance(obj, Pod | PriorityClass) else {}

@@ -3,13 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.core import CONFIG_MAP
-from policies.dialects.yunikorn_config.configmap import (
-    CONFIGS,
-    DEFAULTS,
-    ConfiguredQueues,
-    QueueConfigMap,
-    tree,
-)
+from policies.dialects.yunikorn_config.configmap import CONFIGS, DEFAULTS, ConfiguredQueues, QueueConfigMap, tree
 from policies.dialects.yunikorn_config.model import DEFAULT_PARTITION
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
@@ -70,11 +64,7 @@ def _lost(proposal: Proposal, written: ConfiguredQueues) -> Iterator[Finding]:
     if CONFIG_MAP not in proposal.after.known and proposal.after.get(old.ref._replace(name=other)) is None:
         fix += f"; what {other} holds is not known here: if it holds the queues, exempt this change from the rule"
     yield Finding(
-        old.ref,
-        old.setting.field,
-        f"{what}, which held the queues; {_BUILT_IN}",
-        fix=fix,
-        profiles=STRICT_ONLY,
+        old.ref, old.setting.field, f"{what}, which held the queues; {_BUILT_IN}", fix=fix, profiles=STRICT_ONLY
     )
 
 

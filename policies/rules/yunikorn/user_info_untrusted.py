@@ -50,7 +50,7 @@ def user_info_untrusted(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
         reason = _reason(obj, before, after, request, filters)
         if reason is None:
             continue
-        if not request.user.name and _is_readable(written):
+        if not request.user.name and (written is None or yunikorn.read_user_info(written) is not None):
             yield NotEvaluated("the requesting user is not known, so the right to write user.info cannot be checked")
         elif proposal.unknown(CONFIG_MAP) and all(proposal.after.get(ref) is None for ref in refs(settings.namespace)):
             yield NotEvaluated(
@@ -93,10 +93,6 @@ def _names_requester(written: str | None, user: User) -> bool:
     one of the groups, the limits of this group would not apply."""
     found = yunikorn.read_user_info(written or "")
     return bool(user.name) and found is not None and found[0] == user.name and set(found[1] or ()) == set(user.groups)
-
-
-def _is_readable(written: str | None) -> bool:
-    return written is None or yunikorn.read_user_info(written) is not None
 
 
 def _finding(obj: KubeObject, after: WrittenTemplate, reason: str, profiles: frozenset[Profile]) -> Finding:

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE, POD, Namespace, namespace_in
+from policies.dialects.yunikorn_config.model import RECOVERY
+from policies.dialects.yunikorn_config.placement import RECOVERY_QUEUE
 from policies.dialects.yunikorn_work import NO_TEMPLATE, WrittenTemplate
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
@@ -25,12 +27,14 @@ _DEFAULT = NO_TEMPLATE.scheduler_name
 def yunikorn_bypassed(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A Pod bypasses YuniKorn in a Namespace with a YuniKorn quota.
 
-    Why it is reported: YuniKorn charges only the pods of its own scheduler. Its admission controller ignores Pods with
-    the label `app: yunikorn`, so anyone who sets it escapes the quota. A Pod of another scheduler takes room on the
-    nodes that no queue accounts for. The rule covers Namespaces that YuniKorn processes and that have a YuniKorn quota,
-    a `parentqueue` or `namespace.enableYuniKorn: "true"`. Set the rule to deny to close the gap.
+    Why it is reported: YuniKorn charges only the pods of its own scheduler. Its admission controller ignores Pods
+    with the label `app: yunikorn`, so anyone who sets it escapes the quota. A Pod of another scheduler takes room
+    on the nodes that no queue accounts for. The queue `root.@recovery@` is for applications that ran before a
+    restart and has no quota, but a `provided` rule with `create: true` places any Pod there that requests it. The
+    rule covers Namespaces that YuniKorn processes and that have a YuniKorn quota, a `parentqueue` or
+    `namespace.enableYuniKorn: "true"`. Set the rule to deny to close the gap.
     Example: a Pod with the label `app: yunikorn` in a namespace with `namespace.quota`.
-    Fix: remove the label or the schedulerName, or run the Pod in a namespace without a YuniKorn quota.
+    Fix: remove the label, the schedulerName or the queue, or run the Pod in a namespace without a YuniKorn quota.
     """
     filters: Filters | None = None
     for obj, before, after in templates(proposal):
@@ -58,6 +62,10 @@ def yunikorn_bypassed(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 def _fault(obj: KubeObject, pod: WrittenTemplate) -> tuple[tuple[str, ...], str, str] | None:
     """The fault as (path, message, fix), or None. A scheduler in a template may still be replaced when the Pod is
     created."""
+    asked = pod.annotations.get(yunikorn.QUEUE, "")
+    if asked.lower() in (RECOVERY, RECOVERY_QUEUE) and not pod.labels.get(yunikorn.QUEUE):
+        message = f"the pod requests {asked}, YuniKorn's queue for recovery, which has no quota"
+        return ("metadata", "annotations", yunikorn.QUEUE), message, "request another queue"
     if pod.scheduler_name == yunikorn.SCHEDULER:
         return None
     if pod.labels.get("app") == yunikorn.SCHEDULER:

@@ -17,7 +17,7 @@ from policies.dialects.reading import text
 from policies.model.objects import parted
 from reconciler.objects.observed import Observed
 from reconciler.objects.watched import WatchedKind
-from reconciler.observer.comparison import PATIENCE, ComparisonResult, DecisionDifference, DifferenceKind, Report
+from reconciler.observer.differences import PATIENCE, ComparisonResult, DecisionDifference, DifferenceKind, Report
 from reconciler.observer.observer import NullObserver
 from scheduling.objects.times import SECOND
 from scheduling.queue_tree.pod_at_gate import PodAtGate

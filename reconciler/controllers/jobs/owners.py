@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from policies.amounts.ancestry import DEEPEST
 from policies.amounts.requests import total
@@ -107,19 +107,20 @@ class Owners:
             missing = f"{owner.id.kind.partition('.')[0]} {owner.id.name.partition('/')[2]}"
             message = f"workload owner not found: {missing}"
             return [JobStep(None, OWNER_NOT_FOUND, message, warning=True)] if owner.exists is False else []
-        seen, above = {record.id}, self._visible_above(record)
-        while above is not None and above.id not in seen and len(seen) <= DEEPEST:
-            seen.add(above.id)
+        too_far = {record.id, *(each.id for each in islice(self._ancestors(record), DEEPEST + 1))}
+        return [_TOO_DEEP] if len(too_far) == DEEPEST + 2 else []  # fewer if the ancestors end, or form a cycle
+
+    def _ancestors(self, record: JobRecord) -> Iterator[JobRecord]:
+        """The visible ancestors, the nearest first; without end if they form a cycle."""
+        above = self._visible_above(record)
+        while above is not None:
+            yield above
             above = self._visible_above(above)
-        return [_TOO_DEEP] if above is not None and above.id not in seen else []
 
     def _path(self, record: JobRecord) -> list[JobRecord]:
         """The path from the job to its topmost ancestor that is queued; only the job itself if there is none."""
         path, length = [record], 1
-        while len(path) <= DEEPEST:
-            above = self._visible_above(path[-1])
-            if above is None:
-                break
+        for above in islice(self._ancestors(record), DEEPEST):
             if above in path:
                 return [record]
             path.append(above)
@@ -133,25 +134,26 @@ class Owners:
         At each level, running siblings come before waiting ones, then older ones before younger ones. Children that
         wait at the gate of slices use what the slices request, whatever their number. The other children share the
         rest. The job's own children are looked at one by one.
+
+        `used` is the request of the job at first. On each step up it becomes what the parent's children use up to the
+        child of the path: if `top` with cpu=8 has the running children `a` with cpu=3 and `b` with cpu=4, and a job
+        of `b` asks for cpu=5, then `b` uses 5, and `top` 3 + 5 = 8, which fits.
         """
         topmost, gated = _visible(path[-1]), frozenset(self.gated_children(path[-1]))
         if record in gated:
             return True
-        requested = _visible(record).requests
+        used = _visible(record).requests
         for child, parent in pairwise(path):
-            top = parent is path[-1]
-            shares = self._shares(parent, gated if top else frozenset())
-            if _visible(record).running:
-                beside = shares.older[child]
-            else:
-                beside = {name: amount - shares.running[child].get(name, 0) for name, amount in shares.sum.items()}
-            requested = total((beside, {} if top and child in gated else requested))
-            if not top and _visible(parent).running:
-                requested = _larger(_visible(parent).requests, requested)
+            is_top = parent is path[-1]
+            shares = self._shares(parent, gated if is_top else frozenset())
+            before = shares.older[child] if _visible(record).running else shares.beside(child)
+            used = total((before, {} if is_top and child in gated else used))
+            if not is_top and _visible(parent).running:
+                used = _larger(_visible(parent).requests, used)
         kept_back = total((topmost.own_requests, topmost.slice_requests if gated else {}))
         return all(
             amount <= (topmost.requests.get(name, 0) - kept_back.get(name, 0)) * topmost.generations
-            for name, amount in requested.items()
+            for name, amount in used.items()
         )
 
     def _shares(self, parent: JobRecord, gated: frozenset[JobRecord] = frozenset()) -> _Shares:
@@ -191,6 +193,10 @@ class _Shares:
     running: dict[JobRecord, Mapping[str, int]] = field(default_factory=dict)
     older: dict[JobRecord, Mapping[str, int]] = field(default_factory=dict)
     sum: Mapping[str, int] = field(default_factory=dict)
+
+    def beside(self, child: JobRecord) -> dict[str, int]:
+        """The sum of the shares of all other children."""
+        return {name: amount - self.running[child].get(name, 0) for name, amount in self.sum.items()}
 
 
 def _larger(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:

@@ -7,10 +7,12 @@ when a larger slice is admitted, or when other Pods have ended. Source: Kueue v0
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 from cluster.actions import Delete, Patch
 from cluster.resource import PODS
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE
+from reconciler.controllers.internal_errors import InternalErrors
 from reconciler.controllers.jobs.started_pods import STARTED_PODS, StartedPod
 from reconciler.controllers.slices.slice_chains import SliceChains
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
@@ -18,7 +20,7 @@ from reconciler.jobs.pod_writes import EXCESS
 from reconciler.objects.grouped import Grouped
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.patches import JOB_MANAGER
-from reconciler.objects.wanted import WantedWrite, refer
+from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
 from scheduling.objects.requests import counts_after_reclaim
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Workload
@@ -38,6 +40,7 @@ class SlicePodsController(Controller):
         self._chains = SliceChains()
         self._stale: dict[str, None] = {}
         self._over: dict[str, int] = {}
+        self._errors = InternalErrors()
 
     def observe(self, observed: Observed[object]) -> None:
         name, found = observed.key[1], STARTED_PODS.of(observed)
@@ -66,19 +69,24 @@ class SlicePodsController(Controller):
         self._stale[item[1]] = None
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
-        """Remove the gate of as many Pods as were admitted. While its write is in flight, a gate counts as removed."""
         stale, self._stale = self._stale, {}
         for first in stale:
             blocked = next((name for name in self._chains.of(first) if busy(_WORKLOAD, name)), None)
             if blocked is not None:
                 yield WaitFor((_CHAIN, first), (_WORKLOAD, blocked))
                 continue
-            pods = self._pods.of(first)
-            if any(each.value.gates for each in pods.values()):
-                yield from self._remove_gates(first, pods, busy)
-            yield from self._delete_excess(first, pods, busy, now)
+            pod = next(iter(self._pods.of(first).values()), None)
+            about = _about(pod) if pod is not None else None
+            yield from self._errors.isolated((_CHAIN, first), partial(self._of_chain, first, busy, now), about, now)
+
+    def _of_chain(self, first: str, busy: Busy, now: int) -> Iterator[Wanted]:
+        pods = self._pods.of(first)
+        if any(each.value.gates for each in pods.values()):
+            yield from self._remove_gates(first, pods, busy)
+        yield from self._delete_excess(first, pods, busy, now)
 
     def _remove_gates(self, first: str, pods: Mapping[str, Observed[StartedPod]], busy: Busy) -> Iterator[Wanted]:
+        """Remove the gate of as many Pods as were admitted. While its write is in flight, a gate counts as removed."""
         room = self._most(first, _admitted)
         waiting = []
         for name, observed in _by_age(pods):
@@ -113,11 +121,9 @@ class SlicePodsController(Controller):
             yield WakeAt((_CHAIN, first), until)
             return
         for each in excess:
-            about = refer("v1", "Pod", each.key[1], each.value.uid, version=each.version)
+            action = Delete(PODS, each.namespace, each.name, each.version)
             message = "The Pod exceeds the size that its elastic job was admitted with"
-            yield WantedWrite(
-                each.key, Delete(PODS, each.namespace, each.name, each.version), about, EXCESS, message, True
-            )
+            yield WantedWrite(each.key, action, _about(each), EXCESS, message, True)
             yield WaitFor((_CHAIN, first), each.key)
 
     def _excess(self, first: str, pods: Mapping[str, Observed[StartedPod]]) -> Iterator[Observed[StartedPod]]:
@@ -164,6 +170,10 @@ def _reserved(slice_: Workload) -> dict[str, int]:
     """The number of Pods that an elastic job has quota for. It includes succeeded Pods, whose report may be late."""
     stays = slice_.elastic and slice_.counts and not slice_.evicted and not slice_.deleting
     return {pod_set.name: pod_set.count for pod_set in slice_.pod_sets} if stays else {}
+
+
+def _about(pod: Observed[StartedPod]) -> ObjectReference | None:
+    return refer("v1", "Pod", pod.key[1], pod.value.uid, version=pod.version)
 
 
 def _ungated(observed: Observed[StartedPod]) -> Patch:

@@ -18,6 +18,7 @@ from policies.dialects.core import POD
 from policies.dialects.kueue_flavor import Flavor
 from policies.dialects.node_reading import NodeReading
 from policies.model.objects import parted
+from reconciler.controllers.internal_errors import InternalErrors
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.core.state import ClusterState
 from reconciler.jobs.pod_writes import POD_MANAGER
@@ -77,6 +78,7 @@ class NodeFailuresController(Controller):
         self._places: dict[str, _Places] = {}
         self._workloads: dict[str, dict[str, None]] = {}
         self._stale: dict[str, None] = {}
+        self._errors = InternalErrors()
 
     # --- observed changes
 
@@ -129,7 +131,7 @@ class NodeFailuresController(Controller):
         stale, self._stale = self._stale, {}
         for host in stale:
             if (host in self._workloads or host in self._pods) and not self._is_well(host):
-                yield from self._look_at(host, busy, now)
+                yield from self._errors.isolated((_HOST, host), partial(self._look_at, host, busy, now), None, now)
 
     def failing(self, name: str) -> bool:
         """Whether the Node is failing, so that pods that still run there may have lost their places."""

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from cluster.actions import Delete, Patch
 from cluster.resource import PODS
 from policies.dialects.core import POD
 from policies.mutation.kueue_pod_defaults import TOPOLOGY_GATE
+from reconciler.controllers.internal_errors import InternalErrors
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.jobs.pod_writes import LONGEST_GRACE
 from reconciler.objects.grouped import Grouped
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.patches import JOB_MANAGER
 from reconciler.objects.topology_views import NODE_HEALTH, PLACED_PODS
-from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
+from reconciler.objects.wanted import ObjectReference, WantedWrite, refer, reference
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Workload
 from scheduling.topology.pods import TopologyPod, carried_name
@@ -60,6 +62,7 @@ class UngatingController(Controller):
         self._misplaced_since: dict[str, int] = {}
         self._waiting_for_node: dict[str, dict[str, None]] = {}
         self._stale: dict[str, None] = {}
+        self._errors = InternalErrors()
 
     # --- observed changes
 
@@ -102,11 +105,15 @@ class UngatingController(Controller):
             if workload is None or not pods:
                 self._misplaced_since.pop(name, None)
                 continue
-            seen = self._as_sent(pods, busy)
-            over = misplaced(workload, seen)
-            wrong = {pod.key for pod in over}  # left out, since one Pod in a wrong place ends the order by rank
-            yield from self._remove_gates(name, workload, pods, [pod for pod in seen if pod.key not in wrong], busy)
-            yield from self._delete_misplaced(name, workload, pods, over, busy, now)
+            look = partial(self._look_at, name, workload, pods, busy, now)
+            yield from self._errors.isolated((_NAME, name), look, reference(workload), now)
+
+    def _look_at(self, name: str, workload: Workload, pods: Pods, busy: Busy, now: int) -> Iterator[Wanted]:
+        seen = self._as_sent(pods, busy)
+        over = misplaced(workload, seen)
+        wrong = {pod.key for pod in over}  # left out, since one Pod in a wrong place ends the order by rank
+        yield from self._remove_gates(name, workload, pods, [pod for pod in seen if pod.key not in wrong], busy)
+        yield from self._delete_misplaced(name, workload, pods, over, busy, now)
 
     def _admitted(self, slices: Mapping[str, None]) -> Workload | None:
         """The Workload that has the places. Of several slices it is the largest, which took over the others' quota."""

@@ -82,10 +82,7 @@ class VolcanoGatesController(GatesController[VolcanoGatekeeper]):
     ) -> None:
         reclaims = settings.reclaim is not QuotaReclaim.OFF
         keeper = VolcanoGatekeeper(
-            others,
-            checks_sums=settings.checks_sums,
-            reclaims=reclaims,
-            root_from_nodes=settings.root_from_nodes,
+            others, checks_sums=settings.checks_sums, reclaims=reclaims, root_from_nodes=settings.root_from_nodes
         )
         super().__init__(records, keeper, GATED_POD)
         self._evicts = settings.reclaim is QuotaReclaim.EVICT

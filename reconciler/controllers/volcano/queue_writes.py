@@ -55,11 +55,7 @@ def state_patch(queue: QueueObject, stored: Stored, state: VolcanoQueueState, *,
     if state.value == stored.status.get("state") and not holds_state:
         return None
     status = {"state": state.value}
-    applied = {
-        "apiVersion": f"{QUEUES.group}/{QUEUES.version}",
-        "kind": "Queue",
-        "status": {**status, OUR_FIELD: {}},
-    }
+    applied = {"apiVersion": f"{QUEUES.group}/{QUEUES.version}", "kind": "Queue", "status": {**status, OUR_FIELD: {}}}
     body = {"status": status}
     return Apply(
         QUEUES, None, queue.name, body, stored.version, STATE_MANAGER, "status", applied=applied, ends=FIELD_MANAGER

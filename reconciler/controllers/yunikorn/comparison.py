@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from cluster.resource import PODS, Manifest
+from policies.configuration.settings import YuniKornSettings
 from policies.dialects.core import POD
 from policies.dialects.quota_gates import QUOTA_KEY
-from policies.dialects.yunikorn import SCHEDULER
+from policies.dialects.yunikorn import SCHEDULER, as_read
 from policies.dialects.yunikorn_gates import YUNIKORN
 from reconciler.controllers.gates.comparison import EVERYWHERE, GateVerdict, Judge, said_of
 from reconciler.controllers.yunikorn.kinds import MAPS, NAMESPACE, QUEUE_CONFIGS, QUEUE_DEFAULTS
@@ -58,12 +59,13 @@ class YuniKornComparedPods(Controller):
 
 
 class YuniKornJudge(Judge[YuniKornGatekeeper]):
-    """Judges by YuniKorn's quota. `namespace`: where YuniKorn's ConfigMaps are."""
+    """Judges by YuniKorn's quota."""
 
     pods = SCHEDULED_POD
 
-    def __init__(self, namespace: str) -> None:
-        super().__init__(YuniKornGatekeeper(QueuesInForce(namespace), once=False))
+    def __init__(self, settings: YuniKornSettings) -> None:
+        super().__init__(YuniKornGatekeeper(QueuesInForce(settings.namespace), once=False))
+        self._version = settings.version
 
     def take(self, before: Observed[object] | None, after: Observed[object]) -> str | None:
         kind, name = after.key
@@ -74,6 +76,7 @@ class YuniKornJudge(Judge[YuniKornGatekeeper]):
         if kind != NAMESPACE.kind:
             return None
         namespace = NAMESPACE.value(after)
+        namespace = as_read(namespace, self._version) if namespace is not None else None
         warn_of_legacy(self.keeper.spaces.annotations(name), namespace)
         self.keeper.put_namespace(name, namespace)
         return name if _annotations(before) != _annotations(after) else None

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from policies.configuration.settings import YuniKornSettings
 from policies.dialects.core import Namespace
+from policies.dialects.yunikorn import as_read
 from policies.model.objects import parted
 from reconciler.controllers.gates.controller import PERIOD, GatesController
 from reconciler.controllers.gates.pod_writes import cut_off, passes, preempted, waits
-from reconciler.controllers.yunikorn.kinds import GATED_POD, MAPS, NAMESPACE, WATCHED
+from reconciler.controllers.yunikorn.kinds import CLASS, GATED_POD, MAPS, NAMESPACE, WATCHED
 from reconciler.controllers.yunikorn.legacy_quotas import warn_of_legacy
 from reconciler.controllers.yunikorn.namespace_writes import conditions
 from reconciler.controllers.yunikorn.reasons import reason_text
@@ -38,6 +39,7 @@ class QuotaGatesController(GatesController[YuniKornGatekeeper]):
     def __init__(self, records: Records, settings: YuniKornSettings, others: frozenset[str] = frozenset()) -> None:
         keeper = YuniKornGatekeeper(QueuesInForce(settings.namespace), others, preempts=settings.preempts)
         super().__init__(records, keeper, GATED_POD)
+        self._version = settings.version
         self._used: dict[str, None] = {}
         self._used_again = 0
 
@@ -50,9 +52,13 @@ class QuotaGatesController(GatesController[YuniKornGatekeeper]):
             view, map_name = MAPS[kind]
             self.keeper.queues.put(map_name, view.value(observed))
             return
+        if kind == CLASS.kind:
+            self.keeper.put_class(name, CLASS.value(observed))
+            return
         self.look_at([observed.key])
         if kind == NAMESPACE.kind:
             namespace = NAMESPACE.value(observed)
+            namespace = as_read(namespace, self._version) if namespace is not None else None
             warn_of_legacy(self.keeper.spaces.annotations(name), namespace)
             if self.keeper.put_namespace(name, namespace):
                 self.look_at((GATED_POD.kind, each) for each in self.keeper.slipped_in(name))

@@ -8,7 +8,7 @@ from cluster.metrics import Family, Sample, Type
 from policies.configuration.settings import Dialect
 from reconciler.metrics.occasions import Compared, PodCompared, QueueStateCompared
 from reconciler.metrics.source import source
-from reconciler.observer.comparison import ComparisonResult, DifferenceKind
+from reconciler.observer.differences import ComparisonResult, DifferenceKind
 
 DECISIONS = Family(
     "quotree_observe_decisions_total",

@@ -19,10 +19,7 @@ ATTEMPTS = counter(
     "admission_attempts_total", "Scheduling cycles; the result is success if a Workload got quota.", "result"
 )
 DURATION = waiting_times(
-    "admission_attempt_duration_seconds",
-    "Duration of a scheduling cycle.",
-    "result",
-    buckets=Histogram.DEFAULT_BUCKETS,
+    "admission_attempt_duration_seconds", "Duration of a scheduling cycle.", "result", buckets=Histogram.DEFAULT_BUCKETS
 )
 SKIPS = gauge(
     "admission_cycle_preemption_skips",

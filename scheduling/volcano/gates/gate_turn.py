@@ -73,7 +73,7 @@ class DecisionRound:
             if contest.outdated() and contest.head is not None:
                 contest.put(contest.head)
                 contest.advance()
-            elif self._is_open(contest):
+            elif contest.place is None or self._queues.fits_at(*contest.place):
                 self._serve(contest)
             else:
                 continue
@@ -99,9 +99,6 @@ class DecisionRound:
     def _enter(self, contest: _Contest) -> None:
         if contest.head is not None:
             self._contests.put(contest)
-
-    def _is_open(self, contest: _Contest) -> bool:
-        return contest.place is None or self._queues.fits_at(*contest.place)
 
     def _serve(self, contest: _Contest) -> None:
         key = contest.head

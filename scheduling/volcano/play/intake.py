@@ -25,14 +25,7 @@ from scheduling.volcano.play.job_pods import (
     with_priority,
 )
 from scheduling.volcano.queues import ROOT
-from scheduling.volcano.reading import (
-    read_claim,
-    read_machine,
-    read_pod_group,
-    read_priorities,
-    read_queue,
-    read_task,
-)
+from scheduling.volcano.reading import read_claim, read_machine, read_pod_group, read_priorities, read_queue, read_task
 from scheduling.volcano.resources import PODS
 from scheduling.volcano.world import SessionWorld
 

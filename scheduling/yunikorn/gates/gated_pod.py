@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from policies.dialects import core, yunikorn
 from policies.dialects.pod_reading import PodReading, pod_reading
-from policies.dialects.priority_class import ALLOW_PREEMPTION
+from policies.dialects.priority_class import ALLOW_PREEMPTION, lets_preempt
 from policies.dialects.quota_gates import ADMITTED, QUOTA_KEY, WAITS
-from policies.dialects.reading import Manifest
+from policies.dialects.reading import Manifest, text
 from policies.dialects.yunikorn_config.model import ROOT
 from policies.dialects.yunikorn_config.placement import MOST_LEVELS
 from policies.dialects.yunikorn_gangs import POLICY, TASK_GROUPS, task_group
@@ -30,6 +30,7 @@ class YuniKornGatedPod(PodAtGate):
     application: `namespace/id`, so that Pods cannot use the quota of another namespace by using its application id.
     whose: the requested queue, and the user with groups.
     gang: the annotation with the task groups. policy: the annotation with the timeout of their placeholders.
+    priority_class: its PriorityClass, if that decides whether the Pod may be preempted; empty if an annotation does.
     """
 
     PROJECT = YUNIKORN
@@ -39,6 +40,7 @@ class YuniKornGatedPod(PodAtGate):
     ask: Ask
     gang: str = ""
     policy: str = ""
+    priority_class: str = ""
 
     @property
     def has_passed(self) -> bool:
@@ -71,13 +73,16 @@ def gated_pod(pod: PodReading) -> YuniKornGatedPod:
         task_group(notes),
         optional=notes.get(ALLOW_PREEMPTION) != "false",
         pinned=project != YUNIKORN or pod.deleting,
+        preempts=lets_preempt(pod.spec),
     )
+    decided = notes.get(ALLOW_PREEMPTION) in ("true", "false")
     return YuniKornGatedPod(
         f"{namespace}/{yunikorn.application_id(known, uid=pod.uid)}",
         (known.yunikorn_queue or "", user, tuple(groups or ())),
         ask,
         notes.get(TASK_GROUPS, ""),
         notes.get(POLICY, ""),
+        "" if decided else text(pod.spec.get("priorityClassName")) or "",
         key=key,
         project=project,
         admitted=_recorded(notes) if project == YUNIKORN else "",

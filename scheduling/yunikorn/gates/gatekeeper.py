@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from policies.dialects.core import Namespace
+from policies.dialects.priority_class import PriorityClass
 from policies.dialects.yunikorn_config.dynamic import TagLimits
 from policies.dialects.yunikorn_config.placement import ReportedApplication as Submission
 from policies.dialects.yunikorn_gangs import TASK_GROUPS, BadTaskGroups, TaskGroup, placeholder_timeout, task_groups
@@ -65,6 +66,7 @@ class YuniKornGatekeeper:
         self.timeouts = PlaceTimeouts()
         self.scheduler = self._scheduler()
         self._pods: dict[str, YuniKornGatedPod] = {}  # Pods as stored
+        self._sparing: set[str] = set()  # PriorityClasses whose Pods are preempted last
         self._entered: dict[str, YuniKornGatedPod] = {}  # Pods that the scheduler counts, as they were entered
         self._in_namespace: dict[str, dict[str, None]] = {}  # Pods by Namespace
         self._members: dict[str, dict[str, None]] = {}  # entered Pods by application
@@ -84,6 +86,8 @@ class YuniKornGatekeeper:
     def put_pod(self, key: str, pod: YuniKornGatedPod | None) -> None:
         """Take in the Pod as it is stored now; None: it was deleted."""
         before = self._pods.pop(key, None)
+        if pod is not None and pod.priority_class:
+            pod = replace(pod, ask=replace(pod.ask, optional=pod.priority_class not in self._sparing))
         self.counts.change(before, pod)
         if pod is None or (before is not None and before.uid != pod.uid):
             self.granted.pop(key, None)
@@ -104,6 +108,16 @@ class YuniKornGatekeeper:
         if changes:
             self._stale[name] = None
         return changes
+
+    def put_class(self, name: str, found: PriorityClass | None) -> None:
+        """Take in the PriorityClass as it is stored now; None: it was deleted."""
+        spares = found is not None and not found.preemption
+        if spares == (name in self._sparing):
+            return
+        self._sparing ^= {name}
+        for key, pod in [*self._pods.items()]:
+            if pod.priority_class == name:
+                self.put_pod(key, pod)
 
     def forget_decision(self, key: str) -> None:
         """Forget an unstored decision about the Pod, for example after a failed write. The Pod is decided again."""

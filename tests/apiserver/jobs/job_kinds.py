@@ -30,7 +30,8 @@ def template(cpu: str = "1") -> dict[str, Any]:
 @dataclass(frozen=True)
 class Kind:
     """`spec` asks for two cpus. `switch` is the path of what suspends it, `halted` what it says then. `templates` are
-    paths below the object. The rest are statuses that its controller writes."""
+    paths below the object. `scaled`: the path of what its subresource `scale` writes, empty where it has none. The rest
+    are statuses that its controller writes."""
 
     version: str
     kind: str
@@ -42,6 +43,7 @@ class Kind:
     switch: str = "spec.suspend"
     halted: object = True
     end: tuple[str, str] = field(default=("Succeeded", "all is well"))
+    scaled: str = ""
 
     @property
     def group(self) -> str:
@@ -83,6 +85,7 @@ PY_TORCH_JOB = Kind(
     done={"replicaStatuses": {"Worker": {"active": 0}}, "conditions": [condition("Failed")]},
     switch="spec.runPolicy.suspend",
     end=("Failed", "all is well"),
+    scaled="spec.pytorchReplicaSpecs.Worker.replicas",
 )
 RAY_JOB = Kind(
     "ray.io/v1",
@@ -115,11 +118,12 @@ KINDS = (JOB_SET, PY_TORCH_JOB, RAY_JOB, OF_OUR_OWN)
 
 def definition(kind: Kind) -> dict[str, Any]:
     loose = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    scale = {"specReplicasPath": f".{kind.scaled}", "statusReplicasPath": ".status.active"}
     version = {
         "name": kind.version.partition("/")[2],
         "served": True,
         "storage": True,
-        "subresources": {"status": {}},
+        "subresources": {"status": {}, **({"scale": scale} if kind.scaled else {})},
         "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": loose, "status": loose}}},
     }
     names = {"kind": kind.kind, "listKind": f"{kind.kind}List", "plural": kind.plural, "singular": kind.kind.lower()}

@@ -161,3 +161,18 @@ def test_a_policy_of_concurrent_admission_stays_as_it_was_also_without_its_gate(
         with pytest.raises(ApiError, match="concurrentAdmissionPolicy"):
             server.request("PATCH", at, body, content_type=merge)
     server.request("PATCH", at, {"spec": {"stopPolicy": "Hold"}}, content_type=merge)
+
+
+def test_a_job_that_runs_does_not_grow_by_its_subresource_scale(guard: Guard) -> None:
+    """Which names its number alone: the webhook is not called for the job itself."""
+    server = guard.control_plane
+    created(server, PY_TORCH_JOB, "scaled", {QUEUE: "q"})
+    started = {"spec": {"runPolicy": {"suspend": False}}}
+    server.request("PATCH", f"{path(PY_TORCH_JOB)}/scaled", started, content_type="application/merge-patch+json")
+
+    def scale(replicas: int) -> str:
+        job, anna = "pytorchjobs.kubeflow.org/scaled", ("--as=anna", "--as-group=system:masters")
+        return server.kubectl("scale", job, f"--replicas={replicas}", *anna, check=False).stderr
+
+    assert "[quota-evaded]" in scale(50)
+    assert scale(0) == ""

@@ -12,7 +12,8 @@ import pytest
 from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
 from reconciler.core.state import ClusterState
-from reconciler.observer.comparison import Comparison, ComparisonResult, DecisionDifference, DifferenceKind
+from reconciler.observer.comparison import Comparison
+from reconciler.observer.differences import ComparisonResult, DecisionDifference, DifferenceKind
 from reconciler.process import Reconciler
 from reconciler.shell.permit import NeverPermitted
 from scheduling.objects.reading import read_workload

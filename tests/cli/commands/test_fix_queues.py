@@ -41,7 +41,7 @@ SLIPS = (
     ("properties:", "propertes:", "queue-config-invalid"),
     ("application.sort.policy: fifo", "aplication.sort.policy: fifo", "queue-setting-ignored"),
     ("application.sort.policy: fifo", "application.sort.policy: fiffo", "queue-setting-ignored"),
-    ("preemption.policy: disabled", "preemption.policy: Disabled", "queue-setting-ignored"),
+    ("preemption.policy: disabled", "preemption.policy: dissabled", "queue-setting-ignored"),
     ("resources:", "resource:", "queue-config-invalid"),
     ("vcore: 500m", "vcore: 0.5", "queue-config-invalid"),
     ("1536Mi", "1.5Gi", "queue-config-invalid"),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
+from cli.commands import why as command
 from tests.builders import batch_job, kueue, local_queue, manifest, queued, template
 from tests.cli.runs import kubeconfig, run
 from tests.cluster.fake import Reply, Seen
@@ -152,3 +153,16 @@ def test_a_pod_at_a_gate_says_who_gives_way(api: Jobs, why: Callable[..., Result
 
     del pod["metadata"]["annotations"]
     assert reason(why("ml/p")).endswith("the reconciler has not looked at it yet")
+
+
+def test_a_kind_is_not_taken_for_the_namespace_of_other_work(
+    api: Jobs, why: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Pod `train` waits in a namespace `job`."""
+    asked: list[str] = []
+    monkeypatch.setattr(command, "elsewhere", lambda _, name: asked.append(name))
+    api.put(batch_job("train", RUNS, "a"))
+
+    for written in ("job/train", "train", "a/train"):
+        why(written, "-n", "a")
+    assert asked == ["a/train", "train", "a/train", "a/train", "a/train"]

@@ -426,7 +426,6 @@ def test_a_broken_text_is_told_with_the_place_of_the_fault(text: str, line: int,
     ("text", "line", "column", "words"),
     [
         ('{"a": 1,\n "b" 2}', 2, 6, "not JSON: Expecting ':' delimiter"),
-        ('{"a": 1}\n{"b": 2}', 2, 1, "not JSON: Extra data"),
         ("", 1, 1, "not JSON"),
         ("a: 1\n", 1, 1, "not JSON"),
         ('{"a": {"b": [{"c": 1}], "d": 1,\n "b": 2}, "c": 1}', 2, 2, "'b' occurs twice"),
@@ -450,6 +449,41 @@ def test_a_broken_json_file_is_told_with_the_place_of_the_fault(
     assert found == []
     assert (str(file), line, column) == (bad.place.file, bad.place.line, bad.place.column)
     assert words in bad.message
+
+
+STREAM = '{"kind": "A",\n "a": 1}\n{"kind": "List", "items": [{"kind": "B"}]}{"kind": "C",\n "c": 3}\n'
+"""What `jq '.items[]'` and several calls of `kubectl get -o json` write."""
+
+
+@pytest.mark.parametrize("source", ["-", "a.json", "a.yaml"])
+def test_json_objects_that_follow_each_other_are_all_read(tmp_path: Path, source: str) -> None:
+    (tmp_path / "a.json").write_text(STREAM)
+    (tmp_path / "a.yaml").write_text(STREAM)
+
+    found, unreadable = read([source if source == "-" else str(tmp_path / source)], StringIO(STREAM))
+
+    assert ([each.manifest["kind"] for each in found], unreadable) == (["A", "B", "C"], [])
+    assert [each.locate("") for each in found] == [(1, 1), (3, 28), (3, 43)]
+    assert found[2].locate("c") == (4, 7)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "line", "column", "words"),
+    [
+        (', {"b": 2}', 1, 9, "not JSON: Expecting value"),
+        ('\n{"b" 2}', 2, 6, "not JSON: Expecting ':' delimiter"),
+        ('\n{"b": 2, "b": 3}', 2, 10, "'b' occurs twice"),
+        (" " + '{"b": ' * 102 + "1" + "}" * 102, 1, 610, "more than 100"),
+        ('{"b": NaN}', 1, 15, "NaN is not a number"),
+    ],
+)
+def test_the_objects_before_a_fault_are_read(tmp_path: Path, wrong: str, line: int, column: int, words: str) -> None:
+    (tmp_path / "a.json").write_text('{"a": 1}' + wrong)
+
+    (document,), (bad,) = read([str(tmp_path / "a.json")])
+
+    assert document.manifest == {"a": 1}
+    assert ((bad.place.line, bad.place.column), words in bad.message) == ((line, column), True)
 
 
 def test_the_deepest_that_is_allowed_is_read_in_both_notations() -> None:

@@ -267,6 +267,24 @@ def test_a_config_map_that_kustomize_generates_is_judged_once_at_its_generator(
     assert [(each["rule"], each["file"], each["line"]) for each in judged] == found
 
 
+@pytest.mark.parametrize("named", ["trees", "."])
+def test_the_expected_output_beside_the_templates_of_a_chart_is_another_root(
+    tmp_path: Path, tools: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "trees/tests/large.yaml", queue("eng", deserved="cpu:8"))
+    write(tmp_path / "trees/Chart.yaml", {"name": "trees"})
+    (tmp_path / "trees/templates").mkdir()
+    (tmp_path / "trees/templates/eng.yaml").write_text(TEMPLATE)
+    (tools / "rendered").write_text(RENDERED)
+    script(tools, "helm", f"cat {tools}/rendered")
+
+    judged = report(run("validate", named, "-o", "json"))
+
+    assert [each["rule"] for each in judged["findings"]] == ["children-deserved-exceed-parent"]
+    assert {"trees", "trees/tests"} <= set(judged["context"]["roots"])
+
+
 @pytest.mark.parametrize(("kind", "included"), [("Queue", True), ("CustomResourceDefinition", False)])
 def test_an_object_beside_the_definitions_of_a_chart_is_judged(
     tmp_path: Path, tools: Path, kind: str, included: bool

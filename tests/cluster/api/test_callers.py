@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from email.message import Message
 
 import pytest
@@ -117,3 +118,17 @@ def test_half_of_an_impersonation_is_refused_and_never_ignored(headers: list[tup
         impersonated(request(*headers))
 
     assert refused.value.code == 400
+
+
+def test_service_accounts_of_a_namespace_share_their_places() -> None:
+    asked, robots = callers(), [Caller(f"system:serviceaccount:dev:robot-{number}") for number in range(17)]
+    with ExitStack() as held:
+        for robot in robots[:16]:
+            held.enter_context(asked.place(robot))
+
+        with pytest.raises(HttpRefusal), asked.place(robots[16]):
+            pass
+        for other in (Caller("system:serviceaccount:prod:robot"), Caller("ann")):
+            held.enter_context(asked.place(other))
+    with asked.place(robots[16]):
+        pass

@@ -7,8 +7,10 @@ import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+
 from certs.pki import CertificateFacts
-from certs.presented import TlsServer, reached
+from certs.presented import TlsServer, reached, server_name
 from dashboard.reading.served import (
     LASTS,
     UNASKED,
@@ -72,6 +74,12 @@ def test_only_servers_with_certificates_are_asked() -> None:
     ]
     assert reached({"url": "https://127.0.0.1:9443/validate"}) == TlsServer("127.0.0.1", 9443, "127.0.0.1")
     assert reached({"service": {"name": "quotree-webhook", "namespace": "quotree-system"}}) is None, "not in a Pod"
+
+
+@pytest.mark.parametrize("url", ["https://h:99999/validate", "https://[h/validate"])
+def test_a_url_that_nobody_can_connect_to_is_no_server(url: str) -> None:
+    assert reached({"url": url}) is None
+    assert server_name({"url": url}) == ""
 
 
 def test_of_too_many_servers_the_rest_is_not_asked_and_says_so() -> None:

@@ -16,7 +16,7 @@ from policies.dialects.kueue import (
     flavor_resource,
 )
 from policies.dialects.kueue_flavor import ResourceFlavor
-from policies.dialects.kueue_workload import PriorityClassReference, WrittenWorkload
+from policies.dialects.kueue_workload import WrittenWorkload
 from policies.dialects.misnamed import Misnamed
 from policies.model.objects import KubeObject, Ref, SubtreeShare
 from policies.model.quantity import Quantity
@@ -285,38 +285,6 @@ def test_a_workload_hangs_on_the_local_queue_of_its_namespace(version: str) -> N
 
     assert isinstance(obj, WrittenWorkload)
     assert (obj.queue, obj.queue_field) == (LOCAL_QUEUE.named("main", "team"), "spec.queueName")
-
-
-@pytest.mark.parametrize(
-    ("version", "spec", "expected"),
-    [
-        ("v1beta2", {}, None),
-        (
-            "v1beta2",
-            {"priorityClassRef": {"group": "scheduling.k8s.io", "kind": "PriorityClass", "name": "high"}},
-            PriorityClassReference("scheduling.k8s.io", "PriorityClass", "high"),
-        ),
-        (
-            "v1beta1",
-            {"priorityClassName": "high", "priorityClassSource": "kueue.x-k8s.io/workloadpriorityclass"},
-            PriorityClassReference("kueue.x-k8s.io", "WorkloadPriorityClass", "high"),
-        ),
-        (
-            "v1beta1",
-            {"priorityClassName": "high", "priorityClassSource": "scheduling.k8s.io/priorityclass"},
-            PriorityClassReference("scheduling.k8s.io", "PriorityClass", "high"),
-        ),
-        ("v1beta1", {"priorityClassName": "high"}, None),
-        ("v1beta1", {"priorityClassSource": "scheduling.k8s.io/priorityclass"}, None),
-    ],
-)
-def test_the_priority_class_is_the_same_in_every_version(
-    version: str, spec: dict[str, Any], expected: PriorityClassReference | None
-) -> None:
-    obj = in_version(version, "Workload", spec, namespace="team")
-
-    assert isinstance(obj, WrittenWorkload)
-    assert obj.priority_class == expected
 
 
 @pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])

@@ -64,6 +64,14 @@ def test_a_pod_that_names_a_queue_waits_at_the_gate_and_is_marked() -> None:
     }
 
 
+def test_a_pod_that_runs_from_a_file_of_its_node_is_left_alone_and_nobody_else_says_it_does() -> None:
+    mirror = pod(labels={QUEUE: "a"}, annotations={"kubernetes.io/config.mirror": "hash"})
+    kubelet = User("system:node:n", ("system:nodes", "system:authenticated"))
+
+    assert patch(mirror, NOTHING, ON, user=kubelet) == []
+    assert gates(completed(mirror)) == [f"{K}admission"]
+
+
 def test_a_pod_without_a_priority_class_gets_the_default_one_in_kueue_0_20() -> None:
     newer = Configuration(kueue=KueueSettings(version=KueueVersion.V0_20, manage_pods=True))
     usual = world(builders.manifest(f"{K}v1beta2", "WorkloadPriorityClass", "default"))

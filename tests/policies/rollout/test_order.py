@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from policies.dialects.yunikorn_config import read_config
+from policies.dialects.yunikorn_config.model import amounts
 from policies.rollout.order import ApplyOrder, arrange
 from policies.rollout.queue_configs import promising, roomy
 from policies.rollout.waves import syncs
@@ -189,6 +191,27 @@ def test_a_tree_with_weights_of_nodes_has_intermediate_versions() -> None:
 
     for version in (promising(written, written), roomy(written, written)):
         assert single(version["data"]["queues.yaml"]) == single(text)
+
+
+def test_names_and_amounts_of_intermediate_versions_are_those_that_yunikorn_reads() -> None:
+    before, after = (
+        config_map("yunikorn-configs", "yunikorn", data={"queues.yaml": text})
+        for text in (
+            "partitions: [{queues: [{name: on, parent: yes, resources: {max: {memory: 010}}}, {name: 1.0}]}]",
+            "partitions: [{name: Default, queues: [&o {name: On, resources: {max: {memory: 9}}}, {<<: *o, name: A}]}]",
+        )
+    )
+
+    config = read_config(promising(before, after)["data"]["queues.yaml"])
+
+    (partition,) = config.partitions
+    assert config.problems == ()
+    assert [(path, amounts(queue.maximum)) for path, queue in partition.queues.items()] == [
+        ("root", {}),
+        ("root.on", {"memory": 10}),
+        ("root.a", {"memory": 9}),
+        ("root.1.0", {}),
+    ]
 
 
 def test_what_can_be_done_in_no_order_is_named() -> None:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from policies.text import json_values, yaml_values
-from policies.text.field_paths import PathStep, Region, Steps
+from policies.text.field_paths import Region
+from policies.text.places import PathStep, Steps
 from policies.text.positions import DocumentRoot, TextLines, position
 
 

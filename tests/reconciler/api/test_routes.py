@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
 from cluster.api.refusal import HttpRefusal
+from cluster.reviews import Caller
 from cluster.tracing.ids import trace_id
 from reconciler.api import routes
 from reconciler.api.routes import ReconcilerApi
@@ -362,6 +364,20 @@ def test_one_reads_at_a_time_so_that_the_loop_goes_on_between_two() -> None:
         thread.join()
 
     assert most == [1]
+
+
+def test_one_caller_who_asks_all_the_time_keeps_no_other_out() -> None:
+    """The others that are being answered are held here, whatever they ask."""
+    made = api(core(*organisation()))
+    with ExitStack() as others:
+        for _ in range(16):
+            others.enter_context(made._callers.place(Caller("admin")))
+
+        with pytest.raises(HttpRefusal, match="16 other requests of admin are being answered; try again") as refused:
+            made.answer(PENDING, "Bearer admin")
+        assert refused.value.code == 429
+        assert made.answer("/v1/self", "Bearer nobody")["user"] == "nobody"
+    assert made.answer("/v1/self", "Bearer admin")["user"] == "admin"
 
 
 def test_names_of_work_on_other_clusters_are_for_those_who_may_list_all_workloads(

@@ -154,3 +154,23 @@ def test_admitted_work_runs_on_when_its_queues_are_gone() -> None:
 
     assert why(world)["Admitted"][0] == "True"
     assert cluster_queue("q0", "", 3)["metadata"]["name"] not in world.loop.core.state.world.state.queues
+
+
+def test_a_new_local_queue_of_the_same_name_drains_what_was_admitted_through_the_old_one() -> None:
+    """It names another ClusterQueue than the one that has the quota."""
+    world = Prompt(())
+    world.put(WORK, builders.workload("work", "q0", "1"))
+    world.put(("ClusterQueue", "other"), cluster_queue("other", "", 3))
+    world.rounds(5)
+    assert why(world)["Admitted"][0] == "True"
+    before = world.objects[LOCAL]
+    world.drop(LOCAL)
+    world.rounds(3)
+    renamed = {"metadata": {"name": "q0", "namespace": "ns"}, "spec": {"clusterQueue": "other"}}
+    world.put(LOCAL, {**before, **renamed})
+    world.rounds(3)
+
+    change(world, LOCAL, "HoldAndDrain")
+    world.rounds(5)
+
+    assert why(world)["Evicted"] == ("True", "The LocalQueue is stopped")

@@ -9,6 +9,7 @@ import pytest
 from cluster.actions import Action
 from policies.model.objects import GroupKind
 from reconciler.controllers.jobs.controller import JobsController
+from reconciler.controllers.slices import slice_pods as pods_of_slices
 from reconciler.controllers.slices.slice_pods import SlicePodsController
 from reconciler.controllers.slices.slicing import carries
 from reconciler.core.commands import ReadObject
@@ -23,6 +24,7 @@ from tests import builders
 from tests.merging import merged
 from tests.profiles import seeds
 from tests.reconciler.checked import Asks, loop, statuses
+from tests.reconciler.failing import backoffs_end, fail_for_bad
 from tests.reconciler.prompt import Manifest, Prompt, job
 from tests.scheduling.manifests import condition, workload
 
@@ -643,3 +645,16 @@ def test_what_belongs_to_an_elastic_job_stops_only_with_its_eviction(
 
     assert carries(held, gated=gated) is expected
     assert not carries(None, gated=gated)
+
+
+def test_pods_that_cannot_be_let_go_hold_up_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = Play()
+    fail_for_bad(monkeypatch, pods_of_slices, "_ungated")
+    for name in ("bad", "good"):
+        world.submit(name, 2)
+    world.settle()
+
+    assert (world.free("bad"), world.free("good")) == (0, 2)
+    monkeypatch.undo()
+    backoffs_end(world)
+    assert world.free("bad") == 2

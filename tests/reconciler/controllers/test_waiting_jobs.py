@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from policies.dialects.kueue_workload import GATED_BY
+from reconciler.controllers import waiting_jobs
 from reconciler.controllers.waiting_jobs import AGAIN, BURST, PAUSE, RATE, SETTLED, WaitingJobsController
 from reconciler.core.controller import Busy, Wanted
 from reconciler.core.state import ClusterState
@@ -19,6 +22,7 @@ from scheduling.world.world import World as Plain
 from tests import builders
 from tests.reconciler.checked import jobs
 from tests.reconciler.driver import Driver
+from tests.reconciler.failing import backoffs_end, fail_for_bad, internal_errors
 from tests.reconciler.plain_queues import cluster_queue, workload
 from tests.reconciler.prompt import Manifest, Prompt, job
 
@@ -252,3 +256,17 @@ def test_a_job_behind_an_admission_gate_says_so_before_an_empty_queue_of_strict_
 
     ((_, said),) = world.after(SETTLED + SECOND)
     assert said.startswith("Waiting at LocalQueue ns/q0: Admission is gated by: example.com/budget")
+
+
+def test_a_job_whose_reason_cannot_be_composed_silences_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    fail_for_bad(monkeypatch, waiting_jobs, "why_it_waits")
+    for name in ("bad", "good"):
+        world.submit(name, "4")
+    world.rounds(20)
+
+    assert len(world.after(SETTLED)) == 1
+    assert internal_errors(world) == 1
+    monkeypatch.undo()
+    backoffs_end(world)
+    assert len(world.after(SETTLED)) == 1

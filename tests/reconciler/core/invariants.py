@@ -102,10 +102,10 @@ def _counted_once(core: Core, _: int) -> Iterator[str]:
 
 def _nothing_forgotten(core: Core, now: int) -> Iterator[str]:
     """Whoever waits is woken; whatever rests or is held goes on at a moment that is set."""
-    records, informer, held = core.state.records, core.informer, core.writes.retries.postponed()
-    for key in informer.waits.awaited():
+    records, informer, held = core.state.records, core.informer, core.writes.retries._postponed
+    for key in informer.waits._by_key:
         record = records.find(key)
-        if core.state.partition.outdated or core.state.partition.away(*key):
+        if core.state.partition._stale or core.state.partition.away(*key):
             continue  # until this process decides for it
         if record is None or (record.in_flight is None and record.backoff is None):
             yield f"{key}: somebody waits for it, and nothing will wake them"

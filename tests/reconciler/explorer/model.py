@@ -230,7 +230,7 @@ class Cluster:
             elif wanted.action is not None:
                 assert wanted.key not in self.flights, f"{wanted.key}: a second request"
                 self.flights[wanted.key] = Flight(wanted.action)
-        for key in process.waits.awaited():
+        for key in [*process.waits._by_key]:
             if key not in self.flights:
                 process.waits.free(key)
         self._admit()

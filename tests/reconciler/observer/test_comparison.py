@@ -9,7 +9,8 @@ import pytest
 from policies.dialects.kueue_flavor import Flavor
 from policies.model.pools import Terms
 from reconciler.objects.observed import Observed
-from reconciler.observer.comparison import Comparison, ComparisonResult, DecisionDifference, DifferenceKind
+from reconciler.observer.comparison import Comparison
+from reconciler.observer.differences import ComparisonResult, DecisionDifference, DifferenceKind
 from scheduling.cycle.engine import AdmissionEngine
 from scheduling.cycle.outcome import reserved
 from scheduling.objects.queue_settings import LOWER_PRIORITY, LocalQueueSettings, PreemptionPolicy
@@ -294,4 +295,4 @@ def test_of_what_moved_long_ago_nothing_is_kept(beside: Beside) -> None:
         beside.gone(state.name)
         beside.pass_(12)
 
-    assert beside.observer.kept == 0
+    assert not beside.observer._recent_changes

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from reconciler.controllers import provisioning
 from reconciler.controllers.provisioning import ProvisioningController
 from scheduling.objects.times import SECOND
 from tests import builders
 from tests.copies import copied
+from tests.reconciler.failing import backoffs_end, fail_for_bad, internal_errors
 from tests.reconciler.provisioning.autoscaled import CLASS, REQUEST, TEMPLATE, Autoscaled, check, config, queue
 
 
@@ -498,3 +500,17 @@ def test_a_workload_whose_quota_is_not_that_of_its_pod_sets_stops_nobody_else(wo
 
     assert world.all(REQUEST) == []
     assert "no quota is assigned to pod set main" in world.state()[1]
+
+
+def test_a_workload_whose_nodes_cannot_be_requested_holds_up_no_other(
+    world: Autoscaled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail_for_bad(monkeypatch, provisioning, "ProvisioningCase")
+    for name in ("bad", "good"):
+        world.submit(name)
+
+    assert [each[:8] for each in world.all(REQUEST)] == ["job-good"]
+    assert internal_errors(world) == 1
+    monkeypatch.undo()
+    backoffs_end(world)
+    assert [each[:8] for each in world.all(REQUEST)] == ["job-bad-", "job-good"]

@@ -17,12 +17,13 @@ from scheduling.objects.queue_settings import (
     ANY,
     LOWER_PRIORITY,
     MAY_STOP_SEARCH,
+    STRICT_FIFO,
     TRY_NEXT_FLAVOR,
     CohortSettings,
     Fungibility,
     PreemptionPolicy,
 )
-from scheduling.quota.state import Options
+from scheduling.quota.state import LESS_THAN_INITIAL_SHARE, Options
 from scheduling.world.decisions import Reserve
 from tests.scheduling.cluster import FLAVORS, PAIRS, Cluster, queue_settings
 from tests.scheduling.cycle.asking import ON_DEMAND, asks, cluster, reported, running, waits
@@ -291,6 +292,22 @@ def test_a_watch_that_lags_behind_does_not_free_what_was_given() -> None:
     made.put(asks("a2", "a", 1))
 
     assert reported(made.engine.step(made.now)) == {"a2": "WaitingForQuota"}
+
+
+def test_a_head_without_candidates_is_tried_again_after_others_got_more() -> None:
+    options = Options(fair_sharing=True, strategies=(LESS_THAN_INITIAL_SHARE,))
+    made = cluster(("a", "team", 2), ("b", "team", 2), ("c", "team", 1), options=options)
+    reclaims = PreemptionPolicy(reclaim_within_cohort=ANY)
+    made.put_queue(replace(made.queues["a"], strategy=STRICT_FIFO, preemption=reclaims))
+    running(made, asks("large", "b", 3))
+    made.put(asks("head", "a", 3))
+    made.settle()
+    assert reported(made.decided) == {"head": "WaitingForQuota"}
+
+    made.put(asks("more", "b", 1, priority=1))
+    made.settle()
+
+    assert made.running() == ["ns/head", "ns/more"]
 
 
 @pytest.mark.parametrize(("fair_sharing", "lent", "asked"), [(True, 3, 4), (False, 0, 3)])

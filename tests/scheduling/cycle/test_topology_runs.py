@@ -17,6 +17,7 @@ from scheduling.quota.state import Options
 from scheduling.topology.assignment import HOSTNAME
 from scheduling.topology.fleet import Fleet
 from scheduling.topology.workload_places import FlavoredPods, TopologyQuestion, find_places
+from scheduling.world.decisions import Wait
 from scheduling.world.world import World
 from tests.profiles import seeds
 from tests.scheduling.cluster import PAIRS, RESOURCE, Cluster, queue_settings
@@ -325,3 +326,33 @@ def test_a_pod_outside_topologies_that_starts_wakes_nobody() -> None:
     world.wake_for_room()
     world.queues.flush(cluster.now)
     assert [entry.key for _, entry in world.queues.heads(world.is_ready)] == ["ns/large"]
+
+
+def _waits(*pod_sets: dict[str, Any]) -> tuple[str, str]:
+    """The reason and the message of a workload on one node with one GPU."""
+    made = TopologyCluster(nodes={"n1": gpu_node("n1", 1)})
+    made.put_queue(queue_settings("a", None, {FLAVOR: Terms(9)}))
+    made.put(workload(*pod_sets, spec={"queueName": "a"}, name="w", uid="w"))
+    (decision,) = made.step()
+    assert isinstance(decision, Wait)
+    return decision.reason, decision.message
+
+
+def test_of_a_group_without_places_the_first_pod_set_says_why() -> None:
+    asked = {"required": "block", "podSetGroupName": "g"}
+    group = [{**pod_set(name, count=count, gpu="1"), "topologyRequest": asked} for name, count in (("a", 1), ("b", 3))]
+
+    reason, message = _waits(*group)
+
+    assert reason == "TopologyPlacementFailed"
+    assert message == 'couldn\'t assign flavors to pod set a: topology "default" allows to fit only 1 out of 3 pod(s)'
+
+
+def test_a_fault_of_a_pod_set_is_the_whole_message() -> None:
+    asked = {"topologyRequest": {"required": "block"}}
+    first, second = ({**pod_set(name), **asked} for name in "ab")
+
+    assert _waits(first, second) == (
+        "NoMatchingFlavor",
+        "failed to assign flavors to pod set a: no TAS flavor assigned",
+    )

@@ -156,7 +156,10 @@ def test_a_workload_given_with_its_job_is_not_queued_twice() -> None:
     given = workload("of-job", "a", 1)
     given["metadata"]["ownerReferences"] = [owner]
 
-    assert runs(simulated(*SHARING, queued_job("job", "a", 1), given)) == ["of-job"]
+    simulation = simulated(*SHARING, queued_job("job", "a", 1), given)
+
+    assert runs(simulation) == ["of-job"]
+    assert simulation.key_of("ns/job") == simulation.key_of("ns/of-job") == "ns/of-job"
 
 
 def test_what_runs_already_counts() -> None:
@@ -305,20 +308,24 @@ def test_a_repair_that_comes_later_lets_them_run() -> None:
 
 def test_work_that_no_queue_gets_says_why() -> None:
     deployment = queued_job("web", "a", 1) | {"apiVersion": "apps/v1", "kind": "Deployment"}
+    job_set = queued_job("set", "a", 1) | {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet"}
     simulation = simulated(
         *SHARING,
         queued_job("free", None, 1),
         queued_job("classy", "a", 1, priority_class="gone"),
         queued_pod("p1", "a", 1, "duo", 2),
         deployment,
+        job_set,
     )
 
     found = {str(each.name): each.reason for each in simulation.left_out.values()}
 
-    assert found.keys() == {"Job ns/free", "Job ns/classy", "PodGroup ns/duo", "Deployment ns/web"}
+    assert found.keys() == {"Job ns/free", "Job ns/classy", "PodGroup ns/duo", "Deployment ns/web", "JobSet ns/set"}
     assert "names no queue" in found["Job ns/free"]
     assert found["Job ns/classy"] == "WorkloadPriorityClass gone does not exist; create it or name another"
     assert found["PodGroup ns/duo"] == "Pod group duo has 1 of 2 Pods; create the others"
+    assert "add the Pods to the input" in found["Deployment ns/web"]
+    assert found["JobSet ns/set"] == "it has no pod template where its kind has one"
 
 
 def test_a_ray_job_in_an_existing_cluster_is_left_out() -> None:

@@ -9,7 +9,7 @@ import pytest
 from policies.model.objects import Ref
 from scheduling.objects.times import SECOND
 from scheduling.queue_tree.simulated import RunningPods
-from scheduling.yunikorn.properties import FAIR, FENCE, Properties
+from scheduling.yunikorn.properties import DISABLED, FAIR, FENCE, Properties, inherited, read_properties
 from scheduling.yunikorn.simulation import REJECTED, UNREADABLE_QUOTA, PodPreempted, YuniKornSimulation
 from scheduling.yunikorn.waiting import APPLICATIONS, GANG, QUEUE_QUOTA, waiting
 from tests.scheduling.yunikorn.manifests import Manifest, namespace, node, pod, queues_yaml
@@ -158,6 +158,25 @@ def test_nodes_are_the_max_of_root_and_guarantees_are_taken_back_in_time() -> No
     assert [event.preemptor for event in simulation.trace if isinstance(event, PodPreempted)] == ["dev/a"]
 
 
+def test_nothing_is_preempted_for_pods_of_a_class_that_never_preempts() -> None:
+    config = queues_yaml("- {name: dev, resources: {guaranteed: {vcore: 1}}}\n- {name: b}")
+    polite = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "polite"},
+        "value": 9,
+        "preemptionPolicy": "Never",
+    }
+    simulation = played(config, polite, node(cpu="1"), pod("b", "greedy", space="b"))
+    waiting_pod = pod("a", "app")
+    waiting_pod["spec"]["priorityClassName"] = "polite"
+    add(simulation, waiting_pod)
+
+    simulation.at(60 * SECOND)
+
+    assert runs(simulation) == ["b/b"]
+
+
 @pytest.mark.parametrize(("enabled", "victims"), [("{enabled: false}", 0), ("{quotapreemptionenabled: true}", 1)])
 def test_the_partition_may_switch_preemption_off(enabled: str, victims: int) -> None:
     config = queues_yaml("- {name: dev, resources: {guaranteed: {vcore: 1}}}\n- {name: b}")
@@ -205,7 +224,9 @@ def test_a_deleted_node_has_no_capacity() -> None:
     add(simulation, pod("a", "one"), pod("b", "two"))
     assert runs(simulation) == ["dev/a"]
 
-    simulation.drop([Ref("", "Node", "", "n1"), Ref("", "Pod", "dev", "a")])
+    simulation.drop(
+        [Ref("", "Node", "", "n1"), *[Ref("", "Pod", "dev", "a")] * 2]
+    )  # the same object may be named twice
     add(simulation, pod("c", "three"))
     assert runs(simulation) == []
 
@@ -249,6 +270,20 @@ def test_a_configuration_that_yunikorn_refuses_admits_nobody_at_the_start_and_ch
     assert (most(simulation), most(simulation, "root")) == ({"vcore": 1000}, simulation.intake.capacity)
     assert runs(simulation) == ["dev/a"]
     assert simulation.faults
+
+
+def test_the_case_of_letters_in_policies_does_not_matter_except_for_the_sort_policy() -> None:
+    texts = {
+        "application.sort.policy": "FAIR",
+        "application.sort.priority": "Disabled",
+        "priority.policy": "FENCE",
+        "preemption.policy": "Disabled",
+    }
+
+    found = read_properties(inherited({}, texts)), read_properties(texts)
+
+    assert found[0] == Properties(by_priority=False, preemption=DISABLED)
+    assert found[1] == Properties(by_priority=False, priority_fence=True, preemption=DISABLED)
 
 
 def test_properties_that_are_removed_fall_back_to_what_is_inherited_or_default() -> None:

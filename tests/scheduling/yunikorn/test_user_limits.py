@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from scheduling.yunikorn.application import Application, Ask
 from scheduling.yunikorn.queue import QueueLack
 from scheduling.yunikorn.scheduler import Scheduler
@@ -83,6 +85,31 @@ def test_an_application_counts_for_the_first_group_from_the_leaf_up() -> None:
     settle(engine)
 
     assert count(engine, "x") == 2
+
+
+@pytest.mark.parametrize(
+    ("groups", "pods"),
+    [
+        ((), 9),  # without groups, no limit of groups applies
+        (("ops",), 1),  # the nearest queue decides: there `*` comes before the name further up
+        (("dev",), 2),  # a named group has no limit where only `*` is limited
+        (("dev", "ops"), 2),
+    ],
+)
+def test_which_limits_of_groups_apply(groups: tuple[str, ...], pods: int) -> None:
+    engine = scheduler(
+        """
+- name: p
+  limits: [{limit: o, groups: [ops], maxresources: {vcore: 5m}}, {limit: r, groups: ['*'], maxresources: {vcore: 1m}}]
+  queues:
+  - name: a
+    limits: [{limit: d, groups: [dev], maxresources: {vcore: 2m}}, {limit: r, groups: ['*'], maxresources: {vcore: 3m}}]
+"""
+    )
+    submit(engine, "x", "root.p.a", "x", *groups)
+    settle(engine)
+
+    assert count(engine, "x") == pods
 
 
 def test_applications_beyond_the_limit_of_a_user_wait() -> None:

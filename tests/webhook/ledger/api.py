@@ -20,7 +20,8 @@ from tests.builders import EVERYTHING
 from webhook.ledger.contents import LedgerContents
 from webhook.ledger.direct_reads import DirectRead
 from webhook.ledger.entry import LedgerEntry, entry, written
-from webhook.ledger.sequencer import RequestedChange, SequencedState, Sequencer
+from webhook.ledger.requested import RequestedChange, SequencedState
+from webhook.ledger.sequencer import Sequencer
 
 Manifest = dict[str, Any]
 

@@ -26,17 +26,9 @@ from tests.webhook.ledger.api import Api, Replica
 from webhook.ledger.contents import LedgerContents
 from webhook.ledger.entry import LedgerEntry, written
 from webhook.ledger.ledger import DECIDING_SECONDS, SILENT_SECONDS, Ledger
-from webhook.ledger.sequencer import (
-    BYTES_OF_AUTHOR,
-    BYTES_OF_NAMESPACE,
-    LINGERING_SECONDS,
-    MOST_OF_NAMESPACE,
-    MOST_OF_OBJECT,
-    REQUEST_SECONDS,
-    AlreadyExists,
-    LedgerBusy,
-    crowded,
-)
+from webhook.ledger.limits import BYTES_OF_AUTHOR, BYTES_OF_NAMESPACE, MOST_OF_NAMESPACE, MOST_OF_OBJECT, crowded
+from webhook.ledger.requested import AlreadyExists, LedgerBusy
+from webhook.ledger.sequencer import LINGERING_SECONDS, REQUEST_SECONDS
 from webhook.ledger.store import LARGEST, LedgerUnavailable
 from webhook.ledger.waste import APART_SECONDS, MOST_AUTHORS, WASTED_SECONDS, author_key, beyond
 

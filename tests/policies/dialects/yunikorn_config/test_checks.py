@@ -12,7 +12,7 @@ from policies.dialects.yunikorn_config.loading import load_failures
 from policies.dialects.yunikorn_config.model import ConfiguredQueue, Problem
 from policies.dialects.yunikorn_config.placement_checks import placement_rules
 from policies.dialects.yunikorn_config.quotas import amount_text
-from policies.dialects.yunikorn_config.settings import is_duration
+from policies.dialects.yunikorn_config.settings import ignored
 from policies.dialects.yunikorn_config.structure import queue_structure
 from tests.policies.dialects.yunikorn_config.texts import config, partition, root
 
@@ -160,6 +160,19 @@ def test_limits_down_the_tree(parent: str, child: str, fine: bool) -> None:
     assert (list(limits_exceeding_ancestor(tree)) == []) is fine
 
 
+def test_a_named_limit_replaces_that_of_everybody_for_the_queues_below() -> None:
+    """As in YuniKorn's validation. When it runs, the limit of `*` at the top still holds."""
+    tree = root(
+        "- {name: p, limits: [{users: ['*'], maxresources: {memory: 10G}}], queues: [{name: m, "
+        "limits: [{users: [bob], maxresources: {vcore: 5}}], queues: [{name: c, "
+        "limits: [{users: [bob], maxresources: {memory: 20G, vcore: 6}}]}]}]}"
+    )
+
+    (problem,) = limits_exceeding_ancestor(tree)
+
+    assert "vcore=6" in problem.message
+
+
 TREE = """
 - {name: users, parent: true}
 - {name: default}
@@ -215,7 +228,7 @@ def test_placement_rules(rule: str, refused_by_yunikorn: bool, reported: bool) -
         ('- {name: a, adminacl: " a b"}', "splits at every single space"),
         ('- {name: a, submitacl: "a  b"}', "splits at every single space"),
         ("- {name: '@Recovery@'}", "own queue for recovery"),
-        ("- {name: a, childtemplate: {resources: {max: {memory: 1.5G}}}}", "child template of root.a"),
+        ("- {name: a, parent: true, childtemplate: {resources: {max: {memory: 1.5G}}}}", "child template of root.a"),
     ],
 )
 def test_what_fails_at_load_only(queue_text: str, says: str) -> None:
@@ -225,9 +238,27 @@ def test_what_fails_at_load_only(queue_text: str, says: str) -> None:
     assert says in problem.message
 
 
-@pytest.mark.parametrize(("text", "fine"), [("15m", True), ("1h30m", True), ("0", True), ("30", False), ("", False)])
-def test_time_spans(text: str, fine: bool) -> None:
-    assert is_duration(text) is fine
+def test_the_child_template_of_a_leaf_is_not_loaded() -> None:
+    assert list(load_failures(config("- {name: a, childtemplate: {resources: {max: {memory: 1.5G}}}}"))) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "fine"),
+    [
+        ("application.unschedasks.backoff", "5", True),
+        ("application.unschedasks.backoff", "05", True),
+        ("application.unschedasks.backoff", "+5", False),
+        ("application.unschedasks.backoff", "18446744073709551616", False),
+        ("priority.offset", "+5", True),
+        ("priority.offset", "2147483648", False),
+        ("preemption.policy", "FENCE", True),
+        ("priority.policy", "Default", True),
+        ("application.sort.priority", "Disabled", True),
+        ("application.sort.policy", "FIFO", False),
+    ],
+)
+def test_values_of_properties(key: str, text: str, fine: bool) -> None:
+    assert (list(ignored(config(f"- {{name: a, properties: {{{key}: '{text}'}}}}"))) == []) is fine
 
 
 def test_the_limits_of_a_tree_are_checked_once_and_the_result_is_kept_once() -> None:

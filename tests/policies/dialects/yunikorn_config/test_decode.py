@@ -111,6 +111,12 @@ def test_every_fault_is_told_with_its_line_and_the_rest_is_read() -> None:
     assert [queue.name for queue in read_config(text).partitions[0].root.queues] == ["", "c", ""]  # type: ignore[union-attr]
 
 
+def test_a_mapping_merges_once() -> None:
+    text = "partitions: [{queues: [&one {name: a}, {<<: *one, name: b, <<: *one}]}]"
+
+    assert reported(text) == [(1, "partitions[0].queues[1][<<]", "the key '<<' occurs twice, first in line 1")]
+
+
 def test_merges_and_aliases_are_followed() -> None:
     (a, b) = root("- &one {name: a, maxapplications: 3}\n- {<<: *one, name: b}").queues
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from reconciler.controllers.gates.comparison import PATIENCE, Judge, PodComparison
 from reconciler.objects.observed import Key, Observed
-from reconciler.observer.comparison import ComparisonResult, DecisionDifference, DifferenceKind
+from reconciler.observer.differences import ComparisonResult, DecisionDifference, DifferenceKind
 
 
 class Comparing:

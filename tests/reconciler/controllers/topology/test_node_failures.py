@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from reconciler.controllers.topology import node_failures
 from reconciler.controllers.topology.node_failures import NodeFailuresController
 from scheduling.objects.times import SECOND
 from scheduling.status.node_failure import FailureGates
@@ -15,6 +16,7 @@ from tests.reconciler.controllers.topology.running_work import (
     with_nodes,
 )
 from tests.reconciler.driver import Driver
+from tests.reconciler.failing import backoffs_end, fail_for_bad
 
 
 def running(gates: FailureGates | None = None, **pod_set: object) -> RunningWork:
@@ -246,3 +248,16 @@ def test_a_pod_that_lost_its_place_stays_while_its_node_is_not_ready_and_leaves_
     work.node("n1")
     work.rounds(5, apart=6 * SECOND)
     assert work.at() == {"c": "n2"}
+
+
+def test_a_node_that_cannot_be_judged_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    work = RunningWork(with_nodes())
+    fail_for_bad(monkeypatch, node_failures, "judge_node")
+    for name in ("bad", "good"):
+        work.workload(f"{name}=1", name)
+    work.rounds(5)
+
+    assert (work.lost("bad"), work.lost("good")) == ([], ["good"])
+    monkeypatch.undo()
+    backoffs_end(work)
+    assert work.lost("bad") == ["bad"]

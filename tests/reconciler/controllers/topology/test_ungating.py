@@ -6,12 +6,14 @@ import random
 
 import pytest
 
+from reconciler.controllers.topology import ungating
 from reconciler.core.commands import ReadObject
 from reconciler.core.records import InFlight
 from scheduling.objects.times import SECOND
 from scheduling.topology.assignment import HOSTNAME
 from tests.profiles import seeds
 from tests.reconciler.controllers.topology.running_work import GATE, INDEX, POD, WORK, K, RunningWork
+from tests.reconciler.failing import backoffs_end, fail_for_bad
 
 
 def test_pods_go_to_their_places_in_the_order_of_their_ranks() -> None:
@@ -278,3 +280,17 @@ def test_pods_of_a_finished_workload_are_left_alone() -> None:
 
     assert work.at() == {"a": "", "b": None}
     assert work.objects[WORK, "ns/w"]
+
+
+def test_pods_that_cannot_be_placed_hold_up_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    work = RunningWork()
+    fail_for_bad(monkeypatch, ungating, "misplaced")
+    for name in ("bad", "good"):
+        work.workload("n1=1", name)
+        work.pod(name, 0, name)
+    work.rounds(5)
+
+    assert work.at() == {"bad": "", "good": "n1"}
+    monkeypatch.undo()
+    backoffs_end(work)
+    assert work.at() == {"bad": "n1", "good": "n1"}

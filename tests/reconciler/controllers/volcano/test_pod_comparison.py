@@ -15,7 +15,7 @@ from reconciler.controllers.volcano.pod_comparison import (
     read_scheduled_group,
     read_scheduled_pod,
 )
-from reconciler.observer.comparison import ComparisonResult, DifferenceKind
+from reconciler.observer.differences import ComparisonResult, DifferenceKind
 from scheduling.volcano.gates.gated_pod import read_gated_queue
 from tests.reconciler.controllers.gates.comparing import Comparing, stored
 from tests.scheduling.volcano.manifests import pod, pod_group, queue

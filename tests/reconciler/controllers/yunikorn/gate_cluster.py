@@ -21,6 +21,7 @@ class GateCluster(AnyGateCluster):
     of_kind: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "Pod": ("GatedPod",),
         "Namespace": ("QuotaNamespace",),
+        "PriorityClass": ("YuniKornPriorityClass",),
         "ConfigMap": ("YuniKornDefaults", "YuniKornConfigs"),
     }
 

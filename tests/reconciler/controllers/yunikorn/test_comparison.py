@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from policies.configuration.settings import YuniKornSettings
 from policies.dialects.core import read_namespace
 from policies.dialects.yunikorn_config.configmap import read_config_map
 from reconciler.controllers.gates.comparison import PATIENCE, PERIOD
 from reconciler.controllers.yunikorn.comparison import SCHEDULED_POD, YuniKornJudge, read_scheduled_pod
 from reconciler.controllers.yunikorn.kinds import NAMESPACE, QUEUE_CONFIGS
-from reconciler.observer.comparison import ComparisonResult, DifferenceKind
+from reconciler.observer.differences import ComparisonResult, DifferenceKind
 from tests.reconciler.controllers.gates.comparing import Comparing, stored
 from tests.reconciler.controllers.yunikorn.gated_objects import DEV, TEAMS
 from tests.scheduling.yunikorn.manifests import namespace, pod, queues_yaml
@@ -25,7 +26,7 @@ class Watched(Comparing):
     """The Namespace dev with a quota of 2 cpu, long after everything was listed."""
 
     def __init__(self) -> None:
-        super().__init__(YuniKornJudge("yunikorn"))
+        super().__init__(YuniKornJudge(YuniKornSettings()))
         self.space(DEV)
         self.wait(2 * PATIENCE)
 

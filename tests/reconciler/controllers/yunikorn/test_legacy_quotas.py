@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import pytest
 
+from policies.configuration.settings import Enforce, YuniKornSettings
 from policies.dialects.core import read_namespace
+from policies.mutation.quota_gates import quota_label
 from reconciler.controllers.yunikorn.comparison import YuniKornJudge
+from reconciler.controllers.yunikorn.gates import QuotaGatesController
 from reconciler.controllers.yunikorn.kinds import NAMESPACE
+from reconciler.core.controller import Controller
+from reconciler.core.state import ClusterState
+from scheduling.yunikorn.simulation import YuniKornSimulation
 from tests.reconciler.controllers.gates.comparing import Comparing
 from tests.reconciler.controllers.yunikorn.gate_cluster import GateCluster
-from tests.scheduling.yunikorn.manifests import PREFIX, namespace
+from tests.reconciler.controllers.yunikorn.gated_objects import pod
+from tests.scheduling.yunikorn.manifests import PREFIX, namespace, queues_yaml
+from tests.scheduling.yunikorn.manifests import pod as yunikorn_pod
 
 LOGGER = "reconciler.controllers.yunikorn.legacy_quotas"
 DEPRECATED = (
@@ -53,7 +61,7 @@ def test_a_new_process_warns_again_and_one_that_observes_does_too(caplog: pytest
     cluster.settle()
     assert said(caplog) == [DEPRECATED]
 
-    Comparing(YuniKornJudge("yunikorn")).show((NAMESPACE.kind, "old"), read_namespace(OLD))
+    Comparing(YuniKornJudge(YuniKornSettings())).show((NAMESPACE.kind, "old"), read_namespace(OLD))
     assert said(caplog) == [DEPRECATED]
 
 
@@ -61,3 +69,36 @@ def test_a_namespace_that_is_not_yunikorns_is_not_warned_about(caplog: pytest.Lo
     cluster = GateCluster(namespace("off", namespace_max_cpu="1", namespace_enableYuniKorn="false"))
     cluster.settle()
     assert said(caplog) == []
+
+
+class YuniKorn2(GateCluster):
+    def _controllers(self, state: ClusterState) -> list[Controller]:
+        self.controller = QuotaGatesController(state.records, YuniKornSettings(version=(2, 0), enforce=Enforce.GATES))
+        return [self.controller]
+
+
+@pytest.mark.parametrize(("version", "passed"), [(GateCluster, ["a"]), (YuniKorn2, ["a", "b"])])
+def test_yunikorn_2_does_not_read_them(
+    version: type[GateCluster], passed: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster = version(OLD, pod("a", "a", space="old"), pod("b", "b", space="old"))
+
+    cluster.settle()
+
+    assert cluster.passed() == passed
+    assert said(caplog) == ([DEPRECATED] if version is GateCluster else [])
+
+
+@pytest.mark.parametrize(("version", "running"), [((1, 9), 1), ((2, 0), 2)])
+def test_the_simulation_reads_them_as_the_version_does(version: tuple[int, int], running: int) -> None:
+    simulation = YuniKornSimulation(0, version=version)
+    simulation.change([queues_yaml(""), OLD, *(yunikorn_pod(name, name, space="old") for name in "ab")])
+
+    simulation.settle()
+
+    assert sum(each.pods for each in simulation.running().values()) == running
+
+
+@pytest.mark.parametrize(("version", "labelled"), [((1, 9), True), ((2, 0), False)])
+def test_a_namespace_without_a_quota_that_counts_gets_no_label(version: tuple[int, int], labelled: bool) -> None:
+    assert bool(quota_label(OLD, YuniKornSettings(version=version, enforce=Enforce.GATES))) is labelled

@@ -8,6 +8,7 @@ import pytest
 
 from cluster.actions import Delete
 from policies.configuration.settings import Enforce, YuniKornSettings
+from policies.dialects.priority_class import ALLOW_PREEMPTION
 from reconciler.controllers.yunikorn.gates import QuotaGatesController
 from reconciler.core.controller import Controller
 from reconciler.core.state import ClusterState
@@ -96,6 +97,37 @@ def test_a_queue_below_its_guarantee_gets_it_once_others_have_ended() -> None:
 
     cluster.end_leaving()
     assert cluster.passed() == ["p1", "p2", "p3", "r1"]
+
+
+def test_pods_of_a_priority_class_that_opts_out_are_preempted_last() -> None:
+    spared = {"metadata": {"name": "spared", "annotations": {ALLOW_PREEMPTION: "false"}}, "value": 0}
+    cluster = Preempting(GUARANTEED, *SPACES)
+    cluster.asks("poor", "p1", "p2")
+    for name in ("p3", "p4"):
+        cluster.now += SECOND
+        made = pod(name, name, "1", "poor")
+        made["metadata"]["labels"]["queue"] = "root.team.poor"
+        made["spec"]["priorityClassName"] = "spared"
+        cluster.add(made)
+    cluster.add({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", **spared})
+    cluster.settle()
+    cluster.asks("rich", "r1")
+
+    cluster.wait()
+
+    assert cluster.leaving() == ["p2"]
+
+
+def test_nothing_is_preempted_for_a_pod_that_never_preempts() -> None:
+    cluster = full()
+    waiting = pod("r1", "r1", "1", "rich")
+    waiting["metadata"]["labels"]["queue"] = "root.team.rich"
+    waiting["spec"]["preemptionPolicy"] = "Never"
+    cluster.add(waiting)
+
+    cluster.wait(1000 * SECOND)
+
+    assert (cluster.leaving(), cluster.gated()) == ([], ["r1"])
 
 
 def test_it_asks_for_one_after_the_other_and_never_beyond_its_guarantee() -> None:

@@ -14,6 +14,7 @@ from tests.apiserver.chart import rendering
 from tests.apiserver.quickstart.installing import (
     GATED,
     TEAMS,
+    define_kinds,
     done,
     from_chart,
     from_own_kustomization,
@@ -32,7 +33,7 @@ INSTALLED_BY = {"kustomize": from_own_kustomization, "helm": from_chart}
 @pytest.fixture
 def machine(programs: build.Programs, tmp_path: Path) -> Iterator[Laptop]:
     with laptop(tmp_path) as started:
-        done(started, "kubectl apply -k manifests/crds")
+        define_kinds(started)
         yield started
 
 

@@ -17,6 +17,7 @@ from tests.apiserver.quickstart.installing import (
     GATED,
     GROUPS,
     TEAMS,
+    define_kinds,
     done,
     from_chart,
     from_own_kustomization,
@@ -61,7 +62,7 @@ integrations: {frameworks: [batch/job, pod]}
 @pytest.fixture
 def machine(programs: build.Programs, tmp_path: Path) -> Iterator[Laptop]:
     with laptop(tmp_path) as started:
-        done(started, "kubectl apply -k manifests/crds")
+        define_kinds(started)
         yield started
 
 

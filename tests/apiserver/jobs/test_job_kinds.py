@@ -209,6 +209,7 @@ def test_a_kind_that_may_not_be_listed_is_told_and_one_not_installed_is_waited_f
         try:
             eventually(lambda: running.unknown() == [boats.name])
             eventually(lambda: "cannot list" in running.obstacles()[0])
-            assert eventually(lambda: running.absent() == ["rayservices.v1.ray.io"])
+            absent = ["provisioningrequests.v1.autoscaling.x-k8s.io", "rayservices.v1.ray.io"]
+            eventually(lambda: running.absent() == absent)
         finally:
             running.stop()

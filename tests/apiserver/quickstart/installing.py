@@ -10,8 +10,10 @@ import yaml
 
 from tests.apiserver.chart import post_renderer, rendering
 from tests.apiserver.harness import ApiError
+from tests.apiserver.manifests import crds, define
 from tests.apiserver.quickstart.laptop import ROOT, Laptop
 from tests.apiserver.volcano.queue_world import QUEUES
+from tests.apiserver.webhook.guard import reachable
 from tests.apiserver.yunikorn.gated_world import GATE, Manifest
 from tests.scheduling.volcano import manifests as volcano
 from tests.scheduling.yunikorn import manifests as yunikorn
@@ -29,6 +31,11 @@ def done(machine: Laptop, command: str) -> str:
     found = machine.run(command)
     assert found.returncode == 0, f"{command}: {found.stdout}\n{machine.kubelet.log()}"
     return found.stdout
+
+
+def define_kinds(machine: Laptop) -> None:
+    """What `kubectl apply -k manifests/crds` does; the quick start is tested with that command itself."""
+    define(machine.server, [reachable(each, machine.kubelet.port) for each in crds()])
 
 
 def from_own_kustomization(machine: Laptop, components: list[str], **texts: str) -> None:

@@ -1,11 +1,10 @@
-"""`kubectl` for a cluster without kube-proxy: what `apply -k` installs is called at ports of this machine.
+"""`kubectl apply -k` for a cluster without kube-proxy: what it installs is called at ports of this machine.
 
 python -m tests.apiserver.quickstart.kubectl WEBHOOK_PORT API_PORT apply -k manifests/with-reconciler
 """
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 
@@ -19,15 +18,13 @@ from tests.apiserver.webhook.guard import as_input, reachable
 def main() -> None:
     webhook, api, *args = sys.argv[1:]
     kubectl = build.programs().kubectl
-    if args[:1] == ["apply"] and "-k" in args:
-        at = args.index("-k")
-        rendered = subprocess.run([*kubectl, "kustomize", args[at + 1]], stdout=subprocess.PIPE, text=True, check=True)
-        passed_on = Reachable(int(api))
-        manifests = yaml.load_all(rendered.stdout, yaml.CSafeLoader)
-        objects = [passed_on(reachable(each, int(webhook))) for each in manifests]
-        done = subprocess.run([*kubectl, *args[:at], "-f", "-", *args[at + 2 :]], input=as_input(objects), text=True)
-        sys.exit(done.returncode)
-    os.execv(kubectl[0], [*kubectl, *args])
+    at = args.index("-k")
+    rendered = subprocess.run([*kubectl, "kustomize", args[at + 1]], stdout=subprocess.PIPE, text=True, check=True)
+    passed_on = Reachable(int(api))
+    manifests = yaml.load_all(rendered.stdout, yaml.CSafeLoader)
+    objects = [passed_on(reachable(each, int(webhook))) for each in manifests]
+    done = subprocess.run([*kubectl, *args[:at], "-f", "-", *args[at + 2 :]], input=as_input(objects), text=True)
+    sys.exit(done.returncode)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -63,10 +64,13 @@ def laptop(folder: Path) -> Iterator[Laptop]:
 
 def _tools(folder: Path, kubelet: Kubelet) -> Path:
     folder.mkdir()
-    ports = f"{kubelet.port} {kubelet.api_port}"
-    kubectl = f'"{sys.executable}" -m tests.apiserver.quickstart.kubectl {ports}'
-    scripts = {"kubectl": kubectl, "quotree": f'"{sys.executable}" -m cli.main'}
-    for name, program in scripts.items():
-        (folder / name).write_text(f'#!/bin/sh\nexec {program} "$@"\n')
+    kubectl = " ".join(map(shlex.quote, build.programs().kubectl))
+    ours = f'"{sys.executable}" -m tests.apiserver.quickstart.kubectl {kubelet.port} {kubelet.api_port}'
+    scripts = {
+        "kubectl": f'case " $* " in " apply"*" -k "*) exec {ours} "$@" ;; esac\nexec {kubectl} "$@"',
+        "quotree": f'exec "{sys.executable}" -m cli.main "$@"',
+    }
+    for name, script in scripts.items():
+        (folder / name).write_text(f"#!/bin/sh\n{script}\n")
         (folder / name).chmod(0o755)
     return folder

@@ -14,6 +14,7 @@ from cluster.health import HealthServer
 from cluster.served import FOLLOWED
 from cluster.sources import sources
 from policies.dialects.core import CONFIG_MAP
+from policies.dialects.frameworks import SHAPES
 from policies.dialects.frameworks.replicated import REPLICA_SET
 from policies.dialects.kueue_jobs import KINDS
 from webhook.app import CONVERTING
@@ -72,7 +73,8 @@ def test_a_webhook_names_exactly_what_it_judges_and_fails_as_its_class_demands(w
     everything = str(webhook["rules"])
 
     assert "*" not in everything
-    expected = {"workloads/status", "queues/status", "pods/resize"}  # admission, state, what a Pod asks for
+    scaled = {f"{each.plural}/scale" for each in SHAPES.values() if each.scaled}
+    expected = {"workloads/status", "queues/status", "pods/resize"} | scaled  # admission, state, requests of Pods
     assert {name for name in resources if "/" in name} <= expected
     assert groups <= {**VALIDATING, **MUTATING}[path]
     assert webhook["sideEffects"] == "NoneOnDryRun"

@@ -1,6 +1,6 @@
 """Finds the objects that a change does not remove, but hides: files that have them are skipped since the change.
 
-Example: `eng.yaml` becomes the template `eng.yaml.j2`. Its Queue is not deleted, but is no longer judged.
+Example: `eng.yaml` becomes the template `eng.yaml.j2`. The Queue stays, but nobody judges it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Finds which files of a selection describe one organisation: the path of the root of each.
 
 Files with different versions of the same object describe different organisations, such as examples, environments or
-clusters. Then each of the largest folders without such a contradiction is a root, or a single file if there is no such
-folder. All other files together are the first root.
+clusters. Then each of the largest folders without such a contradiction is a root. Without
+such a folder, a single file is one. All other files together are the first root.
 
     dev/queues.yaml    ClusterQueue a, cpu=1    root dev
     dev/flavors.yaml   ResourceFlavor x         root dev
@@ -65,7 +65,7 @@ def _number(units: Sequence[UnitObjects]) -> None:
 
 
 def _contradictions(units: Sequence[UnitObjects]) -> set[Ref]:
-    """The objects of which there are different versions."""
+    """The objects that have different versions."""
     variants: dict[Ref, list[UnitObjects]] = defaultdict(list)
     for each in units:
         for ref in each.versions:

@@ -59,7 +59,7 @@ class _UnusableParent(NamedTuple):
 
 
 _Judge: TypeAlias = Callable[[str, list[_Candidate]], _UnusableParent | None]
-"""Judges a value of `parentqueue` by its candidates, of which there is at least one. None if the value is usable."""
+"""Judges a value of `parentqueue` by its candidates, at least one. None if the value is usable."""
 
 
 @rule(

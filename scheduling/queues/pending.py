@@ -58,7 +58,6 @@ class PendingQueue:
         FlavorFungibilityPreserveScanProgress).
     sticky: the workload that preempted others last. It is the head of a BestEffortFIFO queue.
     stuck: the head was tried, and nothing that matters to it has changed since.
-    no_candidates: the head that was tried last found no candidates for preemption.
     """
 
     def __init__(
@@ -73,7 +72,6 @@ class PendingQueue:
         self.sticky: str | None = None
         self._sticky_generation = 0
         self.stuck = False
-        self.no_candidates = False
         self._active: dict[str, PendingEntry] = {}  # entries in groups, which may be blocked
         self._groups: dict[GroupId, EntryGroup] = {}  # groups of equal entries
         self._by_hash: dict[Hashable, dict[GroupId, EntryGroup]] = {}  # groups by scheduling hash
@@ -145,7 +143,6 @@ class PendingQueue:
         """Return a popped entry to the queue, unless it was pushed again meanwhile. Returns whether it is active."""
         there = self.get(entry.key)
         self._moved(entry.key)
-        self.no_candidates = reason == Requeue.NO_CANDIDATES
         unfinished = entry.progress is not None and entry.progress.pending
         again = self._at_once(reason) or unfinished or self._flushed_since_pop
         if there is not None:

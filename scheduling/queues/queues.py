@@ -57,6 +57,7 @@ class PendingQueues:
         self._reserving: dict[str, PendingEntry] = {}  # heads that reserve capacity, by ClusterQueue
         self._to_flush: set[str] = set()  # ClusterQueues whose trees the next `flush` activates
         self._with_reservation: set[str] = set()  # ClusterQueues with a new reservation since the last `flush`
+        self._without_candidates: dict[str, None] = {}  # ClusterQueues whose last head found none to preempt
         self._with_inadmissible: dict[QuotaNode, set[str]] = {}  # by root: ClusterQueues with inadmissible workloads
 
     # --- changes
@@ -76,6 +77,7 @@ class PendingQueues:
     def drop_queue(self, name: str) -> None:
         """Remove a ClusterQueue. Its workloads are then in no queue."""
         self.pending.pop(name, None)
+        self._without_candidates.pop(name, None)
         self._settings.pop(name, None)
         self._ready.discard(name)
         self._reserving.pop(name, None)
@@ -205,6 +207,9 @@ class PendingQueues:
         """Return a head that was tried to its queue. Returns whether it is active. `reserves_capacity`: see `Wait`."""
         self._ready.add(queue)
         active = self.pending[queue].requeue(entry, reason, now)
+        self._without_candidates.pop(queue, None)
+        if reason == Requeue.NO_CANDIDATES:
+            self._without_candidates[queue] = None
         self._reserve(queue, entry if active and reserves_capacity else None)
         self._note(queue)
         return active
@@ -242,12 +247,10 @@ class PendingQueues:
         self._to_flush.clear()
         self._with_reservation.clear()
         moved = self.flush_trees(roots, now) if roots else 0
-        self._sort_by_root()
-        for root in grown - roots:
-            for name in self._with_inadmissible.get(root, ()):
-                if self.pending[name].no_candidates:
-                    self.pending[name].stuck = False
-                    self._ready.add(name)
+        for name in self._without_candidates if grown else ():
+            if self._tree.queues[name].root in grown:
+                self.pending[name].stuck = False
+                self._ready.add(name)
         return moved
 
     def _roots(self, queues: Iterable[str]) -> set[QuotaNode]:

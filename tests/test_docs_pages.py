@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+import pytest
 import yaml
 
 from generators.blocks import BEGIN, END
@@ -22,9 +23,11 @@ PAGES = sorted(
     [*(ROOT / "docs").rglob("*.md"), *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY"))]
 )
 TEXTS = {page: page.read_text(encoding="utf-8") for page in PAGES}
+DECISIONS = [page for page in PAGES if page.parent.name == "adr"]
 GUIDES = [page for page in PAGES if page.parent == ROOT / "docs"]
 _PART = re.compile(rf"^[^\n]*{BEGIN}.*?{END}[^\n]*$", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"^```.*?^```$|^ {4}[^\n]*$", re.MULTILINE | re.DOTALL)
+_LATE_DECISION = re.compile(r"# .*\n\n(?:\*|\d{4}-|(?:In )?(?:Kueue|Volcano|YuniKorn)\b(?!'))")
 _PARAGRAPH = re.compile(r"\n\s*\n|\n(?=- |\d+\. |\|)")
 
 
@@ -79,6 +82,16 @@ def test_docs_pages_begin_with_prose() -> None:
     assert [page.name for page in GUIDES if not begins_with_prose(TEXTS[page])] == []
 
 
+def test_decisions_begin_with_what_quotree_does() -> None:
+    assert [path.name for path in DECISIONS if _LATE_DECISION.match(TEXTS[path])] == []
+
+
+@pytest.mark.parametrize("text", ["*Context.* Pods", "2026-11-22. Pods", "**Problem.** Pods", "In Kueue v0.19 Pods"])
+def test_a_decision_that_begins_with_a_label_or_another_project_is_found(text: str) -> None:
+    assert _LATE_DECISION.match(f"# Pods wait\n\n{text} wait.\n")
+    assert not _LATE_DECISION.match("# Pods wait\n\nKueue's Pods wait.\n")
+
+
 def test_the_front_page_has_ten_lines() -> None:
     _, *lines = [line for line in TEXTS[FRONT].splitlines() if line]
 
@@ -86,7 +99,7 @@ def test_the_front_page_has_ten_lines() -> None:
 
 
 def test_no_page_repeats_another() -> None:
-    pages = {str(page.relative_to(ROOT)): text for page, text in TEXTS.items() if page.parent.name != "adr"}
+    pages = {str(page.relative_to(ROOT)): text for page, text in TEXTS.items() if page not in DECISIONS}
 
     assert list(repeated(pages, RUN)) == []
 

@@ -1,4 +1,4 @@
-"""The docs do not use the words that docs/writing.md forbids."""
+"""The docs and the changelog do not use the words that docs/writing.md forbids."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 WRITING = (ROOT / "docs" / "writing.md").read_text(encoding="utf-8")
-PAGES = (*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md")
+PAGES = (*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md")
+FRAGMENTS = sorted((ROOT / "changelog.d").rglob("*.md"))
 _CODE = re.compile(r"^```.*?^```|^ {4}.*?$|`[^`]*`", re.MULTILINE | re.DOTALL)
 _TARGET = re.compile(r"\]\([^)]*\)")
 _ROW = re.compile(r"^\| (`[^|]*) \|", re.MULTILINE)
@@ -33,6 +34,13 @@ def used(text: str, words: list[str]) -> list[str]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_uses_no_forbidden_word(page: Path) -> None:
     assert used(page.read_text(encoding="utf-8"), WORDS) == []
+
+
+def test_changelog_fragments_use_no_forbidden_word() -> None:
+    found = {path.name: used(path.read_text(encoding="utf-8"), WORDS) for path in FRAGMENTS}
+
+    assert found
+    assert {name: words for name, words in found.items() if words} == {}
 
 
 def test_the_forbidden_words_are_read_from_the_page() -> None:

@@ -112,7 +112,7 @@ def hierarchy_path_nested(proposal: Proposal) -> Iterator[Finding]:
     """A Volcano queue is a descendant of another one in the tree of hierarchical DRF.
 
     Why it is refused: in this tree all queues are leaves. A queue on the path to another one would be a leaf and an
-    inner node at once. Volcano only checks for queues below the new one; this rule also checks for queues above it.
+    inner node at once. Volcano only checks the queues below the new one; this rule also checks its ancestors.
     Example: queue `eng` has `volcano.sh/hierarchy: root/eng`, and a queue with `root/eng/ml` is created.
     Fix: give the ancestor a leaf of its own, such as `root/eng/rest`.
     """

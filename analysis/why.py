@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from analysis.simulation import OtherQueues, Simulations
-from policies.dialects.yunikorn_config.quotas import amount_text
+from policies.dialects.yunikorn_config.quotas import queue_amount
 from policies.dialects.yunikorn_config.resources import YuniKornAmounts
 from policies.model.objects import parted
 from scheduling.objects.times import SECOND, elapsed
@@ -26,7 +26,7 @@ from scheduling.volcano.objects import Status
 from scheduling.volcano.play.simulation import VolcanoSimulation
 from scheduling.volcano.play.waiting import Holders, WaitingPodGroup, WaitingReason, limited_by
 from scheduling.volcano.play.waiting import found as found_in_volcano
-from scheduling.volcano.resources import PODS, written
+from scheduling.volcano.resources import PODS, amount_text
 from scheduling.yunikorn.as_json import waiting_json as waiting_allocation
 from scheduling.yunikorn.simulation import YuniKornSimulation
 from scheduling.yunikorn.waiting import found as found_in_yunikorn
@@ -109,7 +109,7 @@ def running_groups(simulation: VolcanoSimulation, jobs: Iterable[GangJob]) -> li
             "for": simulation.display_name(job.name),
             "queue": job.group.queue,
             "pods": running,
-            "amounts": {name: written(name, held) for name, held in sorted(job.allocated.items()) if name != PODS},
+            "amounts": {name: amount_text(name, held) for name, held in sorted(job.allocated.items()) if name != PODS},
         }
         for job in jobs
         if (running := job.count(Status.RUNNING))
@@ -141,7 +141,7 @@ def _lack(simulation: VolcanoSimulation, holders: Holders, lack: Shortage) -> An
     return {
         **lack_json(lack),
         "limitedBy": limited_by(simulation.engine.world.queues, lack),
-        "usedBy": [{"for": name, "amount": written(lack.resource, amount)} for name, amount in holders.of(lack)],
+        "usedBy": [{"for": name, "amount": amount_text(lack.resource, amount)} for name, amount in holders.of(lack)],
     }
 
 
@@ -167,4 +167,4 @@ def running_allocations(simulation: YuniKornSimulation, name: str = "") -> list[
 
 
 def yunikorn_amounts(amounts: YuniKornAmounts) -> Mapping[str, str]:
-    return {name: amount_text(name, amount) for name, amount in sorted(amounts.items())}
+    return {name: queue_amount(name, amount) for name, amount in sorted(amounts.items())}

@@ -20,7 +20,7 @@ from policies.model.findings import Severity, kind_field
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from webhook.ledger.contents import LEDGER_KINDS
-from webhook.ledger.entry import LedgerEntry, written
+from webhook.ledger.entry import LedgerEntry, new_entry
 from webhook.review import Review
 
 
@@ -76,7 +76,7 @@ class JudgedRequest:
         if review.dry_run:
             return None
         states, orchestrated = (review.old_object, review.object), self.configuration.kueue.orchestrated
-        return written(review.uid, self.change.ref, *states, review.user.name, at, orchestrated=orchestrated)
+        return new_entry(review.uid, self.change.ref, *states, review.user.name, at, orchestrated=orchestrated)
 
 
 def case(review: Review, configuration: Configuration, cache: Snapshot | None = None) -> JudgedRequest | None:

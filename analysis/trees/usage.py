@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass, replace
 from analysis.trees.quotas import QuotaRow, Quotas
 from policies.dialects import kueue, volcano
 from policies.dialects.yunikorn import type_of
-from policies.dialects.yunikorn_config.quotas import amount_text
+from policies.dialects.yunikorn_config.quotas import queue_amount
 from policies.model.forest import Forest
 from policies.model.objects import Ref
-from scheduling.flavors.messages import written
+from scheduling.flavors.messages import amount_text
 from scheduling.objects.amounts import FlavorResource
 from scheduling.volcano.play.usage import amounts, phases_below
 from scheduling.volcano.world import SessionWorld as Volcano
@@ -132,11 +132,11 @@ class UsageSources:
 
 def _used(resource: str, used: Mapping[str, int]) -> str:
     kind = type_of(resource)
-    return amount_text(kind, used.get(kind, 0))
+    return queue_amount(kind, used.get(kind, 0))
 
 
 def _with_usage(row: QuotaRow, usage: InUse | None) -> QuotaRow:
-    amounts = {"used": written(row.resource, usage.used if usage else 0)}
+    amounts = {"used": amount_text(row.resource, usage.used if usage else 0)}
     exceeding = {"borrowed": usage.borrowed, "over": usage.over} if usage is not None else {}
-    amounts |= {word: written(row.resource, amount) for word, amount in exceeding.items() if amount}
+    amounts |= {word: amount_text(row.resource, amount) for word, amount in exceeding.items() if amount}
     return replace(row, own={**row.own, **amounts})

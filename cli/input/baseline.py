@@ -89,7 +89,7 @@ def read(file: str) -> Baseline:
     return Baseline(file, entries)
 
 
-def written(entries: Iterable[OldFinding]) -> str:
+def baseline_text(entries: Iterable[OldFinding]) -> str:
     """The text of the file, without the last line break."""
     return without_commands("\n".join(json.dumps(each) for each in (_HEAD, *map(asdict, entries))))
 
@@ -97,7 +97,7 @@ def written(entries: Iterable[OldFinding]) -> str:
 def write(baseline: Baseline) -> None:
     """Replace the file atomically. Raises Misused."""
     try:
-        replace(Path(baseline.file), written(baseline.entries))
+        replace(Path(baseline.file), baseline_text(baseline.entries))
     except OSError as error:
         raise Misused(f"{baseline.file}: cannot be written: {error.strerror or error}") from error
 

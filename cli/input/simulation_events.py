@@ -101,7 +101,7 @@ def _time(value: str, simulation: KueueSimulation) -> int:
     if not time:
         raise BadConfiguration("not a time; write 2026-01-01T12:00:00Z, or +1h30m after the start")
     if time // times.SECOND < simulation.now // times.SECOND:
-        raise BadConfiguration(f"this time has passed: it is {times.written(simulation.now)} already; name a later one")
+        raise BadConfiguration(f"this time has passed: it is {times.rfc3339(simulation.now)} already; name a later one")
     return time
 
 

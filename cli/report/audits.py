@@ -75,7 +75,7 @@ def as_baseline(audited: ShownAudit) -> str:
     found = audited.audit.baselined if audited.has_baseline else audited.audit.found
     every = (each for top in found for each in (top, *top.consequences))
     old = (each for each in every if each.judged.severity is not Severity.INFO)
-    return baselines.written(baselines.entry(each.judged, each.fingerprint) for each in old)
+    return baselines.baseline_text(baselines.entry(each.judged, each.fingerprint) for each in old)
 
 
 def as_page(audited: ShownAudit) -> Page:

@@ -20,7 +20,7 @@ from dashboard.reading.remote import FINDINGS, Getter
 from dashboard.what_if.manifests import KINDS
 from reconciler.api.routes import ReconcilerApi
 from reconciler.core.core import Core
-from scheduling.objects.times import parse, written
+from scheduling.objects.times import parse, rfc3339
 from scheduling.objects.workload import Workload
 from scheduling.simulation.simulation import START
 from scheduling.status.writing import written_admission, written_condition
@@ -60,7 +60,7 @@ class FilesReader:
         return {**node, "oldestPending": self._shifted(oldest)} if oldest else node
 
     def _shifted(self, moment: str) -> str:
-        return written(parse(moment) + self._ahead)
+        return rfc3339(parse(moment) + self._ahead)
 
     def findings(self, params: Mapping[str, str] = NO_PARAMS) -> Manifest:
         return self._audit.get(FINDINGS, params)
@@ -133,7 +133,7 @@ def _manifest(workload: Workload, ahead: int) -> Manifest:
     owners = [{"kind": each.kind, "name": each.name} for each in workload.owners]
     meta: dict[str, Any] = {"namespace": workload.namespace, "name": workload.name, "ownerReferences": owners}
     return {
-        "metadata": meta | {"creationTimestamp": written(workload.created + ahead)},
+        "metadata": meta | {"creationTimestamp": rfc3339(workload.created + ahead)},
         "spec": {
             "queueName": workload.queue,
             "priority": workload.priority,

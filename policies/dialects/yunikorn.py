@@ -117,7 +117,7 @@ def resource(texts: Mapping[str, str]) -> Resource | None:
     return amounts
 
 
-def written(texts: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+def written_amounts(texts: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     """The name and the quantity as the user wrote them, by YuniKorn's name of the resource."""
     return {type_of(name): (name, texts[name]) for name in _cpu_last(texts)}
 

@@ -193,19 +193,19 @@ def manifest(kind: str, name: str, spec: Mapping[str, Any] | None = None, *, nam
 
 
 def _row(resource: str, terms: Terms) -> dict[str, str]:
-    row = {"name": resource, "nominalQuota": written(resource, terms.nominal)}
+    row = {"name": resource, "nominalQuota": amount_text(resource, terms.nominal)}
     if terms.borrowing is not None:
-        row["borrowingLimit"] = written(resource, terms.borrowing)
+        row["borrowingLimit"] = amount_text(resource, terms.borrowing)
     if terms.lending is not None:
-        row["lendingLimit"] = written(resource, terms.lending)
+        row["lendingLimit"] = amount_text(resource, terms.lending)
     return row
 
 
-def written(resource: str, amount: int) -> str:
+def amount_text(resource: str, amount: int) -> str:
     """The amount with a decimal or a binary suffix, whichever is shorter."""
     nano = min(amount, INT64_MAX) * (10**6 if resource == "cpu" else 10**9)
     return min((str(Quantity.of_nano(nano, like)) for like in ("DecimalSI", "BinarySI")), key=len)
 
 
 def resource_amount(resource: str, amount: int) -> str:
-    return f"{resource}={written(resource, amount)}"
+    return f"{resource}={amount_text(resource, amount)}"

@@ -58,7 +58,7 @@ def count(resource: str, quantity: Quantity) -> int:
     return _bounded(quantity.units())
 
 
-def written(resource: str, amount: int) -> str:
+def amount_text(resource: str, amount: int) -> str:
     """The amount as users write it."""
     if amount == UNLIMITED:
         return "unlimited"

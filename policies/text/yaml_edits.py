@@ -13,7 +13,7 @@ from typing import Any
 
 from policies.model.fields import unpointed
 from policies.text.positions import BadText
-from policies.text.yaml_layout import Laid, layout
+from policies.text.yaml_layout import Layout, layout
 from policies.text.yaml_scalars import resolve
 
 
@@ -65,7 +65,7 @@ class _Edit:
             return self._added(holder, last, operation["value"])
         return self._replaced(holder.items[at], operation["value"])
 
-    def _holder(self, way: list[str]) -> Laid:
+    def _holder(self, way: list[str]) -> Layout:
         laid = self._top
         for step in way:
             at = _place(laid, step)
@@ -76,7 +76,7 @@ class _Edit:
             raise NoEdit("the place of the change is an anchor, an alias or empty")
         return laid
 
-    def _replaced(self, old: Laid, value: Any) -> str:
+    def _replaced(self, old: Layout, value: Any) -> str:
         if old.style == "|" and not old.anchored and isinstance(value, str):
             return self._spliced(old.start, old.end, _block(self._text[old.start : old.end], old.text, value))
         if old.shape != "scalar" or old.anchored or old.style in ("|", ">") or isinstance(value, Mapping | list):
@@ -89,7 +89,7 @@ class _Edit:
         is_text = isinstance(read, str)  # in YAML, a text may have no quotes
         return self._spliced(old.start, old.end, _scalar(value, '"' if self._top.flow and not is_text else old.style))
 
-    def _renamed(self, holder: Laid, old: str, new: str) -> str:
+    def _renamed(self, holder: Layout, old: str, new: str) -> str:
         at = _place(holder, old)
         if at is None:
             raise NoEdit(f"{old} is not written here")
@@ -98,7 +98,7 @@ class _Edit:
         key = holder.keys[at]
         return self._spliced(key.start, key.end, _scalar(new, key.style))
 
-    def _removed(self, holder: Laid, at: int | None) -> str:
+    def _removed(self, holder: Layout, at: int | None) -> str:
         if at is None:
             raise NoEdit("the value to remove does not exist")
         key, value = holder.keys[at], holder.items[at]
@@ -117,7 +117,7 @@ class _Edit:
             raise NoEdit("a comment would be lost")
         return self._spliced(key.start, holder.keys[1].start, "")
 
-    def _added(self, holder: Laid, name: str, value: Any) -> str:
+    def _added(self, holder: Layout, name: str, value: Any) -> str:
         if holder.flow:
             return self._added_in_flow(holder, name, value)
         column = holder.start - self._line_start(holder.start)
@@ -128,7 +128,7 @@ class _Edit:
             return self._text + self._newline + lines
         return self._spliced(at, at, lines + self._newline)
 
-    def _added_in_flow(self, holder: Laid, name: str, value: Any) -> str:
+    def _added_in_flow(self, holder: Layout, name: str, value: Any) -> str:
         style = holder.keys[-1].style if holder.keys else '"' if self._top.flow else ""
         is_plain = not style and not isinstance(value, Mapping | list)
         entry = f"{_scalar(name, style)}: {_scalar(value, style) if is_plain else _json(value)}"
@@ -139,7 +139,7 @@ class _Edit:
         gap = " " if indent.strip() else self._newline + indent
         return self._spliced(at, at, f",{gap}{entry}")
 
-    def _moved(self, holder: Laid, old: int, new: int) -> str:
+    def _moved(self, holder: Layout, old: int, new: int) -> str:
         parts = [(item.start, item.end) for item in holder.items] if holder.flow else self._line_parts(holder)
         texts = [self._text[start:end] for start, end in parts]
         open_end = not holder.flow and bool(texts) and not texts[-1].endswith("\n")
@@ -152,7 +152,7 @@ class _Edit:
         whole = "".join(text + gap for text, gap in zip(texts, gaps, strict=True))
         return self._spliced(parts[0][0], parts[-1][1], whole)
 
-    def _line_parts(self, holder: Laid) -> list[tuple[int, int]]:
+    def _line_parts(self, holder: Layout) -> list[tuple[int, int]]:
         """The lines of each item. A comment between two items belongs to the item below it."""
         ends = [self._next_line(item.end) for item in holder.items]
         first = self._line_start(holder.start)
@@ -189,7 +189,7 @@ def _block(block: str, old: str, new: str) -> str:
     return "\n".join(lines)
 
 
-def _place(laid: Laid, step: str) -> int | None:
+def _place(laid: Layout, step: str) -> int | None:
     if laid.shape == "mapping":
         return next((at for at, key in enumerate(laid.keys) if key.shape == "scalar" and key.text == step), None)
     if laid.shape == "list" and step.isdigit() and int(step) < len(laid.items):

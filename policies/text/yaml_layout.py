@@ -23,8 +23,8 @@ Shape: TypeAlias = Literal["scalar", "mapping", "list", "alias"]
 
 
 @dataclass(slots=True)
-class Laid:
-    """The layout of one value, which is the characters [start, end).
+class Layout:
+    """Where a value is in the text: from `start` up to `end`, and the same for its parts.
 
     `flow`: whether a mapping or list has braces or brackets, as in JSON.
     `style`: the style of a scalar: empty for plain, else a quote, `|` or `>`.
@@ -40,12 +40,12 @@ class Laid:
     flow: bool = False
     style: str = ""
     anchored: bool = False
-    keys: list[Laid] = field(default_factory=list)
-    items: list[Laid] = field(default_factory=list)
+    keys: list[Layout] = field(default_factory=list)
+    items: list[Layout] = field(default_factory=list)
     text: str = ""
 
 
-def layout(text: str, start: int, end: int) -> Laid:
+def layout(text: str, start: int, end: int) -> Layout:
     """The layout of the value at [start, end). Raises BadText if it cannot be parsed."""
     column = start - (text.rfind("\n", 0, start) + 1)
     following = events(" " * column + text[start:end])
@@ -55,11 +55,11 @@ def layout(text: str, start: int, end: int) -> Laid:
         raise BadText(start, "this part cannot be parsed without the text around it") from None
 
 
-def _first(following: Callable[[], Any], shift: int) -> Laid:
+def _first(following: Callable[[], Any], shift: int) -> Layout:
     """The layout of the first value. Works without recursion, since the depth of the text is not limited."""
-    around: list[tuple[Laid, bool]] = []  # the open mappings and lists, each with whether a key is next
+    around: list[tuple[Layout, bool]] = []  # the open mappings and lists, each with whether a key is next
     while not isinstance(event := following(), StreamEndEvent):
-        laid = _laid(event, shift)
+        laid = _layout_of(event, shift)
         if isinstance(event, MappingEndEvent | SequenceEndEvent):
             laid, _ = around.pop()
             laid.end = _end(event) + shift if laid.flow else max(laid.start, _last_end(laid))
@@ -79,11 +79,11 @@ def _end(event: Any) -> int:
     return index
 
 
-def _last_end(laid: Laid) -> int:
+def _last_end(laid: Layout) -> int:
     return max((each.end for each in (*laid.keys[-1:], *laid.items[-1:])), default=laid.start)
 
 
-def _add(holder: Laid, key_is_next: bool, laid: Laid) -> tuple[Laid, bool]:
+def _add(holder: Layout, key_is_next: bool, laid: Layout) -> tuple[Layout, bool]:
     if holder.shape == "mapping" and key_is_next:
         holder.keys.append(laid)
         return holder, False
@@ -91,16 +91,16 @@ def _add(holder: Laid, key_is_next: bool, laid: Laid) -> tuple[Laid, bool]:
     return holder, True
 
 
-def _laid(event: Any, shift: int) -> Laid | None:
+def _layout_of(event: Any, shift: int) -> Layout | None:
     at = event.start_mark.index + shift, event.end_mark.index + shift
     match event:
         case ScalarEvent():
             anchored = event.anchor is not None or event.tag is not None
-            return Laid("scalar", *at, style=event.style or "", anchored=anchored, text=event.value)
+            return Layout("scalar", *at, style=event.style or "", anchored=anchored, text=event.value)
         case AliasEvent():
-            return Laid("alias", *at)
+            return Layout("alias", *at)
         case MappingStartEvent():
-            return Laid("mapping", *at, flow=bool(event.flow_style), anchored=event.anchor is not None)
+            return Layout("mapping", *at, flow=bool(event.flow_style), anchored=event.anchor is not None)
         case SequenceStartEvent():
-            return Laid("list", *at, flow=bool(event.flow_style), anchored=event.anchor is not None)
+            return Layout("list", *at, flow=bool(event.flow_style), anchored=event.anchor is not None)
     return None

@@ -6,7 +6,7 @@ from typing import Any
 
 from policies.model.objects import parted
 from reconciler.objects.following import workload_trace
-from scheduling.objects.times import written
+from scheduling.objects.times import rfc3339
 from scheduling.visibility.as_json import AccessScope, job_of
 from scheduling.visibility.explained import explained
 from scheduling.world.world import World
@@ -23,7 +23,7 @@ def explanation_json(world: World, key: str, now: int, sight: AccessScope | None
         return job_of(known) if known is not None else _unknown(name)
 
     head = {"apiVersion": API_VERSION, "kind": "Explanation", **({"trace": trace} if trace else {})}
-    return {**head, **explained(world, key, now, named, written, sight)}
+    return {**head, **explained(world, key, now, named, rfc3339, sight)}
 
 
 def _unknown(key: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from policies.dialects.yunikorn import VCORE
-from policies.dialects.yunikorn_config.quotas import amount_text
+from policies.dialects.yunikorn_config.quotas import queue_amount
 from reconciler.controllers.gates.controller import GatesController, K
 from reconciler.controllers.yunikorn.gates import QuotaGatesController
 from reconciler.core.controller import find
@@ -77,4 +77,4 @@ def namespace_nodes(core: Core, names: Iterable[str]) -> list[dict[str, Any]]:
 
 def _row(resource: str, most: int, used: int) -> dict[str, Any]:
     name = "cpu" if resource == VCORE else resource
-    return row(name, {"max": amount_text(resource, most), "used": amount_text(resource, used)})
+    return row(name, {"max": queue_amount(resource, most), "used": queue_amount(resource, used)})

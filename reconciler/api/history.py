@@ -12,10 +12,10 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT
-from scheduling.flavors.messages import written as amount_of
+from scheduling.flavors.messages import amount_text as amount_of
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.times import SECOND
-from scheduling.objects.times import written as time_of
+from scheduling.objects.times import rfc3339 as time_of
 from scheduling.world.nodes import NodeName, NodeState, below
 
 API_VERSION = "quotree.dev/v1alpha1"

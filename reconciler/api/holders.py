@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from reconciler.api.tree import API_VERSION
-from scheduling.flavors.messages import written as amount_text
+from scheduling.flavors.messages import amount_text
 from scheduling.objects.amounts import FlavorResource
-from scheduling.objects.times import written
+from scheduling.objects.times import rfc3339
 from scheduling.objects.workload import QUOTA_RESERVED
 from scheduling.quota.state import Reservation
 from scheduling.visibility.as_json import pair_json
@@ -53,7 +53,7 @@ def _item(held: Reservation) -> dict[str, Any]:
         "localQueueName": workload.queue,
         "priority": workload.priority,
         "admitted": workload.admitted,
-        "since": written(reserved.since) if reserved is not None else None,
+        "since": rfc3339(reserved.since) if reserved is not None else None,
         "usage": [
             {**pair_json(pair), "amount": amount_text(pair.resource, each)}
             for pair, each in sorted(held.usage.items())

@@ -10,7 +10,7 @@ from reconciler.controllers.jobs.controller import JobsController
 from reconciler.controllers.jobs.record import JobChange, JobRecord
 from reconciler.controllers.jobs.store import JobStore
 from reconciler.core.core import Core
-from scheduling.objects.times import written
+from scheduling.objects.times import rfc3339
 
 API_VERSION = "quotree.dev/v1alpha1"
 
@@ -41,8 +41,8 @@ def _state(store: JobStore, record: JobRecord) -> dict[str, Any]:
         "uid": job.uid,
         "state": record.state.value,
         "why": record.why,
-        **({"until": written(record.due)} if record.due is not None else {}),
-        **({"waitsSince": written(record.since)} if record.since is not None else {}),
+        **({"until": rfc3339(record.due)} if record.due is not None else {}),
+        **({"waitsSince": rfc3339(record.since)} if record.since is not None else {}),
         **({"owner": f"{owner.kind.partition('.')[0]} {owner.name}"} if owner is not None else {}),
         "workloads": [*_workloads(store, record)],
         "changes": [_change(each) for each in record.changes],
@@ -59,5 +59,5 @@ def _workloads(store: JobStore, record: JobRecord) -> Iterator[dict[str, Any]]:
 
 
 def _change(change: JobChange) -> dict[str, str]:
-    moment = {"at": written(change.at)} if change.at else {}
+    moment = {"at": rfc3339(change.at)} if change.at else {}
     return {**moment, "from": change.before.value, "event": change.event.value, "to": change.after.value}

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from scheduling.cycle.cycle import try_alone
-from scheduling.flavors.messages import written as amount_text
+from scheduling.flavors.messages import amount_text
 from scheduling.objects.amounts import Requests, total
 from scheduling.objects.inadmissible_reasons import INADMISSIBLE, PENDING, PENDING_EVALUATION, SUSPENDED, WAITING
 from scheduling.objects.requests import total_requests
-from scheduling.objects.times import written
+from scheduling.objects.times import rfc3339
 from scheduling.objects.workload import QUOTA_RESERVED, Workload
 from scheduling.queues.pending import PendingEntry
 from scheduling.visibility.brief import brief
@@ -129,7 +129,7 @@ def _cause(
     world: World, key: str, now: int, trees: TreeCache, position: int | None = None, consider: Consider | None = None
 ) -> str:
     found = waits(world, key, now, position=position, consider=consider, trees=trees)
-    return brief(world, found, written) if found is not None else ""
+    return brief(world, found, rfc3339) if found is not None else ""
 
 
 def _rows(
@@ -208,7 +208,7 @@ def item(row: PendingRow) -> dict[str, Any]:
         {"apiVersion": each.api_version, "kind": each.kind, "name": each.name, "uid": each.uid}
         for each in workload.owners
     ]
-    meta = {"name": workload.name, "namespace": workload.namespace, "creationTimestamp": written(workload.created)}
+    meta = {"name": workload.name, "namespace": workload.namespace, "creationTimestamp": rfc3339(workload.created)}
     return {
         "metadata": {**meta, **({"ownerReferences": owners} if owners else {})},
         "priority": workload.priority,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from scheduling.flavors.messages import written
+from scheduling.flavors.messages import amount_text
 from scheduling.topology.naming import level_word
 from scheduling.visibility.domains import DomainUsage, domains_below, topologies
 from scheduling.world.world import World
@@ -72,9 +72,9 @@ def _resource(usage: DomainUsage, name: str) -> dict[str, Any]:
     capacity, outside, held = usage.capacity[name], usage.outside.get(name, 0), usage.held.get(name, 0)
     return {
         "resource": name,
-        "capacity": written(name, capacity),
-        "outside": written(name, outside),
-        "held": written(name, held),
-        "free": written(name, usage.free(name)),
+        "capacity": amount_text(name, capacity),
+        "outside": amount_text(name, outside),
+        "held": amount_text(name, held),
+        "free": amount_text(name, usage.free(name)),
         "used": round((outside + held) / capacity, 4) if capacity else 0,
     }

@@ -14,10 +14,10 @@ from typing import Any
 from cluster.api.document import ApiDocument, SharedEntry
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT
 from policies.model.pools import Terms
-from scheduling.flavors.messages import written
+from scheduling.flavors.messages import amount_text
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.queue_settings import NO_STOP
-from scheduling.objects.times import written as time_of
+from scheduling.objects.times import rfc3339 as time_of
 from scheduling.quota.node import QuotaNode
 from scheduling.world.nodes import NO_WORKLOADS, InUse, NodeName, NodeState, WorkloadCounts, below, nodes, sums_below
 from scheduling.world.world import World
@@ -155,7 +155,7 @@ def _quota(
             "flavor": pair.flavor,
             "resource": pair.resource,
             "own": {**_own(pair, state.terms.get(pair)), **in_use_json(pair, in_use.get(pair, _NOTHING))},
-            "children": {"nominalQuota": written(pair.resource, nominal[pair])} if pair in nominal else {},
+            "children": {"nominalQuota": amount_text(pair.resource, nominal[pair])} if pair in nominal else {},
         }
         for pair in pairs
     ]
@@ -165,10 +165,10 @@ def _own(pair: FlavorResource, terms: Terms | None) -> dict[str, str]:
     if terms is None:
         return {}
     amounts = {"nominalQuota": terms.nominal, "borrowingLimit": terms.borrowing, "lendingLimit": terms.lending}
-    return {word: written(pair.resource, amount) for word, amount in amounts.items() if amount is not None}
+    return {word: amount_text(pair.resource, amount) for word, amount in amounts.items() if amount is not None}
 
 
 def in_use_json(pair: FlavorResource, use: InUse) -> dict[str, str]:
     beyond = {"borrowed": use.borrowed, "over": use.over}
-    found = {word: written(pair.resource, amount) for word, amount in beyond.items() if amount}
-    return {"used": written(pair.resource, use.used), **found}
+    found = {word: amount_text(pair.resource, amount) for word, amount in beyond.items() if amount}
+    return {"used": amount_text(pair.resource, use.used), **found}

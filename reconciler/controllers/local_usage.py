@@ -70,7 +70,7 @@ def admission_share(world: World, key: str, before: Mapping[str, Any] | None = N
     if record is None:
         return None
     consumed = {resource: str(Quantity.of_nano(int(amount * _NANO))) for resource, amount in record.consumed.items()}
-    share = {"consumedResources": consumed, "lastUpdate": times.written(record.at)}
+    share = {"consumedResources": consumed, "lastUpdate": times.rfc3339(record.at)}
     return {"weightedShare": 0, "admissionFairSharingStatus": share}
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from reconciler.multikueue.connections import ConnectedWorker
 from reconciler.multikueue.kubeconfigs import RefusedKubeconfig, WorkerLogin
 from reconciler.multikueue.worker_cache import WorkerCache
-from scheduling.flavors.messages import written
+from scheduling.flavors.messages import amount_text
 from scheduling.objects import times
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Workload
@@ -70,11 +70,11 @@ def _free(cache: WorkerCache) -> list[dict[str, str]]:
             "clusterQueue": queue,
             "flavor": pair.flavor,
             "resource": pair.resource,
-            "free": written(pair.resource, amount),
+            "free": amount_text(pair.resource, amount),
         }
         for queue, pair, amount in cache.left()
     ]
 
 
 def _moment(moment: int) -> str | None:
-    return times.written(moment) if moment else None
+    return times.rfc3339(moment) if moment else None

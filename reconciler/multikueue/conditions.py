@@ -36,7 +36,7 @@ def cluster_condition(
 
 
 def _tried(connection: WorkerConnection) -> str:
-    again = times.written(connection.next_attempt)
+    again = times.rfc3339(connection.next_attempt)
     return f"; connection attempts: {connection.attempts}, next connection attempt: {again}"
 
 
@@ -44,7 +44,7 @@ def _ending(expiry: Expiry | None, now: int) -> str:
     """A warning in the message that the credentials will expire soon; empty if not."""
     if expiry is None or now < expiry.warn_at * SECOND:
         return ""
-    return f"; the {expiry.what} ends at {times.written(expiry.at * SECOND)}: put a new one into the kubeconfig"
+    return f"; the {expiry.what} ends at {times.rfc3339(expiry.at * SECOND)}: put a new one into the kubeconfig"
 
 
 def check_condition(

@@ -210,7 +210,7 @@ class Connections:
             worker.link.lost()
             log.warning("worker %s is lost: %s", worker.name, broke.message)
         else:
-            again = times.written(worker.link.failed(self._clock()))
+            again = times.rfc3339(worker.link.failed(self._clock()))
             log.warning(
                 "worker %s: %s; attempt %d, the next at %s", *(worker.name, broke.message), worker.link.failures, again
             )

@@ -261,7 +261,7 @@ def _zero(holder: object, steps: list[str]) -> None:
 def _stopped(status: str, now: int) -> dict[str, Any]:
     """The other fields of a condition. Some kinds require the time."""
     message = "Its worker cluster is lost"
-    return {"status": status, "reason": "JobSuspended", "message": message, "lastTransitionTime": times.written(now)}
+    return {"status": status, "reason": "JobSuspended", "message": message, "lastTransitionTime": times.rfc3339(now)}
 
 
 def _set_false(status: Mapping[str, Any], name: str, now: int) -> None:

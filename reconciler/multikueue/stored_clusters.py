@@ -58,7 +58,7 @@ def _item(worker: MultiKueueCluster, configs: list[str], placed: int) -> dict[st
         "name": worker.name,
         "configs": configs,
         "connection": _CONNECTION.get(active.status, "not known yet"),
-        "since": times.written(active.since) if active.since else None,
+        "since": times.rfc3339(active.since) if active.since else None,
         "reason": active.reason,
         "error": "" if active.holds else active.message,
         "placed": placed,

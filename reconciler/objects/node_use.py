@@ -30,7 +30,7 @@ def use_of(pods: Iterable[PodOnNode]) -> NodeUse:
 def with_use(node: Mapping[str, Any], use: NodeUse) -> dict[str, Any]:
     """The Node with the sum of its Pods in its status. Zero is written, too, because it says that no Pod is there."""
     used = {PODS: 0, **use.get(str(metadata(node).get("name")), {})}
-    return {**node, "status": {**mapping(node.get("status")), _REQUESTED: amounts.written(used)}}
+    return {**node, "status": {**mapping(node.get("status")), _REQUESTED: amounts.resource_list(used)}}
 
 
 def is_known(nodes: Iterable[Manifest]) -> bool:

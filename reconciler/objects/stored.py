@@ -8,7 +8,7 @@ from typing import Any
 
 from cluster.resource import Manifest
 from policies.dialects.reading import listing, mapping, metadata, text, texts
-from scheduling.objects.times import written
+from scheduling.objects.times import rfc3339
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -68,5 +68,5 @@ def condition_to_write(
         "status": status,
         "reason": reason,
         "message": message,
-        "lastTransitionTime": since or written(now),
+        "lastTransitionTime": since or rfc3339(now),
     }

@@ -166,8 +166,8 @@ def _body(subject: _Subject, series: _Series, name: str) -> dict[str, Any]:
         "message": _shortened(plain(series.message)),
         "type": subject.type,
         "count": series.count,
-        "firstTimestamp": times.written(series.first),
-        "lastTimestamp": times.written(series.last),
+        "firstTimestamp": times.rfc3339(series.first),
+        "lastTimestamp": times.rfc3339(series.last),
         "source": {"component": _COMPONENT},
         "reportingComponent": _COMPONENT,
     }

@@ -70,7 +70,7 @@ def _attempts(pod_set: PodSetAssignment) -> Iterator[str]:
 
 
 @lru_cache(maxsize=4096)
-def written(resource: str, amount: int) -> str:
+def amount_text(resource: str, amount: int) -> str:
     """The amount as a quantity: bytes in powers of 1024, everything else in powers of 1000."""
     if resource == "cpu" or resource in _WITH_BINARY_UNITS or resource.startswith("hugepages-"):
         return str(amounts.quantity_of(resource, amount))
@@ -81,13 +81,14 @@ def text(reason: Reason) -> str:
     match reason:
         case Short(pair=(flavor, resource), lacking=lacking):
             return (
-                f"insufficient unused quota for {resource} in flavor {flavor}, {written(resource, lacking)} more needed"
+                f"insufficient unused quota for {resource} in flavor {flavor}, {amount_text(resource, lacking)} more"
+                " needed"
             )
         case BeyondMaximum((flavor, resource), earlier, requested, maximum):
             return (
                 f"insufficient quota for {resource} in flavor {flavor}, previously considered podsets requests"
-                f" ({written(resource, earlier)}) + current podset request ({written(resource, requested)})"
-                f" > maximum capacity ({written(resource, maximum)})"
+                f" ({amount_text(resource, earlier)}) + current podset request ({amount_text(resource, requested)})"
+                f" > maximum capacity ({amount_text(resource, maximum)})"
             )
         case NoPlace(why):
             return why

@@ -93,7 +93,7 @@ def read(values: object) -> dict[str, int]:
     return found
 
 
-def written(amounts: Requests) -> dict[str, Any]:
+def resource_list(amounts: Requests) -> dict[str, Any]:
     """The amounts as a resource list for a manifest."""
     return {resource: str(quantity_of(resource, amount)) for resource, amount in amounts.items()}
 

@@ -34,7 +34,7 @@ def of(moment: datetime) -> int:
     return max(0, (moment - _EPOCH) // _MICROSECOND * 1000)
 
 
-def written(moment: int) -> str:
+def rfc3339(moment: int) -> str:
     """The moment as Kubernetes writes it, in whole seconds and UTC; at most the end of the year 9999."""
     return _written(min(moment // SECOND, _LAST))
 
@@ -47,7 +47,7 @@ def _written(seconds: int) -> str:
 
 def exactly(moment: int) -> str:
     """The time with microseconds, which `parse` can read."""
-    return f"{written(moment)[:-1]}.{moment % SECOND // 1000:06}Z"
+    return f"{rfc3339(moment)[:-1]}.{moment % SECOND // 1000:06}Z"
 
 
 def elapsed(start: int, time: int) -> str:

@@ -22,7 +22,7 @@ def _fields(workload: Workload) -> Iterator[tuple[str, Any]]:
     yield "admissionChecks", [written_check(check) for check in workload.checks]
     yield (
         "resourceRequests",
-        [{"name": name, "resources": amounts.written(each)} for name, each in workload.resource_requests.items()],
+        [{"name": name, "resources": amounts.resource_list(each)} for name, each in workload.resource_requests.items()],
     )
     yield "accumulatedPastExecutionTimeSeconds", workload.past_seconds
     yield "schedulingStats", {"evictions": _evictions(workload)} if workload.evictions else None
@@ -72,7 +72,7 @@ def written_check(check: CheckState) -> dict[str, Any]:
 def _assignment(entry: PodSetAdmission) -> dict[str, Any]:
     optional: Mapping[str, Any] = {
         "flavors": dict(entry.flavors) or None,
-        "resourceUsage": amounts.written(entry.usage) or None,
+        "resourceUsage": amounts.resource_list(entry.usage) or None,
         "count": entry.count,
         "topologyAssignment": entry.topology,
         "delayedTopologyRequest": entry.delayed or None,
@@ -92,4 +92,4 @@ def _evictions(workload: Workload) -> list[dict[str, Any]]:
 
 
 def _moment(key: str, moment: int) -> dict[str, str]:
-    return {key: times.written(moment)} if moment else {}
+    return {key: times.rfc3339(moment)} if moment else {}

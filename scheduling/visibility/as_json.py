@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from policies.model.objects import parted
-from scheduling.flavors.messages import text, written
+from scheduling.flavors.messages import amount_text, text
 from scheduling.objects.amounts import FlavorResource, minus
 from scheduling.objects.workload import Workload
 from scheduling.topology.naming import domain_name
@@ -95,8 +95,8 @@ def waiting_json(
 
 def _remedy(queue: str, found: SoleRaise) -> dict[str, Any]:
     """The quota to raise. It is of the workload's own queue, which a caller who may read the workload may read, too."""
-    now, needed = (written(found.pair.resource, each) for each in (found.place.now, found.place.needed))
-    more = written(found.pair.resource, minus(found.place.needed, found.place.now))
+    now, needed = (amount_text(found.pair.resource, each) for each in (found.place.now, found.place.needed))
+    more = amount_text(found.pair.resource, minus(found.place.needed, found.place.now))
     return {"clusterQueue": queue, **pair_json(found.pair), "from": now, "to": needed, "more": more}
 
 
@@ -138,7 +138,9 @@ def pod_set_json(pod_set: AdmittedPodSet) -> dict[str, Any]:
         "count": pod_set.count,
         "asked": pod_set.requested,
         "flavors": dict(sorted(pod_set.flavors.items())),
-        "resourceUsage": {resource: written(resource, amount) for resource, amount in sorted(pod_set.usage.items())},
+        "resourceUsage": {
+            resource: amount_text(resource, amount) for resource, amount in sorted(pod_set.usage.items())
+        },
     }
     return {**content, "topology": _places(pod_set.places)} if pod_set.places is not None else content
 
@@ -158,7 +160,7 @@ def pair_json(pair: FlavorResource) -> dict[str, str]:
 
 def _lack(lack: FlavorLack, queue: str, scope: AccessScope) -> dict[str, Any]:
     def amount(number: int) -> str:
-        return written(lack.pair.resource, number)
+        return amount_text(lack.pair.resource, number)
 
     obstacle = lack.obstacle
     return {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from scheduling.flavors.messages import written
+from scheduling.flavors.messages import amount_text
 from scheduling.visibility.causes import cause_at_cluster_queue, cause_at_local_queue
 from scheduling.visibility.explanation import FlavorLack, Obstacle
 from scheduling.visibility.raising import BORROWING_LIMIT
@@ -37,7 +37,7 @@ def brief(world: World, found: WaitingWorkload, moment: Callable[[int], object])
 
 def _shortage(lack: FlavorLack, at: Obstacle) -> str:
     pair, ever = f"{lack.pair.flavor}/{lack.pair.resource}", "" if lack.ever else ", even if nothing else ran"
-    lacking = written(lack.pair.resource, at.lacking)
+    lacking = amount_text(lack.pair.resource, at.lacking)
     if at.limit == BORROWING_LIMIT:
         return f"it needs {lacking} more {pair} than {at.node} may borrow by its borrowingLimit{ever}"
     return f"{lacking} of {pair} {'is' if lacking == '1' else 'are'} short at {at.node}{ever}"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from policies.dialects.kueue_workload import GATED_BY
 from scheduling.cycle.block_admission import MESSAGE as PODS_NOT_READY
 from scheduling.cycle.cycle import DEFERRED, NO_LONGER_FITS, OVERLAPPING, PREEMPTION_GATED
-from scheduling.flavors.messages import written
+from scheduling.flavors.messages import amount_text
 from scheduling.flavors.reasons import NoPlace
 from scheduling.objects.admissibility import misfit
 from scheduling.objects.amounts import minus
@@ -242,7 +242,7 @@ def _largest_possible(groups: Iterable[FlavorGroup], never: Sequence[FlavorLack]
         possible.sort(key=lambda free: (len(free), [-amount for amount in free.values()]))
         most.update(*possible[:1])
     if most:
-        amounts = (f"{written(resource, amount)} {resource}" for resource, amount in most.items())
+        amounts = (f"{amount_text(resource, amount)} {resource}" for resource, amount in most.items())
         yield f"request no more than {' and '.join(amounts)} in all"
 
 
@@ -267,5 +267,5 @@ def _needs(groups: Iterable[FlavorGroup], lacks: Iterable[FlavorLack]) -> str:
 
 def _amount(lack: FlavorLack) -> str:
     resource = lack.pair.resource
-    more = f"{written(resource, minus(lack.wanted, lack.free))} more {resource}"
+    more = f"{amount_text(resource, minus(lack.wanted, lack.free))} more {resource}"
     return more if lack.ever else f"{more} than it can ever get"

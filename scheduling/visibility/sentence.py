@@ -76,7 +76,7 @@ def why_it_waits(world: World, key: str, now: int) -> Sentence | None:
     found = waits(world, key, now, trees=CauseOnlyCache())
     if found is None or (found.explanation is None and workload.active):
         return None
-    return sentence(world, found, times.written)
+    return sentence(world, found, times.rfc3339)
 
 
 def sentence(world: World, found: WaitingWorkload, moment: Callable[[int], object]) -> Sentence:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf
 
 from scheduling.queue_tree.shortage import Shortage
-from scheduling.volcano.resources import written
+from scheduling.volcano.resources import amount_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def obstacles(refusals: Iterable[QueueRefusal]) -> frozenset[str]:
 def _sentence(shortage: Shortage) -> str:
     def text(amount: float) -> str:
         name = shortage.resource
-        return str(amount) if "deviceclass/" in name and amount != inf else written(name, amount)
+        return str(amount) if "deviceclass/" in name and amount != inf else amount_text(name, amount)
 
     used, requested, limit = text(shortage.used), text(shortage.requested), text(shortage.limit)
     return f"{shortage.resource} {used} used + {requested} requested > {limit}, {text(shortage.short)} short"

@@ -29,7 +29,7 @@ def counted(amounts: Mapping[str, Quantity]) -> dict[str, int]:
     }
 
 
-def written(resource: str, amount: float) -> str:
+def amount_text(resource: str, amount: float) -> str:
     """The amount as a Kubernetes quantity."""
     if amount == inf:
         return "unlimited"

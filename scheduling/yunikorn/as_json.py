@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from policies.dialects.yunikorn_config.quotas import amount_text
+from policies.dialects.yunikorn_config.quotas import queue_amount
 from scheduling.yunikorn.queue import QueueLack, YuniKornQueue
 from scheduling.yunikorn.usage import Applications, rows
 from scheduling.yunikorn.waiting import WaitingAllocation
@@ -43,5 +43,5 @@ def waiting_json(each: WaitingAllocation) -> dict[str, Any]:
 
 def _lack(lack: QueueLack) -> dict[str, str]:
     amounts = {"asked": lack.requested, "used": lack.used, "limit": lack.limit, "short": lack.short}
-    texts = {word: amount_text(lack.resource, amount) for word, amount in amounts.items()}
+    texts = {word: queue_amount(lack.resource, amount) for word, amount in amounts.items()}
     return {"queue": lack.queue, "resource": lack.resource, "whose": lack.whose, **texts}

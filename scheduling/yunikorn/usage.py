@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from policies.dialects.yunikorn_config.quotas import amount_text
+from policies.dialects.yunikorn_config.quotas import queue_amount
 from policies.dialects.yunikorn_config.resources import YuniKornAmounts
 from scheduling.yunikorn.queue import YuniKornQueue
 from scheduling.yunikorn.scheduler import Scheduler
@@ -41,7 +41,7 @@ def rows(queue: YuniKornQueue) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Yield each resource with its amounts, written as in queues.yaml."""
     found = {word: each for word, each in amounts(queue).items() if each}
     for name in sorted({name for each in found.values() for name in each}):
-        yield name, {word: amount_text(name, each[name]) for word, each in found.items() if name in each}
+        yield name, {word: queue_amount(name, each[name]) for word, each in found.items() if name in each}
 
 
 def applications_by_namespace(simulation: YuniKornSimulation) -> dict[str, Applications]:

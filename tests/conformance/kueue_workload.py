@@ -178,7 +178,7 @@ def _timestamp(case: Data) -> str | None:
         case.get("featureGates", {}).get("PrioritySortingWithinCohort", True),
     )
     found = {
-        setting: times.written(Ordering(setting == "Eviction", by_priority).since(workload))
+        setting: times.rfc3339(Ordering(setting == "Eviction", by_priority).since(workload))
         for setting in case["expect"]["result"]
     }
     return mismatch(case["expect"]["result"], found)

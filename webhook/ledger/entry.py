@@ -80,7 +80,7 @@ class LedgerEntry:
         return f"{self.operation} of {self.ref} by {self.user} at {self.at}"
 
 
-def written(
+def new_entry(
     request: str,
     ref: Ref,
     old: Manifest | None,

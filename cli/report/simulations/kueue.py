@@ -18,7 +18,7 @@ from cli.report.reports import unreadable_json
 from cli.report.simulations.layout import outcome_text
 from policies.dialects import kueue
 from policies.model.forest import Forest
-from scheduling.flavors.messages import written
+from scheduling.flavors.messages import amount_text
 from scheduling.objects import times
 from scheduling.objects.times import elapsed
 from scheduling.queue_tree.simulated import PlayedEvent
@@ -70,7 +70,7 @@ def _reserved(each: Reserved, name: str) -> str:
 
 def loan_text(loan: Loan) -> str:
     flavor, resource = loan.pair
-    return f"{resource}={written(resource, loan.amount)} of {flavor} from Cohort {loan.lender}"
+    return f"{resource}={amount_text(resource, loan.amount)} of {flavor} from Cohort {loan.lender}"
 
 
 # --- the trees
@@ -89,7 +89,7 @@ def as_json(simulation: KueueSimulation, files: SimulatedFiles) -> dict[str, Any
     return {
         "apiVersion": API_VERSION,
         "kind": "Simulation",
-        "start": times.written(simulation.start),
+        "start": times.rfc3339(simulation.start),
         "seconds": seconds(simulation, simulation.now),
         "settled": not simulation.unsettled,
         "fairSharing": simulation.settings.options.fair_sharing,
@@ -126,7 +126,7 @@ def _event_text(each: TraceEvent) -> str:
 
 
 def _loan(loan: Loan) -> dict[str, str]:
-    return {**pair_json(loan.pair), "amount": written(loan.pair.resource, loan.amount), "from": loan.lender}
+    return {**pair_json(loan.pair), "amount": amount_text(loan.pair.resource, loan.amount), "from": loan.lender}
 
 
 def _nodes(simulation: KueueSimulation, forest: Forest) -> list[dict[str, Any]]:

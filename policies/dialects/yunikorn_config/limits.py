@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from policies.dialects.yunikorn_config.checking import remember, remembered, throughout
 from policies.dialects.yunikorn_config.model import ConfiguredQueue, Limit, Partition, Problem, Text, amounts
-from policies.dialects.yunikorn_config.quotas import amount_text, whole, written
+from policies.dialects.yunikorn_config.quotas import queue_amount, whole, written_text
 from policies.dialects.yunikorn_config.resources import YuniKornAmounts, is_positive, least, over
 from policies.dialects.yunikorn_config.structure import bad_amounts
 
@@ -119,7 +119,7 @@ def limit_exceeding_queue(limit: Limit, queue: ConfiguredQueue) -> Iterator[Prob
         return
     wanted, held = amounts(limit.max_resources), amounts(queue.maximum)
     for name in over(wanted, held):
-        place, limit_text = limit.max_resources[name].written, written(queue.maximum, name)
+        place, limit_text = limit.max_resources[name].written, written_text(queue.maximum, name)
         yield Problem(
             place.field,
             place.line,
@@ -178,7 +178,7 @@ def _exceeds_ancestor(
 ) -> Iterator[Problem]:
     who = f"{kind} {name.text} in {queue.path}"
     for resource in over(wanted, ancestor.amounts):
-        place, most = limit.max_resources[resource].written, amount_text(resource, ancestor.amounts[resource])
+        place, most = limit.max_resources[resource].written, queue_amount(resource, ancestor.amounts[resource])
         yield Problem(
             place.field,
             place.line,

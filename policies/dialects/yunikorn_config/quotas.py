@@ -19,7 +19,7 @@ _SUFFIXES = {suffix + "i": 1024**power for power, suffix in enumerate("KMGTPE", 
 }
 
 
-def amount_text(resource: str, amount: int) -> str:
+def queue_amount(resource: str, amount: int) -> str:
     """The shortest exact text for an amount in queues.yaml."""
     if resource == VCORE:
         if amount % 1000:
@@ -29,7 +29,7 @@ def amount_text(resource: str, amount: int) -> str:
     return min([str(amount), *texts], key=len)
 
 
-def written(resources: Resources | None, name: str) -> str:
+def written_text(resources: Resources | None, name: str) -> str:
     return (resources or {})[name].written.text
 
 
@@ -56,7 +56,7 @@ def _above_own_max(
     wanted, limit = amounts(guaranteed), amounts(maximum)
     for name in over(wanted, limit):
         place = (guaranteed or {})[name].written
-        most = written(maximum, name)
+        most = written_text(maximum, name)
         yield Problem(
             place.field,
             place.line,
@@ -109,7 +109,7 @@ def _above_most(
     own = amounts(maximum)
     for name in over(own, {name: held.amount for name, held in most.items()}):
         place, held = (maximum or {})[name].written, most[name]
-        limit = written(held.queue.maximum, name)
+        limit = written_text(held.queue.maximum, name)
         yield Problem(
             place.field,
             place.line,
@@ -219,21 +219,21 @@ def _exceeded(
 ) -> Problem:
     wanted, limit = numbers
     parts = [(child, sums.whole[name]) for child, sums in below if sums.whole.get(name)]
-    several = listed([f"{child.name}={amount_text(name, amount)}" for child, amount in parts[:10]], len(parts))
+    several = listed([f"{child.name}={queue_amount(name, amount)}" for child, amount in parts[:10]], len(parts))
     declared = queue.guaranteed if key == "guaranteed" else queue.maximum
     place = declared[name].written if declared and name in declared else None
     holds = {
-        "guaranteed": f"is guaranteed only {amount_text(name, limit)}",
-        "max": f"has at most {amount_text(name, limit)}",
+        "guaranteed": f"is guaranteed only {queue_amount(name, limit)}",
+        "max": f"has at most {queue_amount(name, limit)}",
     }[key]
     note = "; YuniKorn accepts this, since a queue in between has its own guarantee" if accepted else ""
     return Problem(
         place.field if place else queue.at("resources", key),
         place.line if place else queue.line,
-        f"the children of {queue.path} are guaranteed {name}={amount_text(name, wanted)} ({several}), "
+        f"the children of {queue.path} are guaranteed {name}={queue_amount(name, wanted)} ({several}), "
         f"but it {holds}{note}",
-        f"lower the children's guarantees by {amount_text(name, wanted - limit)}, or raise {key} of {queue.path} to "
-        f"{amount_text(name, wanted)} or more",
+        f"lower the children's guarantees by {queue_amount(name, wanted - limit)}, or raise {key} of {queue.path} to "
+        f"{queue_amount(name, wanted)} or more",
         f"{queue.path} {key} {name}",
         wanted - limit,
         accepted,

@@ -26,7 +26,7 @@ from policies.dialects.yunikorn_config.model import (
     amounts,
 )
 from policies.dialects.yunikorn_config.placement_checks import DENY, passed_over
-from policies.dialects.yunikorn_config.quotas import whole, written
+from policies.dialects.yunikorn_config.quotas import whole, written_text
 from policies.model.suggestion import certain, choice, close, only
 
 QUOTA_DELAY = "quota.preemption.delay"
@@ -194,7 +194,7 @@ def _nothing_but_zeros(maximum: Resources | None, whose: str) -> Iterator[Proble
     declared = amounts(maximum)
     if declared and maximum and len(declared) == len(maximum) and not any(declared.values()):
         name = next(iter(maximum))
-        several = ", ".join(f"{name}={written(maximum, name)}" for name in maximum)
+        several = ", ".join(f"{name}={written_text(maximum, name)}" for name in maximum)
         message = f"max of {whose} is {several}; YuniKorn drops a max of only zeros, so the queue has no limit"
         fix = "set maxapplications or an ACL to keep work out, or write one type above 0"
         yield replace(_problem(maximum[name].written, message, fix, f"{whose} zero"), concerns=whole(maximum, name))

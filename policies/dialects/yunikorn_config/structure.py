@@ -10,7 +10,7 @@ from policies.dialects.yunikorn import CONF_FORM, VCORE, conf_quantity
 from policies.dialects.yunikorn_config import acl
 from policies.dialects.yunikorn_config.checking import throughout
 from policies.dialects.yunikorn_config.model import Config, ConfiguredQueue, Limit, Partition, Problem, Resources
-from policies.dialects.yunikorn_config.quotas import amount_text
+from policies.dialects.yunikorn_config.quotas import queue_amount
 from policies.model.cures import apart
 from policies.model.quantity import BadQuantity, Quantity, correction
 
@@ -122,7 +122,9 @@ def _correction(resource: str, text: str) -> str | None:
     if meant is None:
         return None
     units, rest = divmod(Quantity.parse(meant).nano * (1000 if resource == VCORE else 1), 10**9)
-    return next((each for each in (meant, amount_text(resource, units)) if not rest and _is_read(resource, each)), None)
+    return next(
+        (each for each in (meant, queue_amount(resource, units)) if not rest and _is_read(resource, each)), None
+    )
 
 
 def _is_read(resource: str, text: str) -> bool:

@@ -24,7 +24,7 @@ from policies.judging.proposal import Proposal
 from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Finding
 from policies.model.objects import Ref
-from policies.model.pools import written
+from policies.model.pools import amount_text
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, TOPOLOGY_GATE
 from policies.rules.kueue._evading_pods import counting_keys
 
@@ -90,7 +90,8 @@ class QueuedJobChange:
             more = [resource for resource in sorted(asked) if asked[resource] > held.get(resource, 0)]
             if more and not self._runs_for_another():
                 now, then = (
-                    ", ".join(f"{name}={written(name, each.get(name, 0))}" for name in more) for each in (asked, held)
+                    ", ".join(f"{name}={amount_text(name, each.get(name, 0))}" for name in more)
+                    for each in (asked, held)
                 )
                 message = f"it runs and requests {now}, but {then} was admitted"
                 yield self._finding(pods.at, message, "suspend the job first; it waits for the larger quota then")

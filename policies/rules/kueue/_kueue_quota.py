@@ -23,7 +23,7 @@ from policies.judging.proposal import Proposal
 from policies.model.findings import NotEvaluated, ObjectField
 from policies.model.forest import Forest
 from policies.model.objects import Ref
-from policies.model.pools import written
+from policies.model.pools import amount_text
 
 KINDS = (COHORT, CLUSTER_QUEUE)
 
@@ -76,15 +76,15 @@ def joined_refs(refs: Sequence[Ref]) -> str:
 
 def named_amount(pair: str, amount: int) -> str:
     """The amount with its resource, without the flavor, such as `cpu=4`."""
-    return f"{pair.partition('/')[2]}={amount_text(pair, amount)}"
+    return f"{pair.partition('/')[2]}={pair_amount(pair, amount)}"
 
 
 def flavor_of(pair: str) -> str:
     return pair.partition("/")[0]
 
 
-def amount_text(pair: str, amount: int) -> str:
-    return written(pair.partition("/")[2], amount)
+def pair_amount(pair: str, amount: int) -> str:
+    return amount_text(pair.partition("/")[2], amount)
 
 
 def quotas_by_pair(node: KueueNode) -> Iterator[tuple[str, FlavorQuotas, ResourceQuota]]:

@@ -13,10 +13,10 @@ from policies.model.objects import Ref
 from policies.model.pools import NO_POOL
 from policies.rules.kueue._kueue_quota import (
     KINDS,
-    amount_text,
     flavor_of,
     incomplete_tree,
     named_amount,
+    pair_amount,
     subtree_reserved,
 )
 
@@ -54,8 +54,8 @@ def _findings(proposal: Proposal, node: KueueNode, old: Ref, new: Ref) -> Iterat
             node.parent_field,
             f"moves from the tree of {old.name} to that of {new.name} and takes {named_amount(pair, pool.lent)} "
             "of flavor "
-            f"{flavor_of(pair)} with it, which others could use: {old.name} has {amount_text(pair, left)} afterwards, "
-            f"{amount_text(pair, had)} before; the workloads of {node.ref.name} hold {amount_text(pair, work)}",
+            f"{flavor_of(pair)} with it, which others could use: {old.name} has {pair_amount(pair, left)} afterwards, "
+            f"{pair_amount(pair, had)} before; the workloads of {node.ref.name} hold {pair_amount(pair, work)}",
             fix=f"make sure that {old.name} does not need it, or leave part of the quota there",
             subject=pair,
             causes=(

@@ -12,10 +12,10 @@ from policies.model.objects import Ref
 from policies.model.pools import NO_TERMS, minus, plus
 from policies.rules.kueue._kueue_quota import (
     KINDS,
-    amount_text,
     flavor_of,
     incomplete_tree,
     named_amount,
+    pair_amount,
     subtree_reserved,
 )
 
@@ -79,12 +79,12 @@ def _forest_with_status(proposal: Proposal, forest: Forest, ref: Ref) -> Forest:
 
 def _finding(proposal: Proposal, ref: Ref, pair: str, over: int, most: int, work: int) -> Finding:
     at = ref if proposal.after.node(ref) is not None else min(change.ref for change in proposal.changes)
-    short = amount_text(pair, over)
+    short = pair_amount(pair, over)
     return Finding(
         at,
         "spec.resourceGroups",
         f"{ref} holds {named_amount(pair, work)} of flavor {flavor_of(pair)} for workloads, but may hold only "
-        f"{amount_text(pair, most)}: it is over by {short}; running work continues, nothing new fits",
+        f"{pair_amount(pair, most)}: it is over by {short}; running work continues, nothing new fits",
         fix=f"wait until work that holds {short} has ended, or give it {short} more quota",
         subject=f"{ref.kind} {ref.name} {pair}",
         excess=over,
@@ -105,9 +105,9 @@ def _borrowers(proposal: Proposal, worse: set[tuple[Ref, str]]) -> Iterator[Find
                     queue.ref,
                     "spec.resourceGroups",
                     f"{queue.name} holds {named_amount(pair, work)} of flavor {flavor_of(pair)} for workloads and "
-                    f"keeps a nominal quota of {amount_text(pair, left)}: {amount_text(pair, work - left)} is borrowed "
+                    f"keeps a nominal quota of {pair_amount(pair, left)}: {pair_amount(pair, work - left)} is borrowed "
                     "after this change, and others may reclaim it",
-                    fix=f"leave nominalQuota at {amount_text(pair, work)} until the work has ended",
+                    fix=f"leave nominalQuota at {pair_amount(pair, work)} until the work has ended",
                     subject=f"{queue.ref.kind} {queue.name} {pair}",
                     excess=work - left,
                     profiles=STRICT_ONLY,

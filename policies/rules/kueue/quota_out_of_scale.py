@@ -9,7 +9,7 @@ from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.forest import Forest
 from policies.model.pools import NO_POOL, UNLIMITED
-from policies.rules.kueue._kueue_quota import KINDS, amount_text, flavor_of, incomplete_tree, quotas_by_pair
+from policies.rules.kueue._kueue_quota import KINDS, flavor_of, incomplete_tree, pair_amount, quotas_by_pair
 
 _FACTOR = 1000
 """The least factor between quotas of siblings that is reported: that between cores and milli-CPU, or Mi and Gi."""
@@ -58,10 +58,10 @@ def _finding(forest: Forest, node: KueueNode, quota: ResourceQuota, pair: str, o
         node.ref,
         quota.field("nominalQuota"),
         f"{quota.name}={wrote} in flavor {flavor_of(pair)} is {relation} what its sibling {sibling.name} has, "
-        f"{amount_text(pair, other)}",
+        f"{pair_amount(pair, other)}",
         fix=_fix(quota, own > other, wrote),
         subject=pair,
-        causes=(Cause(sibling.ref, "spec.resourceGroups", f"{quota.name}={amount_text(pair, other)}"),),
+        causes=(Cause(sibling.ref, "spec.resourceGroups", f"{quota.name}={pair_amount(pair, other)}"),),
         profiles=STRICT_ONLY,
         follows=(here,) if likely else (here, (sibling.ref, other_quota.field("nominalQuota"))),
         concerns=(here,) if likely else (),

@@ -13,11 +13,11 @@ from policies.model.objects import Ref
 from policies.model.pools import NO_POOL, UNLIMITED
 from policies.rules.kueue._kueue_quota import (
     KINDS,
-    amount_text,
     binding_limit,
     changed_quotas,
     flavor_of,
     named_amount,
+    pair_amount,
     quota_dependencies,
 )
 
@@ -46,12 +46,12 @@ def borrowing_limit_unreachable(proposal: Proposal) -> Iterator[Finding | NotEva
             removed = (
                 f"remove the limit, or give another queue of the tree {quota.name} of flavor {flavor.name} to lend"
             )
-            lowered = f"lower the limit to {amount_text(pair, offer)}, or remove it if no limit is meant"
+            lowered = f"lower the limit to {pair_amount(pair, offer)}, or remove it if no limit is meant"
             yield Finding(
                 node.ref,
                 quota.field("borrowingLimit"),
                 f"may borrow {named_amount(pair, limit)} of flavor {flavor.name}, but the rest of the tree could lend "
-                f"at most {amount_text(pair, offer)}",
+                f"at most {pair_amount(pair, offer)}",
                 fix=lowered if offer > 0 else removed,
                 subject=pair,
                 excess=limit - offer,

@@ -14,7 +14,7 @@ from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.forest import Forest
 from policies.model.objects import Ref
-from policies.model.pools import plus, written
+from policies.model.pools import amount_text, plus
 from policies.rules.kueue._kueue_quota import QuotaLimit, binding_limit, incomplete_tree, quota_dependencies
 from policies.rules.kueue._submissions import RequestedPodSet, Submission, queue_of, submissions
 
@@ -62,7 +62,9 @@ class _Short(NamedTuple):
     limit: QuotaLimit
 
     def __str__(self) -> str:
-        return f"flavor {self.flavor} gives at most {written(self.resource, self.reach.amount)}, by {self.limit.text}"
+        return (
+            f"flavor {self.flavor} gives at most {amount_text(self.resource, self.reach.amount)}, by {self.limit.text}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +116,10 @@ class _Fit:
 
     def _finding(self, who: str, field: str, short: list[_Short]) -> Finding:
         asks = ", ".join(
-            f"{name}={written(name, asked)}" for name, asked in {s.resource: s.asked for s in short}.items()
+            f"{name}={amount_text(name, asked)}" for name, asked in {s.resource: s.asked for s in short}.items()
         )
         first = max(short, key=lambda entry: (entry.resource == short[0].resource, entry.reach.amount))
-        room = written(first.resource, first.reach.amount)
+        room = amount_text(first.resource, first.reach.amount)
         return Finding(
             self.submitted.ref,
             field,

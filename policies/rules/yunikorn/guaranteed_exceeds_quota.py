@@ -31,8 +31,8 @@ def guaranteed_exceeds_quota(proposal: Proposal) -> Iterator[Finding]:
         quota, guaranteed = yunikorn.quota(namespace), yunikorn.guaranteed(namespace)
         if quota is None or guaranteed is None:
             continue  # an annotation that cannot be read, or has only zeros, has no effect
-        quotas = yunikorn.written(yunikorn.quota_texts(namespace) or {})
-        guarantees = yunikorn.written(yunikorn.guaranteed_texts(namespace) or {})
+        quotas = yunikorn.written_amounts(yunikorn.quota_texts(namespace) or {})
+        guarantees = yunikorn.written_amounts(yunikorn.guaranteed_texts(namespace) or {})
         for kind in sorted(kind for kind in guaranteed if kind in quota and guaranteed[kind] > quota[kind]):
             (resource, wanted), (name, held) = guarantees[kind], quotas[kind]
             source = _source(namespace, resource)

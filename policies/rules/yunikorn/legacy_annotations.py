@@ -133,7 +133,7 @@ def _instead(namespace: Namespace, resource: str) -> str:
     texts = yunikorn.quota_texts(namespace)
     if texts is None or yunikorn.quota(namespace) is None:
         return "though it limits nothing"
-    written = yunikorn.written(texts).get(yunikorn.type_of(resource))  # vcore limits cpu as well
+    written = yunikorn.written_amounts(texts).get(yunikorn.type_of(resource))  # vcore limits cpu as well
     if written is None:
         return f"which does not limit {resource}, and the two are never merged"
     return f"which says {written[0]}={written[1]}"

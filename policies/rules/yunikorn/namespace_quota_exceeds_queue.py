@@ -9,7 +9,7 @@ from policies.dialects.yunikorn_config import ConfiguredQueue, Partition, Proble
 from policies.dialects.yunikorn_config.configmap import ConfiguredQueues, tree
 from policies.dialects.yunikorn_config.model import Resources, amounts
 from policies.dialects.yunikorn_config.placement import OpenPartition, placed
-from policies.dialects.yunikorn_config.quotas import amount_text, written
+from policies.dialects.yunikorn_config.quotas import queue_amount, written_text
 from policies.dialects.yunikorn_config.resources import over
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
@@ -54,8 +54,8 @@ def namespace_quota_exceeds_queue(proposal: Proposal) -> Iterator[Finding | NotE
     source = tree(proposal.after, proposal.configuration.yunikorn.namespace)
     for namespace, quota, guaranteed in changed:
         above = _above(queues, namespace)
-        quotas = yunikorn.written(yunikorn.quota_texts(namespace) or {})
-        guarantees = yunikorn.written(yunikorn.guaranteed_texts(namespace) or {})
+        quotas = yunikorn.written_amounts(yunikorn.quota_texts(namespace) or {})
+        guarantees = yunikorn.written_amounts(yunikorn.guaranteed_texts(namespace) or {})
         for queue in above:
             yield from _over(namespace, None, quota, quotas, queue, queue.maximum, "max", source)
             yield from _over(
@@ -98,10 +98,10 @@ def _below_quotas(
             higher.append((-quota[kind], ref.name))
     if not higher:
         return None
-    first = [f"{name} {amount_text(kind, -amount)}" for amount, name in nsmallest(_NAMED, higher)]
+    first = [f"{name} {queue_amount(kind, -amount)}" for amount, name in nsmallest(_NAMED, higher)]
     highest = -min(higher)[0]
     enough = had(proposal.before, written_tree.ref.namespace, queue, "max").get(kind, 0) >= highest
-    wanted = amount_text(kind, highest)
+    wanted = queue_amount(kind, highest)
     return Problem(
         limit.written.field,
         limit.written.line,
@@ -149,7 +149,7 @@ def _over(
         return  # only zeros mean no limit
     for kind in sorted(kind for kind in wanted if kind in most and wanted[kind] > most[kind]):
         resource, text = texts[kind]
-        held = written(limit, kind)
+        held = written_text(limit, kind)
         field = yunikorn.field(key or _key(namespace, resource))
         # the place of the finding about the same fault at the queue
         said_there = place_in(source, (limit or {})[kind].written.field)

@@ -8,7 +8,7 @@ from policies.dialects.core import CONFIG_MAP, NAMESPACE, Namespace
 from policies.dialects.yunikorn_config import ConfiguredQueue, Problem
 from policies.dialects.yunikorn_config.configmap import ConfiguredQueues, tree
 from policies.dialects.yunikorn_config.model import amounts
-from policies.dialects.yunikorn_config.quotas import amount_text
+from policies.dialects.yunikorn_config.quotas import queue_amount
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Cause, Finding, NotEvaluated
@@ -72,7 +72,7 @@ class _Excess:
 
     @property
     def surplus(self) -> str:
-        return amount_text(self.kind, self.wanted - self.limit)
+        return queue_amount(self.kind, self.wanted - self.limit)
 
     @property
     def place(self) -> tuple[str, int]:
@@ -116,15 +116,15 @@ class _Sums:
     def _about(self, namespace: Namespace, excess: _Excess, own: int) -> Finding:
         message, causes = self._summary(excess)
         room, kind, path = own - (excess.wanted - excess.limit), excess.kind, excess.queue.path
-        texts = yunikorn.written(yunikorn.guaranteed_texts(namespace) or {})
+        texts = yunikorn.written_amounts(yunikorn.guaranteed_texts(namespace) or {})
         lower = f"lower the guarantee by {excess.surplus}" if room >= 0 else "lower the guarantees of namespaces"
-        left = f"; {kind}={amount_text(kind, room)} is what is left for {namespace.ref.name}" if room >= 0 else ""
+        left = f"; {kind}={queue_amount(kind, room)} is what is left for {namespace.ref.name}" if room >= 0 else ""
         field = yunikorn.field(yunikorn.GUARANTEED)
         return Finding(
             namespace.ref,
             field,
             f"with {texts[kind][0]}={texts[kind][1]} here, {message}",
-            fix=f"{lower}, or raise the {excess.key} of {path} to {amount_text(kind, excess.wanted)} or more{left}",
+            fix=f"{lower}, or raise the {excess.key} of {path} to {queue_amount(kind, excess.wanted)} or more{left}",
             subject=f"{kind} {excess.key} of {path}",
             excess=excess.wanted - excess.limit,
             causes=tuple(cause for cause in causes if cause.object != namespace.ref),
@@ -136,7 +136,7 @@ class _Sums:
     def _problem(self, excess: _Excess) -> Problem:
         queue, message = excess.queue, self._summary(excess)[0]
         had_before = had(self._before, self._source.ref.namespace, queue, excess.key).get(excess.kind, 0)
-        whose, wanted = f"{excess.key} of {queue.path}", amount_text(excess.kind, excess.wanted)
+        whose, wanted = f"{excess.key} of {queue.path}", queue_amount(excess.kind, excess.wanted)
         enough = f"keep {whose} at {wanted} or more" if had_before >= excess.wanted else f"raise {whose} to {wanted}"
         return Problem(
             *excess.place,
@@ -151,12 +151,12 @@ class _Sums:
     def _summary(self, excess: _Excess) -> tuple[str, tuple[Cause, ...]]:
         kind, path = excess.kind, excess.queue.path
         count, first = largest(self._forest, self._text, excess.queue, kind, _NAMED)
-        namespaces = listed([f"{ref.name} {amount_text(kind, amount)}" for ref, amount in first], count)
+        namespaces = listed([f"{ref.name} {queue_amount(kind, amount)}" for ref, amount in first], count)
         queues = self._known.promised[path.lower()].get(kind, 0)
-        beside = f", its queues {amount_text(kind, queues)}" if queues else ""
+        beside = f", its queues {queue_amount(kind, queues)}" if queues else ""
         holds = {"guaranteed": "is guaranteed only", "max": "has a max of"}[excess.key]
         field = yunikorn.field(yunikorn.GUARANTEED)
-        causes = tuple(Cause(ref, field, f"{kind}={amount_text(kind, amount)}") for ref, amount in first)
-        wanted, limit = (amount_text(kind, amount) for amount in (excess.wanted, excess.limit))
+        causes = tuple(Cause(ref, field, f"{kind}={queue_amount(kind, amount)}") for ref, amount in first)
+        wanted, limit = (queue_amount(kind, amount) for amount in (excess.wanted, excess.limit))
         whose = f"namespaces {namespaces}{beside}"
         return f"{kind}={wanted} is guaranteed below {path} ({whose}), but {path} {holds} {limit}", causes

@@ -8,7 +8,7 @@ from policies.dialects.yunikorn_config import ReportedApplication
 from policies.dialects.yunikorn_config.configmap import tree
 from policies.dialects.yunikorn_config.model import amounts
 from policies.dialects.yunikorn_config.placement import ConfiguredPartition, placed
-from policies.dialects.yunikorn_config.quotas import amount_text
+from policies.dialects.yunikorn_config.quotas import queue_amount
 from policies.dialects.yunikorn_config.resources import YuniKornAmounts, over
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
@@ -65,7 +65,7 @@ def _limits(proposal: Proposal, pod: Pod, known: Declared) -> Iterator[tuple[str
 
 
 def _finding(pod: Pod, kind: str, whose: str, most: int) -> Finding:
-    wanted, limit, resource = amount_text(kind, pod.asks[kind]), amount_text(kind, most), _NAMES.get(kind, kind)
+    wanted, limit, resource = queue_amount(kind, pod.asks[kind]), queue_amount(kind, most), _NAMES.get(kind, kind)
     return Finding(
         pod.ref,
         "spec.containers",

@@ -17,7 +17,7 @@ from scheduling.queue_tree.shortage import Shortage
 from scheduling.volcano.gates.gate_queues import PodWait
 from scheduling.volcano.gates.gated_pod import VolcanoGatedPod
 from scheduling.volcano.gates.gatekeeper import VolcanoGatekeeper
-from scheduling.volcano.resources import written
+from scheduling.volcano.resources import amount_text
 
 _RECLAIM: Key = ("QuotaReclaim", "")
 _SETTINGS = VolcanoSettings()
@@ -157,6 +157,6 @@ def reason_text(waiting: PodWait) -> str:
 
 def _lack(lack: Shortage) -> str:
     short, asked, used, limit = (
-        written(lack.resource, amount) for amount in (lack.short, lack.requested, lack.used, lack.limit)
+        amount_text(lack.resource, amount) for amount in (lack.short, lack.requested, lack.used, lack.limit)
     )
     return f"{lack.queue} lacks {lack.resource}={short}, asked {asked}, {used} of {limit} in use"

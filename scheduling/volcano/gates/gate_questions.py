@@ -13,7 +13,7 @@ from scheduling.queue_tree.waiting_counts import HAS_ROOM, HAS_ROOM_MESSAGE
 from scheduling.volcano.gates.gang import Order
 from scheduling.volcano.gates.gate_queues import PodWait
 from scheduling.volcano.gates.gatekeeper import VolcanoGatekeeper
-from scheduling.volcano.resources import written
+from scheduling.volcano.resources import amount_text
 
 _LAST: Order = (True, 0, True, 0, "", 0, 0, "")
 
@@ -88,5 +88,5 @@ def _message(each: WaitingPod) -> str:
 
 def lack_json(lack: Shortage) -> dict[str, str]:
     amounts = {"asked": lack.requested, "used": lack.used, "limit": lack.limit, "short": lack.short}
-    texts = {word: written(lack.resource, amount) for word, amount in amounts.items()}
+    texts = {word: amount_text(lack.resource, amount) for word, amount in amounts.items()}
     return {"queue": lack.queue, "resource": lack.resource, **texts}

@@ -38,7 +38,7 @@ class Together(NamedTuple):
     youngest: int = 0
 
     def __str__(self) -> str:
-        return f"{self.pods} {times.written(self.youngest)}" if self.pods > 1 else "1"
+        return f"{self.pods} {times.rfc3339(self.youngest)}" if self.pods > 1 else "1"
 
     @classmethod
     def parse(cls, text: str) -> Together:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from scheduling.queue_tree.amounts import Amounts, total
 from scheduling.volcano.queues import ROOT, Node, QueueAccounts
-from scheduling.volcano.resources import written
+from scheduling.volcano.resources import amount_text
 
 
 def broken_sum(queues: QueueAccounts, *, root_from_nodes: bool) -> tuple[str, str] | None:
@@ -33,7 +33,8 @@ def _faults(node: Node, root_from_nodes: bool) -> Iterator[str]:
             ("deserve", node.settings.deserved, [each.settings.deserved for each in children]),
         ):
             for resource, amount, has in _exceeding(total(*promised), held):
-                yield f"its children {verb} {resource}={written(resource, amount)}, it has {written(resource, has)}"
+                promise, share = amount_text(resource, amount), amount_text(resource, has)
+                yield f"its children {verb} {resource}={promise}, it has {share}"
     for child in children:
         above: dict[str, int] = {}
         for here in reversed([*node.up()]):
@@ -41,7 +42,7 @@ def _faults(node: Node, root_from_nodes: bool) -> Iterator[str]:
                 above |= here.settings.capability or {}
         wanted = {key: amount for key, amount in (child.settings.capability or {}).items() if key in above}
         for resource, amount, has in _exceeding(wanted, above):
-            limits = f"{resource}={written(resource, amount)}, its own is {written(resource, has)}"
+            limits = f"{resource}={amount_text(resource, amount)}, its own is {amount_text(resource, has)}"
             yield f"the capability of its child {child.name} is {limits}"
 
 

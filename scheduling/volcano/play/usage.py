@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from scheduling.volcano.play.intake import ENOUGH
 from scheduling.volcano.queues import ALLOCATED, INQUEUE, Node, QueueAccounts
-from scheduling.volcano.resources import PODS, written
+from scheduling.volcano.resources import PODS, amount_text
 from scheduling.volcano.world import SessionWorld
 
 Texts = Mapping[str, Mapping[str, str]]
@@ -29,7 +29,9 @@ def amounts(queues: QueueAccounts, node: Node) -> Texts:
         "inqueue": node.amounts(INQUEUE),
     }
     return {
-        word: {name: written(name, each[name]) for name in sorted(each) if name != PODS and each[name] < ENOUGH // 2}
+        word: {
+            name: amount_text(name, each[name]) for name in sorted(each) if name != PODS and each[name] < ENOUGH // 2
+        }
         for word, each in found.items()
     }
 

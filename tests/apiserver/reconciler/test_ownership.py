@@ -26,7 +26,7 @@ from reconciler.objects.patches import (
     status_patch,
 )
 from scheduling.objects.reading import read_workload
-from scheduling.objects.times import SECOND, written
+from scheduling.objects.times import SECOND, rfc3339
 from scheduling.objects.workload import (
     PODS_READY,
     WAITING_FOR_REPLACEMENT,
@@ -286,7 +286,7 @@ def test_a_check_that_another_manager_owns_is_removed_without_taking_it_over(sta
 def test_a_check_whose_name_another_manager_owns_is_removed(stage: Stage) -> None:
     """As after an eviction, which resets the check that its controller applied."""
     stage.kueues(lambda read: replace(admit("old")(read), checks=(CheckState("c", "Pending", "", now()),)))
-    said = [{"name": "c", "state": "Rejected", "message": "no stock", "lastTransitionTime": written(now())}]
+    said = [{"name": "c", "state": "Rejected", "message": "no stock", "lastTransitionTime": rfc3339(now())}]
     stage.apply("the-check", {"admissionChecks": said})
     stage.ours(lambda read: let_go(evict(read)))
     assert stage.status["admissionChecks"][0]["state"] == "Pending"

@@ -18,7 +18,7 @@ from cluster.endpoint import from_kubeconfig
 from cluster.reflector import ChangeKind, Reflector
 from reconciler.objects.patches import WORKLOADS
 from scheduling.objects.reading import read_workload
-from scheduling.objects.times import SECOND, written
+from scheduling.objects.times import SECOND, rfc3339
 from scheduling.status.deadlines import release
 from scheduling.status.writing import written_status
 from tests.apiserver.kueue_world import KUEUE
@@ -203,7 +203,7 @@ class Player:
         if run.ends is None or run.ends > time.time():
             return None
         over = {"type": "Finished", "status": "True", "reason": "Succeeded", "message": "Job finished successfully"}
-        over["lastTransitionTime"] = written(_now())
+        over["lastTransitionTime"] = rfc3339(_now())
         return {"status": {"conditions": [*run.manifest["status"]["conditions"], over]}}
 
 

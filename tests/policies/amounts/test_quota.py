@@ -13,7 +13,7 @@ from policies.amounts import quota
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, KueueNode
 from policies.model.forest import Forest
 from policies.model.objects import Ref
-from policies.model.pools import UNLIMITED, minus, plus, written
+from policies.model.pools import UNLIMITED, amount_text, minus, plus
 from tests.builders import cohort, typed, world
 from tests.policies.quota_nodes import node
 from tests.profiles import times
@@ -177,7 +177,7 @@ def test_amount_above_64_bits_is_unlimited() -> None:
 
     assert quota.potential(forest, at("b"), PAIR).amount == UNLIMITED
     assert quota.on_offer(forest, at("b"), PAIR) == UNLIMITED
-    assert written("cpu", UNLIMITED) == "unlimited"
+    assert amount_text("cpu", UNLIMITED) == "unlimited"
     assert (plus(UNLIMITED, -5), minus(UNLIMITED, 5), minus(UNLIMITED, UNLIMITED)) == (UNLIMITED, UNLIMITED, 0)
     assert minus(5, UNLIMITED) == -(2**63)
     assert plus(UNLIMITED - 1, 5) == UNLIMITED

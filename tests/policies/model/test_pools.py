@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from policies.model.pools import LEAST, UNLIMITED, count, written
+from policies.model.pools import LEAST, UNLIMITED, amount_text, count
 from policies.model.quantity import INT64_MAX, Quantity
 
 
@@ -26,9 +26,9 @@ def test_quota_that_has_no_room_in_64_bits_is_unlimited(resource: str, text: str
 
 
 def test_amounts_are_written_in_the_usual_notation() -> None:
-    assert written("cpu", 4_000_000) == "4000"
-    assert written("cpu", 1500) == "1500m"
-    assert written("nvidia.com/gpu", 8000) == "8000"
-    assert written("cpu", 4_000_000_000) == "4M"
-    assert written("memory", 8 * 1024**3) == "8Gi"
-    assert written("cpu", UNLIMITED) == "unlimited"
+    assert amount_text("cpu", 4_000_000) == "4000"
+    assert amount_text("cpu", 1500) == "1500m"
+    assert amount_text("nvidia.com/gpu", 8000) == "8000"
+    assert amount_text("cpu", 4_000_000_000) == "4M"
+    assert amount_text("memory", 8 * 1024**3) == "8Gi"
+    assert amount_text("cpu", UNLIMITED) == "unlimited"

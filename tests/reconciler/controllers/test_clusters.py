@@ -187,7 +187,7 @@ def test_the_condition_counts_the_attempts_that_failed_in_0_20(counted: bool) ->
         cluster.workers.tell(SessionBroken("no route"))
         events += [write.reason for write in cluster.write() if write.reason]
         told.append(cluster.active("MultiKueueCluster", "one"))
-        due = times.written(cluster.workers.connections.workers["one"].link.retry_at)
+        due = times.rfc3339(cluster.workers.connections.workers["one"].link.retry_at)
         count = f"; connection attempts: {len(told)}, next connection attempt: {due}" if counted else ""
         assert told[-1] == ("False", "ClientConnectionFailed", f"no route{count}")
         cluster.workers.pass_time(60)

@@ -14,7 +14,7 @@ from reconciler.controllers.queue_status import (
 )
 from reconciler.objects.stored import Stored, read_stored
 from scheduling.objects.queue_settings import CohortSettings, LocalQueueSettings
-from scheduling.objects.times import SECOND, written
+from scheduling.objects.times import SECOND, rfc3339
 from scheduling.quota.state import Options
 from scheduling.quota.touched import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE
 from tests.reconciler.two_queues import MINUTE, NOW, fading, running, world
@@ -39,7 +39,7 @@ def test_a_cluster_queue_status_has_reserved_admitted_borrowed_and_pending() -> 
                 "status": "True",
                 "reason": "Ready",
                 "message": "Can admit new workloads",
-                "lastTransitionTime": written(NOW),
+                "lastTransitionTime": rfc3339(NOW),
                 "observedGeneration": 4,
             }
         ],
@@ -117,7 +117,7 @@ def test_a_condition_keeps_its_transition_time_and_other_conditions_are_kept() -
     )
     assert still[1] == active[1] == other
     assert (still[0]["lastTransitionTime"], still[0]["reason"]) == ("then", "FlavorNotFound")
-    assert active[0]["lastTransitionTime"] == written(NOW)
+    assert active[0]["lastTransitionTime"] == rfc3339(NOW)
 
 
 def test_a_status_patch_has_changed_fields_and_removes_obsolete_ones() -> None:
@@ -171,7 +171,7 @@ def test_usage_is_sampled_on_time_and_continues_from_the_stored_status() -> None
         "weightedShare": 0,
         "admissionFairSharingStatus": {
             "consumedResources": {"gpu": "1500m"},
-            "lastUpdate": written(NOW + 10 * MINUTE),
+            "lastUpdate": rfc3339(NOW + 10 * MINUTE),
         },
     }
 
@@ -185,7 +185,7 @@ def test_a_stored_status_does_not_replace_a_later_sample() -> None:
     made = world(consumption=fading())
     sample(made, "ns/q", NOW)
     shown = status_of_local_queue(made, "ns/q")["fairSharing"]
-    reported = {"consumedResources": {"gpu": "no"}, "lastUpdate": written(NOW - MINUTE)}
+    reported = {"consumedResources": {"gpu": "no"}, "lastUpdate": rfc3339(NOW - MINUTE)}
     remember(made, "ns/q", {"fairSharing": {"admissionFairSharingStatus": reported}})
     assert status_of_local_queue(made, "ns/q")["fairSharing"] == shown
 
@@ -200,7 +200,7 @@ def test_a_recreated_local_queue_starts_without_usage() -> None:
 
 def test_without_admission_fair_sharing_nothing_is_sampled_or_shown() -> None:
     made = world()
-    remember(made, "ns/q", {"fairSharing": {"admissionFairSharingStatus": {"lastUpdate": written(NOW)}}})
+    remember(made, "ns/q", {"fairSharing": {"admissionFairSharingStatus": {"lastUpdate": rfc3339(NOW)}}})
     assert sample(made, "ns/q", NOW) is None
     assert "fairSharing" not in status_of_local_queue(made, "ns/q")
 

@@ -23,7 +23,7 @@ from reconciler.metrics.registry import ChosenRegistry
 from reconciler.objects.observed import Observed
 from reconciler.objects.packed import Packed
 from reconciler.objects.topology_views import PLACED_PODS
-from scheduling.objects.times import SECOND, written
+from scheduling.objects.times import SECOND, rfc3339
 from scheduling.objects.workload import IS_GROUP_WORKLOAD, Owner, Workload
 from tests import builders
 from tests.reconciler.jobs.pod_world import pod
@@ -62,7 +62,7 @@ class Watched:
 
 def job(generation: int = 1) -> Observed:
     made = builders.manifest("batch/v1", "Job", "j", {}, uid="job-uid", generation=generation)
-    made["metadata"]["creationTimestamp"] = written(NOW - 3 * SECOND)
+    made["metadata"]["creationTimestamp"] = rfc3339(NOW - 3 * SECOND)
     return Observed(("Job", "ns/j"), "1", Packed.of(made))
 
 

@@ -903,7 +903,7 @@ def _block(world: World3, cluster: str) -> None:
     """Its copy says that it could preempt if its gate were open."""
     found = world.workload(cluster)
     assert found is not None
-    moment = times.written(world.now)
+    moment = times.rfc3339(world.now)
     blocked = {"type": BLOCKED_ON_GATES, "status": "True", "reason": "Gated", "lastTransitionTime": moment}
     status = {**found["status"], "conditions": [*found["status"]["conditions"], blocked]}
     world.workers[cluster].server.add("Workload", {**found, "status": status})

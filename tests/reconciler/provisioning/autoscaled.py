@@ -101,7 +101,7 @@ class Autoscaled(Prompt):
     def say(self, kind: str, status: str = "True", message: str = "", attempt: int = 1, **fields: Any) -> None:
         request = self.request(attempt)
         said = {"type": kind, "status": status, "reason": kind, "message": message}
-        said["lastTransitionTime"] = times.written(self.now)
+        said["lastTransitionTime"] = times.rfc3339(self.now)
         before = request.get("status", {})
         others = [each for each in before.get("conditions", []) if each["type"] != kind]
         status_ = {**before, "conditions": [*others, said], **fields}

@@ -10,7 +10,7 @@ import pytest
 from cluster.actions import Create
 from reconciler.objects.wanted import ObjectReference, refer
 from reconciler.recorder.correlator import BURST, EVENTS, PAUSE, QUIET, RATE, EventCorrelator
-from scheduling.objects.times import SECOND, written
+from scheduling.objects.times import SECOND, rfc3339
 
 NOW = 1_700_000_000 * SECOND
 W = ObjectReference("kueue.x-k8s.io/v1beta2", "Workload", "ns", "w", "u1")
@@ -40,8 +40,8 @@ def test_an_event_is_in_the_namespace_of_its_object() -> None:
         "message": "Admitted by ClusterQueue q",
         "type": "Normal",
         "count": 1,
-        "firstTimestamp": written(NOW),
-        "lastTimestamp": written(NOW),
+        "firstTimestamp": rfc3339(NOW),
+        "lastTimestamp": rfc3339(NOW),
         "source": {"component": "kueue"},
         "reportingComponent": "kueue",
     }
@@ -89,8 +89,8 @@ def test_a_repeated_event_is_counted_and_written_after_a_quiet_period() -> None:
         assert shown(found) == ([("WaitingForQuota", "no room", 1)] if second == 0 else [])
     (later,) = events.due(NOW + QUIET)
     assert shown([later]) == [("WaitingForQuota", "no room", 99)]
-    assert later.body["firstTimestamp"] == written(NOW + SECOND)
-    assert later.body["lastTimestamp"] == written(NOW + 99 * SECOND)
+    assert later.body["firstTimestamp"] == rfc3339(NOW + SECOND)
+    assert later.body["lastTimestamp"] == rfc3339(NOW + 99 * SECOND)
     assert events.due(NOW + 2 * QUIET) == []
 
 

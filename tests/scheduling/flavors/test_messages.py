@@ -6,7 +6,7 @@ import pytest
 
 from policies.dialects.taints import Taint
 from scheduling.flavors.assigner import assign
-from scheduling.flavors.messages import assignment_text, considered_text, text, written
+from scheduling.flavors.messages import amount_text, assignment_text, considered_text, text
 from scheduling.flavors.reasons import (
     BeyondMaximum,
     FlavorNotAllowed,
@@ -70,7 +70,7 @@ def test_each_reason_has_its_message(reason: Reason, expected: str) -> None:
     ],
 )
 def test_amounts_are_written_in_the_units_of_their_resource(resource: str, amount: int, expected: str) -> None:
-    assert written(resource, amount) == expected
+    assert amount_text(resource, amount) == expected
 
 
 def test_the_reasons_of_a_pod_set_are_reported_in_order() -> None:

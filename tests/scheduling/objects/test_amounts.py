@@ -30,7 +30,7 @@ def test_requests_saturate_at_64_bits() -> None:
 
 @given(st.sampled_from(["cpu", "memory", "example.com/gpu"]), st.integers(LEAST, INT64_MAX))
 def test_an_amount_written_as_a_quantity_reads_back(resource: str, amount: int) -> None:
-    assert amounts.read(amounts.written({resource: amount})) == {resource: amount}
+    assert amounts.read(amounts.resource_list({resource: amount})) == {resource: amount}
 
 
 def test_an_amount_divided_is_rounded_down_and_divided_by_zero_is_zero() -> None:

@@ -114,10 +114,10 @@ def test_a_malformed_manifest_is_read_with_defaults() -> None:
 def test_times_are_read_and_written_as_in_kubernetes() -> None:
     moment = times.parse("2025-01-01T00:00:00.5+01:00")
 
-    assert times.written(moment) == "2024-12-31T23:00:00Z"
+    assert times.rfc3339(moment) == "2024-12-31T23:00:00Z"
     assert moment % times.SECOND == times.SECOND // 2
     assert [times.parse(text) for text in (None, "", "soon", "2025-01-01T00:00:00", "0001-01-01T00:00:00Z")] == [0] * 5
 
 
 def test_a_time_out_of_range_is_written_as_the_last_one() -> None:
-    assert times.written(10**30) == "9999-12-31T23:59:59Z"
+    assert times.rfc3339(10**30) == "9999-12-31T23:59:59Z"

@@ -446,7 +446,7 @@ def test_the_simulation_begins_at_the_latest_creation_time() -> None:
     old["metadata"]["creationTimestamp"] = "2026-03-01T00:00:00Z"
     new["metadata"]["creationTimestamp"] = "2026-03-02T00:00:00Z"
 
-    assert times.written(begin([new, old])) == "2026-03-02T00:00:00Z"
+    assert times.rfc3339(begin([new, old])) == "2026-03-02T00:00:00Z"
     assert begin([queued_job("none", "a", 1)]) == START
 
 

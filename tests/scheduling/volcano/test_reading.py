@@ -17,7 +17,7 @@ from scheduling.volcano.reading import (
     read_queue,
     read_task,
 )
-from scheduling.volcano.resources import counted, written
+from scheduling.volcano.resources import amount_text, counted
 
 Data = dict[str, Any]
 
@@ -40,7 +40,11 @@ def test_units_are_milli_bytes_and_whole_pods() -> None:
         "vendor/gpu": 2000,
         "ephemeral-storage": 1000,
     }
-    assert (written("cpu", 1500), written("memory", 2048), written("vendor/gpu", 2000)) == ("1500m", "2Ki", "2")
+    assert (amount_text("cpu", 1500), amount_text("memory", 2048), amount_text("vendor/gpu", 2000)) == (
+        "1500m",
+        "2Ki",
+        "2",
+    )
 
 
 def queue(spec: Data, state: str | None = None) -> VolcanoQueueSettings:

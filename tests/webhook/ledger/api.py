@@ -19,7 +19,7 @@ from policies.model.objects import Ref
 from tests.builders import EVERYTHING
 from webhook.ledger.contents import LedgerContents
 from webhook.ledger.direct_reads import DirectRead
-from webhook.ledger.entry import LedgerEntry, entry, written
+from webhook.ledger.entry import LedgerEntry, entry, new_entry
 from webhook.ledger.requested import RequestedChange, SequencedState
 from webhook.ledger.sequencer import Sequencer
 
@@ -225,7 +225,7 @@ class Replica:
         assert change is not None
         if old is None and new is not None:
             new = {**new, "metadata": {**new["metadata"], "uid": f"uid-{api.reviews}"}}
-        record = written(f"request-{api.reviews}", change.ref, old, new, user, "now")
+        record = new_entry(f"request-{api.reviews}", change.ref, old, new, user, "now")
         return RequestedChange(
             change, lambda forest: _judged(forest, change), record, deadline=api.now + 2.0, since=api.now
         )

@@ -26,7 +26,7 @@ from tests.builders import (
 )
 from webhook.ledger.contents import LedgerContents, open_entries, possible_forests, related_entries, settlement
 from webhook.ledger.direct_reads import DirectRead, DirectReads
-from webhook.ledger.entry import LedgerEntry, written
+from webhook.ledger.entry import LedgerEntry, new_entry
 
 Manifest = dict[str, Any]
 
@@ -44,7 +44,7 @@ def made(old: Manifest | None, new: Manifest | None, base: str = "5", uid: str =
         old = {**old, "metadata": {**old["metadata"], "uid": uid, "resourceVersion": base}}
     elif new is not None:
         new = {**new, "metadata": {**new["metadata"], "uid": uid}}
-    return written(f"{ref} {new} {base}", ref, old, new, "ada", "now")
+    return new_entry(f"{ref} {new} {base}", ref, old, new, "ada", "now")
 
 
 def asked(old: Manifest | None, new: Manifest | None) -> Change:

@@ -23,7 +23,7 @@ from tests.builders import (
     namespace,
     queue,
 )
-from webhook.ledger.entry import FORMAT, LedgerEntry, UnreadableEntry, entry, written
+from webhook.ledger.entry import FORMAT, LedgerEntry, UnreadableEntry, entry, new_entry
 
 Manifest = dict[str, Any]
 
@@ -61,12 +61,12 @@ def test_an_entry_reads_back_as_the_object_that_the_rules_judged(manifest: Manif
     obj = read(manifest)
     assert obj is not None
 
-    assert again(written("r", obj.ref, None, manifest, "ada", "now")).after == obj
+    assert again(new_entry("r", obj.ref, None, manifest, "ada", "now")).after == obj
 
 
 def test_an_entry_has_only_the_metadata_that_rules_read() -> None:
     meta = {"name": "a", "uid": "u", "managedFields": [1], "finalizers": ["f"], "annotations": {"secret": "x" * 10_000}}
-    made = written("r", Ref("g", "Cohort", "", "a"), None, {**cohort("a"), "metadata": meta}, "ada", "now")
+    made = new_entry("r", Ref("g", "Cohort", "", "a"), None, {**cohort("a"), "metadata": meta}, "ada", "now")
 
     assert len(made.text) < 400
     assert made.uid == "u"
@@ -86,7 +86,7 @@ def test_an_entry_has_no_labels_or_annotations_of_users(manifest: Manifest) -> N
     obj = read(filled)
     assert obj is not None
 
-    made = written("r", obj.ref, None, filled, "ada", "now")
+    made = new_entry("r", obj.ref, None, filled, "ada", "now")
 
     assert len(made.text) < 600
     assert made.after == read(manifest)
@@ -96,7 +96,7 @@ def test_an_entry_of_a_local_queue_has_only_its_cluster_queue() -> None:
     filled = {**local_queue("lq", "team"), "status": {"flavors": ["x" * 10_000]}}
     filled["spec"] = {**filled["spec"], "fairSharing": {"weight": "9" * 10_000}}
 
-    made = written("r", Ref("kueue.x-k8s.io", "LocalQueue", "default", "lq"), None, filled, "ada", "now")
+    made = new_entry("r", Ref("kueue.x-k8s.io", "LocalQueue", "default", "lq"), None, filled, "ada", "now")
 
     assert len(made.text) < 400
     assert made.after == read(local_queue("lq", "team"))
@@ -109,7 +109,7 @@ def test_an_entry_has_an_exemption_with_the_beginning_of_its_reason() -> None:
     }
     excused = {**cohort("x"), "metadata": {"name": "x", "annotations": notes}}
 
-    made = written("r", Ref("kueue.x-k8s.io", "Cohort", "", "x"), None, excused, "ada", "now")
+    made = new_entry("r", Ref("kueue.x-k8s.io", "Cohort", "", "x"), None, excused, "ada", "now")
 
     assert made.after is not None
     [kept] = made.after.exemptions
@@ -118,7 +118,7 @@ def test_an_entry_has_an_exemption_with_the_beginning_of_its_reason() -> None:
 
 def test_a_long_user_name_is_shortened_to_a_unique_name() -> None:
     def user_of(name: str) -> str:
-        return written("r", Ref("g", "Cohort", "", "a"), None, cohort("a"), name, "now").user
+        return new_entry("r", Ref("g", "Cohort", "", "a"), None, cohort("a"), name, "now").user
 
     one, other = user_of("u" * 5000 + "a"), user_of("u" * 5000 + "b")
 
@@ -129,7 +129,7 @@ def test_a_long_user_name_is_shortened_to_a_unique_name() -> None:
 
 def test_service_accounts_of_a_namespace_are_one_author() -> None:
     def author_of(name: str) -> str:
-        return written("r", Ref("g", "Cohort", "", "a"), None, cohort("a"), name, "now").author
+        return new_entry("r", Ref("g", "Cohort", "", "a"), None, cohort("a"), name, "now").author
 
     assert author_of("system:serviceaccount:team:one") == author_of("system:serviceaccount:team:two")
     assert author_of("system:serviceaccount:team:one") != author_of("system:serviceaccount:other:one")
@@ -141,9 +141,9 @@ def test_an_entry_of_an_update_or_a_deletion_has_the_old_resource_version() -> N
     ref = Ref("scheduling.volcano.sh", "Queue", "", "a")
     old = {**queue("a"), "metadata": {"name": "a", "uid": "u", "resourceVersion": "7"}}
 
-    created = written("r", ref, None, {**queue("a"), "metadata": {"name": "a", "uid": "u"}}, "ada", "now")
-    changed = written("r", ref, old, queue("a"), "ada", "now")
-    deleted = written("r", ref, old, None, "ada", "now")
+    created = new_entry("r", ref, None, {**queue("a"), "metadata": {"name": "a", "uid": "u"}}, "ada", "now")
+    changed = new_entry("r", ref, old, queue("a"), "ada", "now")
+    deleted = new_entry("r", ref, old, None, "ada", "now")
 
     assert [(each.uid, each.base) for each in (created, changed, deleted)] == [("u", ""), ("u", "7"), ("u", "7")]
     assert [each.operation for each in (created, changed, deleted)] == [*ChangeOperation]

@@ -24,7 +24,7 @@ from tests.builders import cluster_queue, local_queue, queue, typed
 from tests.waiting import eventually
 from tests.webhook.ledger.api import Api, Replica
 from webhook.ledger.contents import LedgerContents
-from webhook.ledger.entry import LedgerEntry, written
+from webhook.ledger.entry import LedgerEntry, new_entry
 from webhook.ledger.ledger import DECIDING_SECONDS, SILENT_SECONDS, Ledger
 from webhook.ledger.limits import BYTES_OF_AUTHOR, BYTES_OF_NAMESPACE, MOST_OF_NAMESPACE, MOST_OF_OBJECT, crowded
 from webhook.ledger.requested import AlreadyExists, LedgerBusy
@@ -100,7 +100,7 @@ class LedgerRun:
         name = there["metadata"]["name"]
         if old is None and new is not None:
             new = {**new, "metadata": {**new["metadata"], "uid": f"new-{name}"}}
-        record = None if dry else written(f"request-{name}", change.ref, old, new, "ada", "today")
+        record = None if dry else new_entry(f"request-{name}", change.ref, old, new, "ada", "today")
         return self.ledger.decide(change, lambda forest: judge(forest, [change]), record)
 
     def allowed(self, new: Manifest | None, old: Manifest | None = None) -> bool:
@@ -268,7 +268,7 @@ def test_an_entry_of_a_failed_request_is_ignored_and_removed() -> None:
 
     change = changed(None, six("a"))
     assert change is not None
-    entry = written("request-a", change.ref, None, six("a"), "ada", "today")
+    entry = new_entry("request-a", change.ref, None, six("a"), "ada", "today")
     run.gate = broken
     with pytest.raises(LedgerUnavailable):
         run.ask(six("a"))
@@ -307,7 +307,7 @@ def test_a_replica_behind_the_watermark_waits_and_then_reports_it() -> None:
 def test_too_many_unstored_changes_are_reported() -> None:
     run = LedgerRun(queue("top", deserved="cpu:100"))
     for number in range(9):
-        text = written(
+        text = new_entry(
             f"r{number}", typed(queue(f"q{number}")).ref, None, queue(f"q{number}", "top", deserved="cpu:1"), "ada", "t"
         ).text
         run.api.ledger[f"r{number}"] = text
@@ -381,7 +381,7 @@ def lost(run: LedgerRun, manifest: Manifest) -> bool:
     change = changed(None, manifest)
     assert change is not None
     new = {**manifest, "metadata": {**manifest["metadata"], "uid": f"uid-{run.numbers}"}}
-    record = written(f"request-{run.numbers}", change.ref, None, new, "eve", "today")
+    record = new_entry(f"request-{run.numbers}", change.ref, None, new, "eve", "today")
     return run.ledger.decide(change, lambda forest: judge(forest, [change]), record).verdict.allowed
 
 
@@ -522,7 +522,9 @@ def edit_that_fails_elsewhere(run: LedgerRun, name: str, cores: int) -> None:
     new = {**old, "spec": {**old["spec"], "deserved": {"cpu": str(cores)}}}
     change = changed(old, new)
     assert change is not None
-    run.ledger.decide(change, lambda forest: judge(forest, [change]), written("edit", change.ref, old, new, "eve", ""))
+    run.ledger.decide(
+        change, lambda forest: judge(forest, [change]), new_entry("edit", change.ref, old, new, "eve", "")
+    )
     run.ledger.observe()
 
 
@@ -725,4 +727,4 @@ def test_the_bytes_of_one_namespace_in_the_ledger_are_limited() -> None:
 
 def sized(manifest: Manifest, user: str, size: int) -> LedgerEntry:
     """An entry of so many bytes."""
-    return replace(written("r", typed(manifest).ref, None, manifest, user, "now"), text="x" * size)
+    return replace(new_entry("r", typed(manifest).ref, None, manifest, user, "now"), text="x" * size)

@@ -12,7 +12,7 @@ from tests.builders import queue, typed
 from tests.cluster.fake import FakeApi, Reply, status
 from tests.waiting import eventually
 from webhook.ledger.contents import LedgerContents
-from webhook.ledger.entry import LedgerEntry, UnreadableEntry, written
+from webhook.ledger.entry import LedgerEntry, UnreadableEntry, new_entry
 from webhook.ledger.keeping import MaintainedLedger
 from webhook.ledger.store import LARGEST, ConfigMapStore, LedgerUnavailable, read_contents
 
@@ -21,7 +21,7 @@ QUEUE = queue("a")
 
 
 def entry(name: str = "r", **spec: str) -> LedgerEntry:
-    return written(name, typed(QUEUE).ref, None, queue("a", **spec), "ada", "now")
+    return new_entry(name, typed(QUEUE).ref, None, queue("a", **spec), "ada", "now")
 
 
 def config_map(version: int, **data: str) -> Manifest:

@@ -11,7 +11,7 @@ from policies.dialects.yunikorn_config.limits import limits_by_themselves, limit
 from policies.dialects.yunikorn_config.loading import load_failures
 from policies.dialects.yunikorn_config.model import ConfiguredQueue, Problem
 from policies.dialects.yunikorn_config.placement_checks import placement_rules
-from policies.dialects.yunikorn_config.quotas import amount_text
+from policies.dialects.yunikorn_config.quotas import queue_amount
 from policies.dialects.yunikorn_config.settings import ignored
 from policies.dialects.yunikorn_config.structure import queue_structure
 from tests.policies.dialects.yunikorn_config.texts import config, partition, root
@@ -102,7 +102,7 @@ def test_guarantee_excess_hidden_by_a_middle_queue_is_reported() -> None:
     ],
 )
 def test_amounts_are_shown_in_the_usual_notation(resource: str, amount: int, text: str) -> None:
-    assert amount_text(resource, amount) == text
+    assert queue_amount(resource, amount) == text
 
 
 @pytest.mark.parametrize(("names", "fine"), [("A, b", True), ("A, a", False), ("'a.b'", False), ("x" * 65, False)])

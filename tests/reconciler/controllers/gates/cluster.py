@@ -23,7 +23,7 @@ from reconciler.core.state import ClusterState
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, Written
 from reconciler.objects.watched import WatchedKind, by_kind
-from scheduling.objects.times import written
+from scheduling.objects.times import rfc3339
 from tests.builders import Manifest
 from tests.copies import copied
 from tests.reconciler.controllers.turns import Crash, Turns
@@ -60,7 +60,7 @@ class GateCluster(Turns):
         meta = made["metadata"]
         key = (made["kind"], f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else meta["name"])
         if key not in self.objects:
-            made = self._completed({**made, "metadata": {"creationTimestamp": written(self.now), **meta}})
+            made = self._completed({**made, "metadata": {"creationTimestamp": rfc3339(self.now), **meta}})
         self.put(key, made)
 
     def _completed(self, made: Manifest) -> Manifest:

@@ -105,7 +105,7 @@ class RunningWork(Prompt):
 
     def node(self, name: str, ready: str = "True", taint: str = "", host: str = "", since: int = START) -> None:
         taints = [{"key": taint, "effect": "NoExecute"}] if taint else []
-        conditions = [{"type": "Ready", "status": ready, "lastTransitionTime": times.written(since)}] if ready else []
+        conditions = [{"type": "Ready", "status": ready, "lastTransitionTime": times.rfc3339(since)}] if ready else []
         labels = {HOSTNAME: host or name}
         made = builders.manifest("v1", "Node", name, {"taints": taints}, namespace=None, labels=labels)
         self.put((NODE, name), {**made, "status": {"conditions": conditions}})

@@ -17,7 +17,7 @@ from reconciler.core.state import ClusterState
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, Written
 from reconciler.objects.watched import WatchedKind, by_kind
-from scheduling.objects.times import SECOND, written
+from scheduling.objects.times import SECOND, rfc3339
 from scheduling.volcano_queues.queue_object import OPERATION
 from tests.builders import Manifest, manifest, pod_group, queue
 from tests.copies import copied
@@ -57,7 +57,7 @@ class QueueCluster(Turns):
         self, action: str, target: str, name: str = "", *, seconds_ago: int = 0, uid: str = "", step: bool = False
     ) -> None:
         made = manifest("bus.volcano.sh/v1alpha1", "Command", name or f"{action}-{target}", {}, namespace="default")
-        made["metadata"]["creationTimestamp"] = written(self.now - seconds_ago * SECOND)
+        made["metadata"]["creationTimestamp"] = rfc3339(self.now - seconds_ago * SECOND)
         if step:
             made["metadata"]["annotations"] = {OPERATION: "step"}
         made["action"] = action

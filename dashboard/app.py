@@ -1,4 +1,4 @@
-"""The routes of the dashboard. Pages are read with the rights of the user. Only ended sessions are ever written."""
+"""The routes of the dashboard. It reads with the rights of the user, and writes only the list of ended sessions."""
 
 from __future__ import annotations
 
@@ -86,11 +86,11 @@ _ENDED_HERE = (
     f" dashboard for up to {LASTS // 3600} hours. To rule that out, delete the service account of the token, or ask an"
     " administrator."
 )
-_OF_A_TENANT = (("/workloads/", "My workloads, and why they wait"), ("/namespaces/", "My namespaces"))
+_TENANT_PAGES = (("/workloads/", "My workloads, and why they wait"), ("/namespaces/", "My namespaces"))
 """Pages for users who may not see the pages about the whole cluster."""
 _NAMESPACES = "quotree-namespaces"
 """The cookie with the namespaces that were opened in this browser."""
-_OPEN = {"static", "sign_in", "sign_in_with", "start"}
+_WITHOUT_LOGIN = {"static", "sign_in", "sign_in_with", "start"}
 """The endpoints that need no login."""
 
 
@@ -149,7 +149,7 @@ def _authenticate(settings: DashboardSettings, backend: Backend, cache: AnswerCa
     """Authenticate the caller. Returns a response if the request is refused, otherwise None."""
     if request.method not in ("GET", "HEAD") and not _same_origin():
         return _page("error.html", code=403, title="Refused", message="This form was not sent from this page."), 403
-    if request.endpoint in _OPEN:
+    if request.endpoint in _WITHOUT_LOGIN:
         return None
     login = settings.authenticator.login(request)
     if login is None:
@@ -441,7 +441,7 @@ def _cluster_error(settings: DashboardSettings, error: ClusterError) -> Any:
     if isinstance(error, NotFound | ServerAway):
         message = message[:1].upper() + message[1:]
     message = message if message.endswith((".", "?", "!")) else f"{message}."
-    links = _OF_A_TENANT if isinstance(error, Forbidden) else ()
+    links = _TENANT_PAGES if isinstance(error, Forbidden) else ()
     return _page("error.html", code=code, title=title, message=message, links=links), code
 
 

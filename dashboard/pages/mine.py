@@ -1,4 +1,4 @@
-"""The pages with the Workloads of one user in all their namespaces, and with these namespaces and their LocalQueues.
+"""The two lists for one user: their Workloads, and their namespaces with the LocalQueues.
 
 A user who may list all namespaces gets everything in one request. Kubernetes cannot list the namespaces that a user may
 read. For other users the pages try the namespace of their service account, the namespaces that were opened in this
@@ -99,25 +99,20 @@ def workloads_page(reader: CachedReader, may: SelfAccess, query: Mapping[str, st
     """
     text = query.get("q", "").strip().lower()[:200]
     found = part(lambda: _objects(reader, may, WORKLOADS, known))
-    every = [_workload(each) for each in found.value.items] if found.value else []
-    leads = _cluster_queues(part(lambda: _objects(reader, may, LOCAL_QUEUES, known)))
-    every = [
-        each._replace(cluster_queue=each.cluster_queue or leads.get((each.namespace, each.queue), "")) for each in every
-    ]
-    found_here = [row for row in every if _matches(text, row)]
+    cluster_queues = _cluster_queues(part(lambda: _objects(reader, may, LOCAL_QUEUES, known)))
+    every = [_workload(each, cluster_queues) for each in found.value.items] if found.value else []
+    matching = [row for row in every if _matches(text, row)]
     chosen = query.get("state", "") if query.get("state") in _ORDER else ""
-    rows = sorted((row for row in found_here if chosen in ("", row.state)), key=_order)
+    rows = sorted((row for row in matching if chosen in ("", row.state)), key=_order)
     shown = _shown(rows, query)
     shown["rows"] = _with_causes(reader, shown["rows"])
-    title = "Workloads" if may.everywhere else "My workloads"
-    ranked = any(each.priority for each in shown["rows"])
     return {
         **shown,
-        "title": title,
-        "ranked": ranked,
+        "title": "Workloads" if may.everywhere else "My workloads",
+        "ranked": any(each.priority for each in shown["rows"]),
         "found": found,
         "state": chosen,
-        "choices": _choices(found_here, chosen, shown["q"]),
+        "choices": _choices(matching, chosen, shown["q"]),
         "all": len(every),
         "most": _MOST,
     }
@@ -262,19 +257,20 @@ def _namespaces(queues: Iterable[Manifest], names: Iterable[str]) -> list[MyName
     return sorted(rows, key=lambda row: (not row.queues, STATES.index(row.state or STATES[-1]), -row.pending, row.name))
 
 
-def _workload(manifest: Manifest) -> MyWorkload:
+def _workload(manifest: Manifest, cluster_queues: Mapping[tuple[str, str], str]) -> MyWorkload:
     meta, spec, status = (manifest.get(each) or {} for each in ("metadata", "spec", "status"))
     conditions = status.get("conditions") or ()
     state = workload_state(spec, conditions)
     at = {str(each.get("type")): each for each in conditions}
     began = at.get(_OF_STATE.get(state, ""), {}).get("lastTransitionTime")
     owners = meta.get("ownerReferences") or []
+    namespace, queue = str(meta["namespace"]), str(spec.get("queueName") or "")
     return MyWorkload(
-        str(meta["namespace"]),
+        namespace,
         str(meta["name"]),
         f"{owners[0].get('kind')} {owners[0].get('name')}" if len(owners) == 1 else "",
-        str(spec.get("queueName") or ""),
-        str((status.get("admission") or {}).get("clusterQueue") or ""),
+        queue,
+        str((status.get("admission") or {}).get("clusterQueue") or cluster_queues.get((namespace, queue), "")),
         state,
         str(began or pending_since(manifest)),
         scarce_text(held(status)),

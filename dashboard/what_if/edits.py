@@ -142,17 +142,17 @@ def parse(text: str) -> Edit:
     """The inverse of `encoded`. Raises BadEdit."""
     found = dict(parse_qsl(text, keep_blank_values=True))
     if "quota" in found:
-        return quota({"kind": found["quota"], **found})
+        return parse_quota({"kind": found["quota"], **found})
     if "move" in found:
-        return move({"kind": found["move"], **found})
+        return parse_move({"kind": found["move"], **found})
     if "stop" in found:
-        return stop({"kind": found["stop"], **found})
+        return parse_stop({"kind": found["stop"], **found})
     if "work" in found:
-        return work({"namespace": found["work"], **found})
+        return parse_work({"namespace": found["work"], **found})
     raise BadEdit("This line of the change was not made by this form.")
 
 
-def quota(typed: Mapping[str, str]) -> QuotaEdit:
+def parse_quota(typed: Mapping[str, str]) -> QuotaEdit:
     """Parse an edit of a quota: kind, name, flavor, resource, field and amount. Raises BadEdit."""
     node, field, amount = _node(typed), _text(typed, "field"), _text(typed, "amount")
     if node.kind not in FIELDS or field not in FIELDS[node.kind]:
@@ -165,7 +165,7 @@ def quota(typed: Mapping[str, str]) -> QuotaEdit:
     return QuotaEdit(node, flavor, _required_text(typed, "resource", "resource"), field, amount)
 
 
-def move(typed: Mapping[str, str]) -> MoveEdit:
+def parse_move(typed: Mapping[str, str]) -> MoveEdit:
     """Parse a move: kind, name and parent. Raises BadEdit."""
     node = _node(typed)
     if node.kind not in FIELDS:
@@ -173,7 +173,7 @@ def move(typed: Mapping[str, str]) -> MoveEdit:
     return MoveEdit(node, _text(typed, "parent"))
 
 
-def stop(typed: Mapping[str, str]) -> StopEdit:
+def parse_stop(typed: Mapping[str, str]) -> StopEdit:
     """Parse a stop: kind, name and policy. Raises BadEdit."""
     node, policy = _node(typed), _text(typed, "policy")
     if node.kind not in STOPPED:
@@ -183,7 +183,7 @@ def stop(typed: Mapping[str, str]) -> StopEdit:
     return StopEdit(node, policy)
 
 
-def work(typed: Mapping[str, str]) -> WorkEdit:
+def parse_work(typed: Mapping[str, str]) -> WorkEdit:
     """Parse work to add: namespace, queue, name, pods, requests (`cpu=1, memory=1Gi`) and priority. Raises BadEdit."""
     return WorkEdit(
         _required_text(typed, "namespace", "namespace"),

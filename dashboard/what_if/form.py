@@ -19,10 +19,10 @@ The result is empty if the user may not see them, and None if the node does not 
 REMOVE = "none"
 """The input that removes an amount or a parent."""
 _PARTS: Mapping[str, Callable[[Mapping[str, str]], Edit]] = {
-    "quota": edits.quota,
-    "move": edits.move,
-    "stop": edits.stop,
-    "work": edits.work,
+    "quota": edits.parse_quota,
+    "move": edits.parse_move,
+    "stop": edits.parse_stop,
+    "work": edits.parse_work,
 }
 _FILLED_BY: Mapping[str, tuple[str, ...]] = {
     "quota": ("amount",),

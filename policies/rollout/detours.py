@@ -1,7 +1,6 @@
 """Makes detours: intermediate versions of an object that make room for other edits.
 
-The object has less quota in them, or is outside of its tree. For YuniKorn's ConfigMap, the tree has room for the queues
-before and after.
+A node has less quota, or is outside of its tree. YuniKorn's ConfigMap has room for the queues before and after.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from policies.dialects.reading import Manifest, Parsed, listing, mapping, metada
 from policies.dialects.volcano import Queue
 from policies.dialects.yunikorn_config.configmap import QueueConfigMap
 from policies.rollout.edits import Edit
-from policies.rollout.queue_configs import lower, promising, roomy
+from policies.rollout.queue_configs import lower, with_higher_guarantees, with_lower_guarantees
 
 _LIMITS = ("borrowingLimit", "lendingLimit")
 _GUARANTEED = YUNIKORN + "namespace.guaranteed"
@@ -40,7 +39,7 @@ def detours(edit: Edit) -> Iterator[Parsed]:
     elif isinstance(after.object, Namespace):
         makers = (_lowered_annotations, _without_guaranteed)
     elif isinstance(after.object, QueueConfigMap):
-        makers = (promising, roomy)
+        makers = (with_higher_guarantees, with_lower_guarantees)
     for make in makers:
         manifest = make(before.manifest, after.manifest)
         found = dialects.read(manifest)
@@ -58,9 +57,8 @@ def _lowered_quota(before: Manifest, after: Manifest) -> Manifest:
     for place, quota in _quotas(found):
         for key in ("nominalQuota", "lendingLimit"):
             if key in quota:
-                quota[key] = lower(
-                    quota[key], final.get(place, {}).get(key, quota[key] if key != "nominalQuota" else 0)
-                )
+                missing = 0 if key == "nominalQuota" else quota[key]
+                quota[key] = lower(quota[key], final.get(place, {}).get(key, missing))
     return found
 
 

@@ -41,12 +41,12 @@ def _is_at_most(was: object, now: object) -> bool:
     return one is None or other is None or one <= other
 
 
-def promising(before: Manifest, after: Manifest) -> Manifest:
+def with_higher_guarantees(before: Manifest, after: Manifest) -> Manifest:
     """The later ConfigMap with the higher guarantees of the two."""
     return _between(before, after, higher)
 
 
-def roomy(before: Manifest, after: Manifest) -> Manifest:
+def with_lower_guarantees(before: Manifest, after: Manifest) -> Manifest:
     """The later ConfigMap with the lower guarantees of the two. A queue that only one of them has gets no guarantee."""
     return _between(before, after, lower)
 

@@ -14,13 +14,13 @@ from policies.takeover.objects import LEASE, ObjectRef, set_aside
 
 _DURATION = 15.0
 """The duration of a Lease without spec.leaseDurationSeconds, in seconds."""
-_LENIENT = 5.0
+_CLOCK_SKEW = 5.0
 """The tolerated difference between the clocks of two machines, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseWork:
-    """What the holder of a Lease does. `idle`: what does not happen without a holder. `fix`: what to do then."""
+    """What the holder of a Lease does. `idle`: what stops if nobody holds it. `fix`: what to do then."""
 
     idle: str
     fix: str
@@ -119,4 +119,4 @@ def _duration(lease: Manifest) -> float:
 def is_active(lease: Manifest, now: datetime) -> bool:
     """Whether a process holds the Lease and renews it."""
     age = age_of(lease, now)
-    return bool(holder_of(lease)) and age is not None and age <= _duration(lease) + _LENIENT
+    return bool(holder_of(lease)) and age is not None and age <= _duration(lease) + _CLOCK_SKEW

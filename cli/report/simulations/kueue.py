@@ -31,7 +31,7 @@ from scheduling.visibility.workloads import running
 def as_text(simulation: KueueSimulation, forest: Forest) -> str:
     state, cohorts = simulation.world.state, simulation.world.state.tree.cohorts.values()
     explicit = sum(cohort.explicit for cohort in cohorts)
-    shares = "; fair sharing" if simulation.settings.options.fair_sharing else ""
+
     return outcome_text(
         "",
         ((len(state.queues), "ClusterQueue"), (explicit, "Cohort"), (len(simulation.world.workloads), "workload")),
@@ -40,7 +40,7 @@ def as_text(simulation: KueueSimulation, forest: Forest) -> str:
         chain.from_iterable(map(waiting_lines, waiting_workloads(simulation))),
         _tree(simulation, forest),
         (f"{each.name}: {each.reason}" for each in simulation.left_out.values()),
-        shares,
+        "; fair sharing" if simulation.settings.options.fair_sharing else "",
     )
 
 
@@ -94,7 +94,7 @@ def as_json(simulation: KueueSimulation, files: SimulatedFiles) -> dict[str, Any
         "settled": not simulation.unsettled,
         "fairSharing": simulation.settings.options.fair_sharing,
         "assumptions": [*simulation.intake.assumptions(), *files.assumptions()],
-        "happened": [_happening(simulation, each) for each in simulation.trace],
+        "happened": [_event_json(simulation, each) for each in simulation.trace],
         "running": [running_json(each, job) for each in running(simulation.world)],
         "waiting": waiting_workloads(simulation),
         "finished": [job_json(simulation, key) for key in finished],
@@ -105,7 +105,7 @@ def as_json(simulation: KueueSimulation, files: SimulatedFiles) -> dict[str, Any
     }
 
 
-def _happening(simulation: KueueSimulation, each: TraceEvent) -> dict[str, Any]:
+def _event_json(simulation: KueueSimulation, each: TraceEvent) -> dict[str, Any]:
     event: dict[str, Any] = {"what": _event_text(each), "at": seconds(simulation, each.at)}
     if isinstance(each, PlayedEvent):
         return {**event, "event": each.event}

@@ -98,7 +98,7 @@ def as_json(simulation: VolcanoSimulation) -> dict[str, Any]:
     return {
         "settled": not simulation.unsettled,
         "assumptions": list(assumptions(simulation)),
-        "happened": [_happening(simulation, each) for each in simulation.trace],
+        "happened": [_event_json(simulation, each) for each in simulation.trace],
         "running": running_groups(simulation, sorted(world.jobs.values(), key=lambda job: job.name)),
         "waiting": waiting_groups(simulation, waiting(simulation)),
         "queues": [
@@ -114,7 +114,7 @@ def as_json(simulation: VolcanoSimulation) -> dict[str, Any]:
     }
 
 
-def _happening(simulation: VolcanoSimulation, each: Trace) -> dict[str, Any]:
+def _event_json(simulation: VolcanoSimulation, each: Trace) -> dict[str, Any]:
     event: dict[str, Any] = {"what": _WORDS[type(each)], "at": (each.at - simulation.start) // SECOND}
     match each:
         case PlayedEvent():

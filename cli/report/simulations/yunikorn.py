@@ -80,14 +80,14 @@ def as_json(simulation: YuniKornSimulation) -> dict[str, Any]:
     return {
         "settled": not simulation.unsettled,
         "assumptions": list(assumptions(simulation)),
-        "happened": [_happening(simulation, each) for each in simulation.trace],
+        "happened": [_event_json(simulation, each) for each in simulation.trace],
         "running": running_allocations(simulation),
         "waiting": list(map(waiting_allocation, waiting(simulation))),
         "queues": [_queue(queue, counts[queue]) for queue in simulation.scheduler.tree.root.walk()],
     }
 
 
-def _happening(simulation: YuniKornSimulation, each: Trace) -> dict[str, Any]:
+def _event_json(simulation: YuniKornSimulation, each: Trace) -> dict[str, Any]:
     event: dict[str, Any] = {"what": _WORDS[type(each)], "at": (each.at - simulation.start) // SECOND}
     if isinstance(each, PlayedEvent):
         return {**event, "event": each.event}

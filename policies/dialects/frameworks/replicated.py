@@ -19,7 +19,7 @@ def _of_deployment(manifest: Manifest) -> Iterator[PodsAt]:
     yield from _pods("main", min(1, _count(manifest, "spec.replicas")), manifest, _TEMPLATE)
 
 
-def _of_stateful_set(manifest: Manifest) -> Iterator[PodsAt]:
+def _of_replicas(manifest: Manifest) -> Iterator[PodsAt]:
     yield from _pods("main", _count(manifest, "spec.replicas"), manifest, _TEMPLATE)
 
 
@@ -48,7 +48,7 @@ REPLICA_SET = Framework(
     version="v1",
     plural="replicasets",
     makes=(POD,),
-    pods=_of_stateful_set,
+    pods=_of_replicas,
 )
 """The owner between a Deployment and its Pods. It is not in FRAMEWORKS, since it is not queued itself."""
 _by_pods = partial(Framework, version="v1", default=True, by_pods=True, prebuilt=False)
@@ -58,7 +58,7 @@ STATEFUL_SET = _by_pods(
     alias="statefulset",
     makes=(POD,),
     templates=(_TEMPLATE,),
-    pods=_of_stateful_set,
+    pods=_of_replicas,
 )
 LEADER_WORKER_SET = _by_pods(
     kind=GroupKind("leaderworkerset.x-k8s.io", "LeaderWorkerSet"),

@@ -14,7 +14,7 @@ from policies.model.findings import Finding
     source="Kueue: webhook of Workload",
     kinds=(WORKLOAD,),
     alone=True,
-    no_cel="compares assignments with pod sets by name and in many ways, in status, which Kueue writes",
+    no_cel="matches assignments to pod sets by name, in the status, which Kueue writes",
 )
 def admission_invalid(proposal: Proposal) -> Iterator[Finding]:
     """A Workload has reserved quota, and its admission does not match its pods.
@@ -46,10 +46,10 @@ def admission_invalid(proposal: Proposal) -> Iterator[Finding]:
                     fix="name a pod set of the Workload",
                     subject=assignment.name,
                 )
-            yield from _shares(workload, assignment)
+            yield from _not_divisible(workload, assignment)
 
 
-def _shares(workload: WrittenWorkload, assignment: WrittenAssignment) -> Iterator[Finding]:
+def _not_divisible(workload: WrittenWorkload, assignment: WrittenAssignment) -> Iterator[Finding]:
     pods = assignment.count or 0
     for amount in assignment.usage if pods > 0 else ():
         if _units(amount) % pods:

@@ -35,15 +35,15 @@ def topology_domain_too_small(proposal: Proposal) -> Iterator[Finding]:
     """
     if not proposal.configuration.kueue.enabled("TopologyAwareScheduling"):
         return
-    asked = [each for each in submissions(proposal) if any(pod_set.units for pod_set in each.pod_sets)]
-    nodes = known_nodes(proposal) if asked else []
-    for submitted in asked if nodes else ():
+    with_levels = [each for each in submissions(proposal) if any(pod_set.units for pod_set in each.pod_sets)]
+    nodes = known_nodes(proposal) if with_levels else []
+    for submitted in with_levels if nodes else ():
         queue = queue_of(proposal.after, submitted)
         if queue is not None and not run_by(proposal, queue, MULTIKUEUE):
             yield from _findings(proposal, submitted, queue, nodes)
 
 
-class _Short(NamedTuple):
+class _LargestDomain(NamedTuple):
     """The largest domain of a flavor, and the label of its level."""
 
     topology: Ref
@@ -80,12 +80,14 @@ def _largest(
     nodes: Iterable[ClusterNode],
     level: str,
     requests: Mapping[str, int],
-) -> Iterator[_Short]:
+) -> Iterator[_LargestDomain]:
     """The largest domain of this level in each of these flavors that has the level."""
     for flavor, topology in flavors:
         if topology is not None and level in topology.levels:
             levels = topology.levels[: topology.levels.index(level) + 1]
-            yield _Short(topology.ref, largest(nodes_of(nodes, flavor, topology.levels), levels, requests), level)
+            yield _LargestDomain(
+                topology.ref, largest(nodes_of(nodes, flavor, topology.levels), levels, requests), level
+            )
 
 
 def _finding(
@@ -95,7 +97,7 @@ def _finding(
     field: str,
     level: str,
     pods: int,
-    short: list[_Short],
+    short: list[_LargestDomain],
 ) -> Finding:
     most = max(each.domain.room for each in short)
     return Finding(

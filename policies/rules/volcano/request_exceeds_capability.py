@@ -27,7 +27,7 @@ def request_exceeds_capability(proposal: Proposal) -> Iterator[Finding | NotEval
     Example: `minAvailable: 4` with pods of 8 cpu in a queue with `capability: {cpu: 16}`.
     Fix: request less at once, name another queue, or raise the capability.
     """
-    for work, field, minimum in _new(proposal):
+    for work, field, minimum in _changed_needs(proposal):
         queue = proposal.after.node(work.queue) if work.queue else None
         if queue is None and proposal.unknown(QUEUE):
             yield NotEvaluated("not all objects of Queue are known")
@@ -36,7 +36,7 @@ def request_exceeds_capability(proposal: Proposal) -> Iterator[Finding | NotEval
             yield from _findings(proposal, work, field, minimum, queue)
 
 
-def _new(proposal: Proposal) -> Iterator[tuple[Attached, str, Quantities]]:
+def _changed_needs(proposal: Proposal) -> Iterator[tuple[Attached, str, Quantities]]:
     """The work with a new need or queue, each with the field of the need and the amounts."""
     for old, group in proposal.changed(WrittenPodGroup):
         if old is None or (old.minimum, old.queue) != (group.minimum, group.queue):
@@ -47,7 +47,7 @@ def _new(proposal: Proposal) -> Iterator[tuple[Attached, str, Quantities]]:
 
 
 def _least(spec: JobSpec) -> Quantities:
-    """The least amounts that any `minAvailable` pods request. If that is absent, the sum of the tasks' needs counts."""
+    """The least amounts that `minAvailable` pods of the Job can request; without it, the pods that its tasks need."""
     every = sum(task.replicas for task in spec.tasks)
     needed = sum(task.needed for task in spec.tasks)
     pods = min(every, needed if spec.min_available is None else spec.min_available)
@@ -69,10 +69,10 @@ def _smallest(sizes: list[tuple[Quantity, int]], pods: int) -> Quantity:
 
 
 def _findings(proposal: Proposal, work: Attached, field: str, minimum: Quantities, queue: Queue) -> Iterator[Finding]:
-    way = (queue.ref, *ancestors(proposal.after, queue.ref))
-    above = [node for ref in way if isinstance(node := proposal.after.node(ref), Queue)]
+    path = (queue.ref, *ancestors(proposal.after, queue.ref))
+    queues = [node for ref in path if isinstance(node := proposal.after.node(ref), Queue)]
     for resource, need in minimum.items():
-        limits = [(limit, node) for node in above if (limit := node.enforced().get(resource)) is not None]
+        limits = [(limit, node) for node in queues if (limit := node.enforced().get(resource)) is not None]
         least = min(limits, key=lambda each: each[0].nano, default=None)
         if least is not None and need.nano > least[0].nano:
             limit, node = least

@@ -95,8 +95,8 @@ def queue_quota_without_effect(proposal: Proposal) -> Iterator[Finding]:
     """A queue of YuniKorn has a quota that limits nothing.
 
     Why it is refused: the limit looks effective but is not. YuniKorn drops a max with only zeros, so a queue that
-    should be closed has no limit. It counts CPU as `vcore`, so a limit of `cpu` limits nothing. It loads no amounts for
-    queues with the name `root`, also below the root.
+    should be closed has no limit. It counts CPU as `vcore`, so a limit of `cpu` limits nothing. It ignores the
+    amounts of every queue with the name `root`, even below the root.
     Example: `max: {memory: 0}`, or `max: {cpu: 4}`.
     Fix: close the queue with an ACL or with maxapplications. Write `max: {vcore: 4}`.
     """

@@ -58,7 +58,7 @@ def test_an_edit_describes_its_effect() -> None:
 def test_an_invalid_quota_edit_is_an_error(changed: dict[str, str], said: str) -> None:
     typed = {"kind": "ClusterQueue", "name": "a", "flavor": "spot", "resource": "cpu", "field": "nominalQuota"}
     with pytest.raises(BadEdit, match=said):
-        edits.quota({**typed, "amount": "8", **changed})
+        edits.parse_quota({**typed, "amount": "8", **changed})
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_an_invalid_quota_edit_is_an_error(changed: dict[str, str], said: str) -
 )
 def test_an_invalid_work_edit_is_an_error(changed: dict[str, str], said: str) -> None:
     with pytest.raises(BadEdit, match=said):
-        edits.work({"namespace": "team", "queue": "main", "requests": "cpu=1", **changed})
+        edits.parse_work({"namespace": "team", "queue": "main", "requests": "cpu=1", **changed})
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_an_invalid_work_edit_is_an_error(changed: dict[str, str], said: str) ->
 )
 def test_an_invalid_stop_edit_is_an_error(kind: str, policy: str, said: str) -> None:
     with pytest.raises(BadEdit, match=said):
-        edits.stop({"kind": kind, "name": "a", "policy": policy})
+        edits.parse_stop({"kind": kind, "name": "a", "policy": policy})
 
 
 @pytest.mark.parametrize(

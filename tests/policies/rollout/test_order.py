@@ -10,7 +10,7 @@ import pytest
 from policies.dialects.yunikorn_config import read_config
 from policies.dialects.yunikorn_config.model import amounts
 from policies.rollout.order import ApplyOrder, arrange
-from policies.rollout.queue_configs import promising, roomy
+from policies.rollout.queue_configs import with_higher_guarantees, with_lower_guarantees
 from policies.rollout.waves import syncs
 from policies.text.yaml_values import single
 from tests.builders import Manifest, cluster_queue, cohort, config_map, flavor, group, local_queue, namespace, queue
@@ -189,7 +189,7 @@ def test_a_tree_with_weights_of_nodes_has_intermediate_versions() -> None:
     text = "partitions: [{name: default, nodesortpolicy: {resourceweights: {vcore: 1.5}}, queues: [{name: root}]}]"
     written = config_map("yunikorn-configs", "yunikorn", data={"queues.yaml": text})
 
-    for version in (promising(written, written), roomy(written, written)):
+    for version in (with_higher_guarantees(written, written), with_lower_guarantees(written, written)):
         assert single(version["data"]["queues.yaml"]) == single(text)
 
 
@@ -202,7 +202,7 @@ def test_names_and_amounts_of_intermediate_versions_are_those_that_yunikorn_read
         )
     )
 
-    config = read_config(promising(before, after)["data"]["queues.yaml"])
+    config = read_config(with_higher_guarantees(before, after)["data"]["queues.yaml"])
 
     (partition,) = config.partitions
     assert config.problems == ()

@@ -72,7 +72,7 @@ class NodeAffinity:
         """The first taint that neither the pod nor the flavor's own tolerations tolerate."""
         repelling = (taint for taint in flavor.taints if taint.repels)
         tolerations = (*self.tolerations, *flavor.tolerations)
-        return next((taint for taint in repelling if not _tolerated(taint, tolerations)), None)
+        return next((taint for taint in repelling if not taint.tolerated_by(tolerations)), None)
 
 
 def node_affinity(spec: Mapping[str, Any]) -> NodeAffinity:
@@ -129,7 +129,3 @@ def _unmet(term: Iterable[Requirement], labels: Mapping[str, str]) -> Requiremen
     """The first requirement that does not hold. A requirement on an unknown label may hold."""
     known = (requirement for requirement in term if requirement.key in labels)
     return next((requirement for requirement in known if not requirement.holds(labels)), None)
-
-
-def _tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
-    return any(toleration.tolerates(taint) for toleration in tolerations)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from policies.dialects.reading import mapping, text
@@ -17,6 +18,9 @@ class Taint:
     def repels(self) -> bool:
         """Whether it keeps pods without a toleration off the node. PreferNoSchedule does not."""
         return self.effect in ("NoSchedule", "NoExecute")
+
+    def tolerated_by(self, tolerations: Iterable[Toleration]) -> bool:
+        return any(toleration.tolerates(self) for toleration in tolerations)
 
     def __str__(self) -> str:
         """The taint as kubectl writes it: `spot=true:NoSchedule`."""

@@ -7,12 +7,12 @@ Source: Kueue v0.19, pkg/controller/tas, the node controller. Only pods of the s
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from policies.dialects.kueue_flavor import Flavor
 from policies.dialects.node_reading import NodeReading
 from policies.dialects.reading import listing
-from policies.dialects.taints import Taint, Toleration, read_toleration
+from policies.dialects.taints import Toleration, read_toleration
 from scheduling.objects import times
 from scheduling.objects.copying import replace
 from scheduling.objects.workload import PodSetAdmission, Workload
@@ -62,15 +62,6 @@ class NodeFailure:
     again: int = 0
 
 
-@dataclass(slots=True)
-class _Found:
-    """The result so far, see `NodeFailure`."""
-
-    changed: list[Workload] = field(default_factory=list)
-    strays: list[str] = field(default_factory=list)
-    again: int = 0
-
-
 def judge_node(
     name: str,
     node: NodeReading | None,
@@ -88,31 +79,28 @@ def judge_node(
     """
     alive = [each for each in workloads if not each.finished and not each.evicted]
     present = [each for each in alive if each.admitted and _pod_sets_on(each, name)]
-    found = _Found()
     if node is None or not node.ready_condition:
-        _mark(found, present, name, now, gates)
-        return _result(found)
+        return NodeFailure(tuple(_marked(present, name, now, gates)))
+    again = 0
     if not node.ready:
         rest = _FIXED_TIME - (now - times.parse(node.ready_since))
-        if rest > 0 and gates.fixed_time:
-            found.again = rest
         if rest > 0 and not gates.pod_termination:
             return NodeFailure(again=rest)
         if rest <= 0 and gates.fixed_time:
-            _mark(found, present, name, now, gates)
-            return _result(found)
+            return NodeFailure(tuple(_marked(present, name, now, gates)))
+        again = rest if gates.fixed_time else 0
     pinned = {pod.workload for pod in pods if _is_pinned(pod, name)}
     others = [each for each in alive if carried_name(each) in pinned and each not in present]
+    changed: list[Workload] = []
+    strays: list[str] = []
     for workload in (*present, *others):
         own = [pod for pod in pods if pod.workload == carried_name(workload)]
-        lost, kills = _judged(workload, name, node, own, flavors, gates)
-        if not lost:
-            _heal(found, workload, name)
-        elif not _mark(found, [workload], name, now, gates):
-            kills = False
-        if kills:
-            found.strays.extend(pod.key for pod in own if _is_stray(pod, name))
-    return _result(found)
+        lost, pods_fail = _judged(workload, name, node, own, flavors, gates)
+        after = list(_marked([workload], name, now, gates) if lost else _healed(workload, name))
+        changed += after
+        if pods_fail and not any(each.evicted for each in after):
+            strays += [pod.key for pod in own if _is_stray(pod, name)]
+    return NodeFailure(tuple(changed), tuple(strays), again)
 
 
 def _judged(
@@ -133,16 +121,16 @@ def _judged(
         return by_pods, gates.pod_termination
     taints = [taint for taint in node.taints if taint.repels] if gates.taints else []
     tolerations = [list(_tolerations(workload, entry, flavors)) for entry in on_node]
-    if any(not _tolerated(taint, each) for taint in taints for each in tolerations):
+    if any(not taint.tolerated_by(each) for taint in taints for each in tolerations):
         return by_pods, gates.pod_termination
-    if any(not _tolerated(taint, _lasting(each)) for taint in taints for each in tolerations):
+    if any(not taint.tolerated_by(_lasting(each)) for taint in taints for each in tolerations):
         return not progresses, True
     return False, False
 
 
-def _mark(found: _Found, workloads: Iterable[Workload], name: str, now: int, gates: FailureGates) -> bool:
-    """Add the node to the unhealthy ones. A workload with too many of them is evicted. Returns False if one was."""
-    stays, most = True, _MOST_UNHEALTHY if gates.together else 1
+def _marked(workloads: Iterable[Workload], name: str, now: int, gates: FailureGates) -> Iterator[Workload]:
+    """The workloads that change when the node becomes unhealthy. A workload with too many such nodes is evicted."""
+    most = _MOST_UNHEALTHY if gates.together else 1
     for workload in workloads:
         before = workload.unhealthy_nodes
         if name in before:
@@ -150,21 +138,14 @@ def _mark(found: _Found, workloads: Iterable[Workload], name: str, now: int, gat
         if len(before) >= most:
             both = f"{', '.join(before)}, {name}"
             message = f"Workload eviction triggered due to multiple TAS assigned node failures, including: {both}"
-            found.changed.append(evict(workload, NODE_FAILURES, message, now))
-            stays = False
+            yield evict(workload, NODE_FAILURES, message, now)
         else:
-            found.changed.append(replace(workload, unhealthy_nodes=(*before, name)))
-    return stays
+            yield replace(workload, unhealthy_nodes=(*before, name))
 
 
-def _heal(found: _Found, workload: Workload, name: str) -> None:
+def _healed(workload: Workload, name: str) -> Iterator[Workload]:
     if name in workload.unhealthy_nodes:
-        rest = tuple(each for each in workload.unhealthy_nodes if each != name)
-        found.changed.append(replace(workload, unhealthy_nodes=rest))
-
-
-def _result(found: _Found) -> NodeFailure:
-    return NodeFailure(tuple(found.changed), tuple(found.strays), found.again)
+        yield replace(workload, unhealthy_nodes=tuple(each for each in workload.unhealthy_nodes if each != name))
 
 
 def _pod_sets_on(workload: Workload, name: str) -> list[PodSetAdmission]:
@@ -186,10 +167,6 @@ def _tolerations(workload: Workload, entry: PodSetAdmission, flavors: Mapping[st
         yield read_toleration(each)
     for flavor in {*entry.flavors.values()} & flavors.keys():
         yield from flavors[flavor].tolerations
-
-
-def _tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
-    return any(toleration.tolerates(taint) for toleration in tolerations)
 
 
 def _lasting(tolerations: Iterable[Toleration]) -> list[Toleration]:

@@ -67,9 +67,7 @@ class NodeFilter:
         return [self._obstacle(node, untolerated, met) for node, met in zip(nodes, matches, strict=True)]
 
     def _untolerated(self, taints: Iterable[Taint]) -> set[Taint]:
-        return {
-            taint for taint in taints if taint.repels and not any(each.tolerates(taint) for each in self.tolerations)
-        }
+        return {taint for taint in taints if taint.repels and not taint.tolerated_by(self.tolerations)}
 
     def _obstacle(self, node: TopologyNode, untolerated: Container[Taint], met: bool) -> str:
         """The obstacle of one node. met: whether the node meets one of the terms."""

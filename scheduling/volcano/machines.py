@@ -61,6 +61,6 @@ def obstacle(placement: NodeFilter, machine: Machine) -> str:
     if placement.terms is not None and not any(holds(term, machine.name, labels) for term in placement.terms):
         return "the node affinity does not match"
     for taint in machine.taints:
-        if taint.repels and not any(t.tolerates(taint) for t in placement.tolerations):
+        if taint.repels and not taint.tolerated_by(placement.tolerations):
             return f"the taint {taint.key} is not tolerated"
     return ""

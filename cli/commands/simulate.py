@@ -28,7 +28,7 @@ from cli.report.simulations import kueue, other_projects
     type=click.Choice(["settled", "volcano"]),
     default="settled",
     show_default=True,
-    help="How Volcano reclaims: as Volcano does, or nothing that could be reclaimed back.",
+    help="How Volcano's queues reclaim: as in Volcano, or settled, with stricter conditions, so that reclaim ends.",
 )
 @click.option(
     "--scheduler-conf", "conf_file", metavar="FILE", help="Volcano's volcano-scheduler.conf, or a ConfigMap with it."

@@ -36,7 +36,7 @@ def reconciler_of(
 ) -> Iterator[Ask]:
     """A function that calls the reconciler of the cluster.
 
-    `server`: the value of --reconciler. `refused`: the error for which the cluster itself was not read.
+    `server`: the value of --reconciler. `refused`: why the user may not read the cluster itself.
     Raises OutOfReach, also for errors inside the `with` block.
     """
     try:

@@ -73,13 +73,12 @@ def _chart(
     points = []
     for at, until, value in zip(moments, [*moments[1:], end], used, strict=True):
         points += [f"{round(WIDTH * (each - moments[0]) / span, 1):g},{height(value):g}" for each in (at, until)]
-    low, high = amount(pair, min(used)), amount(pair, max(used))
-    text = f"{pair}: {amount(pair, used[0])} used {_hours(span)} ago, {amount(pair, used[-1])} now"
-    said = f"{text}, at least {low}, at most {high}"
+    first, low, high, last_used = (amount(pair, each) for each in (used[0], min(used), max(used), used[-1]))
+    text = f"{pair}: {first} used {_hours(span)} ago, {last_used} now, at least {low}, at most {high}"
     if quota is not None:
-        said += f", quota {amount(pair, quota)}"
+        text += f", quota {amount(pair, quota)}"
     top = amount(pair, max(*used, quota or 0))
-    return UsageChart(" ".join(points), None if quota is None else height(quota), said, top, f"{_hours(span)} ago")
+    return UsageChart(" ".join(points), None if quota is None else height(quota), text, top, f"{_hours(span)} ago")
 
 
 def _hours(seconds: float) -> str:

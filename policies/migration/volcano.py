@@ -13,7 +13,7 @@ from policies.migration.building import QueueMapping, build
 from policies.migration.left_out import beside, without_terminating
 from policies.migration.model import KueueAmounts, Migration, MigrationWish, NotKept, SourceQueue, Words
 from policies.migration.tree import SourceTree, grow
-from policies.migration.volcano_fields import lost_fields, sorts_lost
+from policies.migration.volcano_fields import lost_fields, uncounted_resources
 from policies.model.objects import KubeObject
 from policies.model.quantity import Quantity
 
@@ -67,7 +67,7 @@ def _source(queue: Queue, written: Manifest) -> SourceQueue:
 
 def counted(amounts: Mapping[str, Quantity]) -> KueueAmounts:
     """The amounts of resources that both Volcano and Kueue count, in Kueue's units, rounded down."""
-    lost = dict(sorts_lost(amounts))
+    lost = dict(uncounted_resources(amounts))
     units = {r: each.nano // (10**6 if r == "cpu" else 10**9) for r, each in amounts.items() if r not in lost}
     return {resource: max(0, amount) for resource, amount in units.items()}
 

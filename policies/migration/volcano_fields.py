@@ -15,11 +15,11 @@ _DEVICES = "deviceclass/"
 
 def lost_fields(queue: Queue, written: Manifest) -> Iterator[NotKept]:
     """An entry for each such field with a value other than its default."""
-    called = f"Queue {queue.name}"
+    name = f"Queue {queue.name}"
     for defect in queue.defects:
-        yield NotKept(called, defect.field, defect.message, "correct it, then migrate again")
+        yield NotKept(name, defect.field, defect.message, "correct it, then migrate again")
     for field, why, instead in (*_of_spec(queue, written), *_of_amounts(queue)):
-        yield NotKept(called, field, why, instead)
+        yield NotKept(name, field, why, instead)
 
 
 def _of_spec(queue: Queue, written: Manifest) -> Iterator[tuple[str, str, str]]:
@@ -28,11 +28,8 @@ def _of_spec(queue: Queue, written: Manifest) -> Iterator[tuple[str, str, str]]:
         yield "spec.priority", "Kueue does not order queues", "give their jobs a WorkloadPriorityClass"
     if spec.get("reclaimable") is False and queue.name != "root":
         why = "Kueue preempts work that borrows when the lender reclaims"
-        yield (
-            "spec.reclaimable",
-            why,
-            "set borrowingLimit to 0: a queue that never borrows is never preempted for another",
-        )
+        instead = "set borrowingLimit to 0: a queue that never borrows is never preempted for another"
+        yield "spec.reclaimable", why, instead
     if spec.get("weight") not in (None, 0, 1) and queue.name != "root":
         why = "it becomes fairSharing.weight, which counts between queues that borrow, not for what is deserved"
         yield "spec.weight", why, "enable fairSharing in Kueue's Configuration, or write nominalQuota by hand"
@@ -57,26 +54,21 @@ def _of_amounts(queue: Queue) -> Iterator[tuple[str, str, str]]:
         ("spec.deserved", queue.deserved),
         ("spec.capability", queue.capability),
     ):
-        for resource, (why, instead) in sorts_lost(amounts):
+        for resource, (why, instead) in uncounted_resources(amounts):
             yield fields.join(field, resource), why, instead
         if field == "spec.capability":
             for resource, amount in amounts.items():
                 if not limits(resource, amount.nano) and queue.name != "root":
-                    yield (
-                        fields.join(field, resource),
-                        "Volcano reads 0 as no limit",
-                        "set borrowingLimit to 0 to keep work out",
-                    )
+                    instead = "set borrowingLimit to 0 to keep work out"
+                    yield fields.join(field, resource), "Volcano reads 0 as no limit", instead
 
 
-def sorts_lost(resources: Iterable[str]) -> Iterator[tuple[str, tuple[str, str]]]:
+def uncounted_resources(resources: Iterable[str]) -> Iterator[tuple[str, tuple[str, str]]]:
     """The resources that Volcano does not count, or that Kueue cannot count, each with the reason and what to do."""
     for resource in resources:
         if resource == "pods":
-            yield (
-                resource,
-                ("Volcano does not limit the number of pods", "add `pods` to every ClusterQueue to limit it"),
-            )
+            why = "Volcano does not limit the number of pods"
+            yield resource, (why, "add `pods` to every ClusterQueue to limit it")
         elif _DEVICES in resource:
             instead = "name a resource for the DeviceClass in deviceClassMappings of Kueue's Configuration"
             yield resource, ("Kueue counts devices by a resource of your own", instead)

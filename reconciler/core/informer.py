@@ -9,7 +9,7 @@ from cluster.resource import Manifest
 from reconciler.core.alarms import Alarms
 from reconciler.core.cluster_defaults import ClusterDefaults
 from reconciler.core.controller import Controller, WaitFor, WakeAt
-from reconciler.core.lifecycles import concerned
+from reconciler.core.lifecycles import affected_workloads
 from reconciler.core.records import WORKLOAD, Records
 from reconciler.core.waits import Waits
 from reconciler.managed_jobs import ManagedJobs, NamespaceSelection
@@ -179,7 +179,7 @@ class Informer:
         elif kind == "ResourceFlavor" and topology != self._topology_of(name):
             self.partition.topologies_changed()
         if not same or self.world.readiness_changed:
-            self.stale.update({workload.key: None for workload in concerned(self.world, kind, name)})
+            self.stale.update({workload.key: None for workload in affected_workloads(self.world, kind, name)})
         self._free_items_of_new_part(observed, before)
 
     def _topology_of(self, flavor: str) -> str | None:

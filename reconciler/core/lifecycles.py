@@ -106,9 +106,9 @@ def successor_of(world: World, records: Records, workload: Workload) -> Workload
     return stored if taken else None
 
 
-def concerned(world: World, kind: str, name: str) -> Iterator[Workload]:
-    """The Workloads that are affected by a change of this object, or by queues that became ready or unready since the
-    last call.
+def affected_workloads(world: World, kind: str, name: str) -> Iterator[Workload]:
+    """The Workloads that a change of this object affects, and those of the queues in `world.readiness_changed`, which
+    is emptied.
     """
     queues, world.readiness_changed = world.readiness_changed, set()
     if kind == "LocalQueue":

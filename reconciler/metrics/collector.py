@@ -19,7 +19,7 @@ T = TypeVar("T")
 Read: TypeAlias = list[tuple[tuple[Family, ...], list[Sample]]]
 """The families and the samples of each source."""
 Ask: TypeAlias = Callable[[Callable[[T], Read]], Read]
-"""Calls a function with the occasion in the thread that owns it. Raises TimeoutError if that takes too long."""
+"""Runs a function of the occasion in the thread that owns the occasion. Raises TimeoutError if that takes too long."""
 
 
 class Scraped(Collector, Generic[T]):

@@ -66,7 +66,7 @@ BEST = Grade(Mode.FIT, 0)
 WORST = Grade(Mode.NO_FIT, 2**31)
 
 Simulate: TypeAlias = Callable[[FlavorResource, int], Grade]
-"""Tells which preemption lets a ClusterQueue use the amount of a pair: NO_CANDIDATES, PREEMPT or RECLAIM, with the
+"""The preemption that a ClusterQueue needs to use the amount of a pair: NO_CANDIDATES, PREEMPT or RECLAIM, and its
 borrowing level afterwards."""
 
 

@@ -24,11 +24,11 @@ _LONGEST_LEVEL = 63
 class RequestGates(NamedTuple):
     """Kueue's feature gates for the topologyRequest of a job's pods.
 
-    made: TopologyAwareScheduling. Without it no request is made.
+    enabled: TopologyAwareScheduling. Without it pods have no topologyRequest.
     layers: TASMultiLayerTopology.
     """
 
-    made: bool = True
+    enabled: bool = True
     layers: bool = True
 
 
@@ -62,7 +62,7 @@ def pod_set(
     """A pod set of a Workload's spec. Its topologyRequest follows from annotations of the template and `sub_groups`."""
     made: dict[str, Any] = {"name": name, "count": count, "template": dict(template)}
     annotations = texts(mapping(template.get("metadata")).get("annotations"))
-    if gates.made and (request := topology_request(annotations, index_label, sub_groups, layers=gates.layers)):
+    if gates.enabled and (request := topology_request(annotations, index_label, sub_groups, layers=gates.layers)):
         made["topologyRequest"] = request
     return made
 

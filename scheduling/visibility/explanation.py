@@ -159,8 +159,8 @@ class TreeCache:
             self._holders[at] = holders_of(node, pair)
         return self._holders[at]
 
-    def raises(self, node: QuotaNode, pair: FlavorResource, wanted: int, *, ever: bool = False) -> tuple[Raise, ...]:
-        return raises(node, pair, wanted, self._lenders, ever=ever) if self.raised else ()
+    def raises(self, node: QuotaNode, pair: FlavorResource, wanted: int, *, idle: bool = False) -> tuple[Raise, ...]:
+        return raises(node, pair, wanted, self._lenders, idle=idle) if self.raised else ()
 
     def shortages(self, world: World, workload: Workload, wait: Wait) -> tuple[TopologyShortage, ...]:
         """The domains that are short. They are cached by Wait, which workloads with equal requests share."""
@@ -168,13 +168,13 @@ class TreeCache:
             self._short[id(wait)] = wait, shortages(world, workload, wait)
         return self._short[id(wait)][1]
 
-    def kept(self, node: QuotaNode, pair: FlavorResource, *, ever: bool = False) -> tuple[KeptBack, ...]:
-        """The nodes that withhold quota from this one. `ever`: computed as if nothing were in use."""
+    def kept(self, node: QuotaNode, pair: FlavorResource, *, idle: bool = False) -> tuple[KeptBack, ...]:
+        """The nodes that withhold quota from this one. `idle`: computed as if nothing were in use."""
         path = set(node.path())
         most = _MOST_HOLDERS + max(len(path), USUAL_DEPTH)
-        at = (node.root, pair, ever, most)
+        at = (node.root, pair, idle, most)
         if at not in self._kept:
-            self._kept[at] = _keepers(node.root, pair, ever, most)
+            self._kept[at] = _keepers(node.root, pair, idle, most)
         others = [(each, amount) for each, amount in self._kept[at] if each not in path]
         return tuple(KeptBack(each.name, each.is_queue, amount) for each, amount in others[:_MOST_HOLDERS])
 
@@ -280,31 +280,31 @@ def _of_wait(
 
 def _lack(node: QuotaNode, pod_set: str, reason: Reason, trees: TreeCache) -> FlavorLack | None:
     if isinstance(reason, Short):
-        ever, wanted, free = False, reason.wanted, min(reason.free, node.free(reason.pair))
+        idle, wanted, free = False, reason.wanted, min(reason.free, node.free(reason.pair))
         holders = _with_own_queue(node, reason.pair, trees.holders(node, reason.pair))
     elif isinstance(reason, BeyondMaximum):
-        ever, wanted, free = True, reason.earlier + reason.requested, reason.maximum
+        idle, wanted, free = True, reason.earlier + reason.requested, reason.maximum
         holders = QuotaHolders()
     else:
         return None
-    found = _obstacle(node, reason.pair, wanted, ever=ever)
-    kept = trees.kept(node, reason.pair, ever=ever) if found is not None and found.limit == NOMINAL_QUOTA else ()
-    places = trees.raises(node, reason.pair, wanted, ever=ever)
-    return FlavorLack(pod_set, reason.pair, wanted, free, not ever, found, holders, kept, places)
+    found = _obstacle(node, reason.pair, wanted, idle=idle)
+    kept = trees.kept(node, reason.pair, idle=idle) if found is not None and found.limit == NOMINAL_QUOTA else ()
+    places = trees.raises(node, reason.pair, wanted, idle=idle)
+    return FlavorLack(pod_set, reason.pair, wanted, free, not idle, found, holders, kept, places)
 
 
-def _obstacle(node: QuotaNode, pair: FlavorResource, wanted: int, *, ever: bool) -> Obstacle | None:
+def _obstacle(node: QuotaNode, pair: FlavorResource, wanted: int, *, idle: bool) -> Obstacle | None:
     """The node that blocks a request for `wanted` more of the pair; None if it fits now.
 
-    ever: computed as if nothing were in use.
+    idle: computed as if nothing were in use.
     """
     path, rest = node.path(), wanted
-    way = FreePath.of(path, pair, ever)
+    way = FreePath.of(path, pair, idle)
     for at, (each, local, room) in enumerate(zip(path[:-1], way.local, way.room, strict=True), start=1):
         rest -= local
         if rest <= 0:
             return None
-        if room < rest and room <= FreePath.of(path[at:], pair, ever).reach():
+        if room < rest and room <= FreePath.of(path[at:], pair, idle).reach():
             return Obstacle(each.name, each.is_queue, BORROWING_LIMIT, rest - room)
     return Obstacle(path[-1].name, path[-1].is_queue, NOMINAL_QUOTA, rest - way.top) if rest > way.top else None
 
@@ -340,7 +340,7 @@ def _holders(root: QuotaNode, pair: FlavorResource) -> Iterator[tuple[int, int, 
                 yield -max(0, used - queue.nominal(pair)), -used, queue.name
 
 
-def _keepers(root: QuotaNode, pair: FlavorResource, ever: bool, most: int) -> list[tuple[QuotaNode, int]]:
+def _keepers(root: QuotaNode, pair: FlavorResource, idle: bool, most: int) -> list[tuple[QuotaNode, int]]:
     """The `most` nodes that withhold the largest amounts of the pair, with these amounts."""
     found, stack = [], [root]
     while stack:
@@ -348,7 +348,7 @@ def _keepers(root: QuotaNode, pair: FlavorResource, ever: bool, most: int) -> li
         stack.extend(here.cohorts.values())
         for each in (here, *here.queues.values()):
             if each.local.get(pair, 0) > 0:
-                amount = each.local[pair] if ever else each.local_free(pair)
+                amount = each.local[pair] if idle else each.local_free(pair)
                 if amount > 0:
                     found.append((-amount, each.name, each.is_queue, each))
     return [(each, -amount) for amount, _, _, each in nsmallest(most, found, key=lambda kept: kept[:3])]

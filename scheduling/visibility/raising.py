@@ -48,17 +48,17 @@ class Lenders:
 
 
 def raises(
-    node: QuotaNode, pair: FlavorResource, wanted: int, lenders: Lenders | None = None, *, ever: bool = False
+    node: QuotaNode, pair: FlavorResource, wanted: int, lenders: Lenders | None = None, *, idle: bool = False
 ) -> tuple[Raise, ...]:
     """The limits that could be raised for a request of `wanted`, nearest node first.
 
     It costs the depth of the tree, and with `lenders` a pass over the tree.
 
     lenders: finds other nodes. Without it, only nodes on the path to the root are considered.
-    ever: computed as if nothing were in use.
+    idle: computed as if nothing were in use.
     """
     path = node.path()
-    way = FreePath.of(path, pair, ever)
+    way = FreePath.of(path, pair, idle)
     lacking = minus(wanted, way.reach())
     if lacking <= 0:
         return ()
@@ -88,9 +88,9 @@ class FreePath(NamedTuple):
     top: int
 
     @classmethod
-    def of(cls, path: Sequence[QuotaNode], pair: FlavorResource, ever: bool) -> FreePath:
+    def of(cls, path: Sequence[QuotaNode], pair: FlavorResource, idle: bool) -> FreePath:
         *below, root = path
-        if ever:
+        if idle:
             local = (each.local.get(pair, 0) for each in below)
             limits = ((each, each.terms.get(pair, NO_TERMS).borrowing) for each in below)
             room = (UNLIMITED if limit is None else plus(each.lent(pair), limit) for each, limit in limits)

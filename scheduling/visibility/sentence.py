@@ -62,7 +62,7 @@ class CauseOnlyCache(TreeCache):
     def holders(self, node: QuotaNode, pair: FlavorResource) -> QuotaHolders:  # noqa: ARG002, as it is there
         return QuotaHolders()
 
-    def kept(self, node: QuotaNode, pair: FlavorResource, *, ever: bool = False) -> tuple[KeptBack, ...]:  # noqa: ARG002
+    def kept(self, node: QuotaNode, pair: FlavorResource, *, idle: bool = False) -> tuple[KeptBack, ...]:  # noqa: ARG002
         return ()
 
 

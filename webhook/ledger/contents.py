@@ -18,7 +18,7 @@ from policies.model.change import Change
 from policies.model.forest import Forest
 from policies.model.objects import Attached, KubeObject, Node, Ref
 from webhook.ledger.entry import LedgerEntry
-from webhook.ledger.waste import author_key
+from webhook.ledger.remembered_authors import author_key
 
 LEDGER_KINDS = frozenset({*DECLARED, CONFIG_MAP}) - {TOPOLOGY, WORKLOAD_PRIORITY_CLASS}
 """The kinds whose changes are recorded in the ledger: rules about other objects read objects of these kinds, and their
@@ -35,7 +35,7 @@ class LedgerContents:
     `version`: the resource version of its ConfigMap.
     `entries`: by the uid of the request.
     `watermarks`: for each scope of sightings, the resource version that a cache must have reached. A cache at that
-    version shows the outcome of the removed entries. Remembered authors have a key here as well (`waste`).
+    version shows the outcome of the removed entries. Remembered authors have a key here as well (`author_key`).
     """
 
     version: str

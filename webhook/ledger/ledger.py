@@ -29,9 +29,8 @@ log = logging.getLogger(__name__)
 DECIDING_SECONDS = 2.0
 """How long a change may wait for other changes and for the ledger, in seconds. The API server waits 3 s for the
 webhook."""
-WASTE_SECONDS = 1.8
-"""How long a change may wait for entries of remembered authors (`webhook.ledger.waste`), in seconds. For other entries
-it waits half of DECIDING_SECONDS."""
+_REMEMBERED_WAIT_SECONDS = 1.8
+"""The seconds that a change may wait for entries of remembered authors. For others it is half of DECIDING_SECONDS."""
 _LOOK_AFTER = 0.15
 """If a watch does not show an object within this many seconds, the object is read, and read again after the same
 time."""
@@ -105,7 +104,7 @@ class Ledger:
 
     def _waiting_seconds(self, asked: RequestedChange) -> float:
         """How long the change may wait for others. Longer for remembered authors, whose entries may soon not count."""
-        return WASTE_SECONDS if self._sequencer.awaits_remembered_author(asked) else DECIDING_SECONDS / 2
+        return _REMEMBERED_WAIT_SECONDS if self._sequencer.awaits_remembered_author(asked) else DECIDING_SECONDS / 2
 
     def _taken(self, asked: RequestedChange, gone: Sighting | None) -> Sighting | None:
         """Raise AlreadyExists if the name of a new object is taken. Return the cached sighting of the name.

@@ -1,6 +1,6 @@
 """Enters changes into the ledger: judges each one on top of the entries of others, and writes all in one request.
 
-Authors of changes that were not stored are remembered (see `waste.py`), so that other users need not wait for them.
+Authors of changes that were not stored are remembered, so that other users need not wait for them.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from webhook.ledger.contents import LedgerContents, open_entries, settlement
 from webhook.ledger.direct_reads import DirectRead, DirectReads
 from webhook.ledger.entry import LedgerEntry, UnreadableEntry
 from webhook.ledger.limits import crowded
-from webhook.ledger.requested import MANY_FORESTS, LedgerBusy, RequestedChange, SequencedState, decide
-from webhook.ledger.store import ConfigMapStore, LedgerUnavailable
-from webhook.ledger.waste import (
+from webhook.ledger.remembered_authors import (
     APART_SECONDS,
+    REMEMBERED_SECONDS,
     REPEATED_SECONDS,
-    WASTED_SECONDS,
     StoreTimes,
     author_key,
-    beyond,
-    is_waste,
+    is_author_key,
+    surplus_authors,
 )
+from webhook.ledger.requested import MANY_FORESTS, LedgerBusy, RequestedChange, SequencedState, decide
+from webhook.ledger.store import ConfigMapStore, LedgerUnavailable
 
 REQUEST_SECONDS = 65.0
 """How long after it was allowed a change may still be stored, in seconds: the API server's --request-timeout, 60 s, and
@@ -226,16 +226,16 @@ class Sequencer:
     ) -> None:
         """Add entries. Remove the settled and `expired` ones, and those that an added entry repeats."""
         dropped, watermarks = self._removals(contents)
-        wasted = [contents.entries[each] for each in self._abandoned & contents.entries.keys()]
+        unstored = [contents.entries[each] for each in self._abandoned & contents.entries.keys()]
         for entry, found in expired:
             dropped.add(entry.request)
-            wasted += [entry] if _unstored(entry, found) else []
+            unstored += [entry] if _unstored(entry, found) else []
             if found is not None:
                 _advance(watermarks, contents, entry, found.seen.version)
         again = _repeated(added, contents)
         # A client that repeats a request knows that the first one was not stored.
-        wasted += [entry for entry in again if self._ages.over(entry.request, REPEATED_SECONDS)]
-        self._remember(wasted, watermarks, contents)
+        unstored += [entry for entry in again if self._ages.over(entry.request, REPEATED_SECONDS)]
+        self._remember(unstored, watermarks, contents)
         self._store.write(contents, added, dropped | {entry.request for entry in again}, watermarks)
         late = self._clock() - LINGERING_SECONDS  # longer than any write, so an older request has no late entry
         self._void = {each: at for each, at in self._void.items() if at > late and each not in dropped}
@@ -262,17 +262,17 @@ class Sequencer:
         return [
             place
             for place, value in contents.watermarks.items()
-            if self._ages.over((place, value), WASTED_SECONDS if is_waste(place) else LINGERING_SECONDS)
+            if self._ages.over((place, value), REMEMBERED_SECONDS if is_author_key(place) else LINGERING_SECONDS)
         ]
 
     def _remember(
-        self, wasted: Sequence[LedgerEntry], watermarks: dict[str, str | None], contents: LedgerContents
+        self, unstored: Sequence[LedgerEntry], watermarks: dict[str, str | None], contents: LedgerContents
     ) -> None:
         """Remember the authors of entries that were not stored."""
-        found = {author_key(entry.author): entry.request for entry in wasted}
+        found = {author_key(entry.author): entry.request for entry in unstored}
         if found:
             ages = {each: self._ages.of((each, value)) for each, value in contents.watermarks.items()}
-            watermarks.update(dict.fromkeys(beyond(contents.watermarks, ages, found)))
+            watermarks.update(dict.fromkeys(surplus_authors(contents.watermarks, ages, found)))
             watermarks.update(found)
 
     # --- between the turns

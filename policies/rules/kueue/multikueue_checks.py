@@ -16,7 +16,7 @@ from policies.model.objects import Ref
 def concerned(proposal: Proposal) -> Iterator[ClusterQueue]:
     """The changed ClusterQueues, and those that name an AdmissionCheck that is new or has another controller.
 
-    Each is returned once. A check that is equal before and after counts as well: `before_the_change` judges such ones.
+    Each is returned once. An unchanged check counts as well, since `before_the_change` judges with such checks.
     """
     refs: dict[Ref, None] = {queue.ref: None for _, queue in proposal.changed(ClusterQueue)}
     for before, check in proposal.changed(AdmissionCheck):

@@ -552,4 +552,4 @@ def test_gates_decide_which_topology_request_is_made() -> None:
         **index,
     }
     assert asked(RequestGates(layers=False)) == {"required": "block", **index}
-    assert asked(RequestGates(made=False)) is None
+    assert asked(RequestGates(enabled=False)) is None

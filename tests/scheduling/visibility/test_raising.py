@@ -34,12 +34,12 @@ def _node(tree: QuotaTree, found: Raise) -> QuotaNode:
 @given(trees(), st.integers(1, 40))
 def test_raising_each_place_is_enough_and_one_unit_less_is_not(tree: QuotaTree, wanted: int) -> None:
     for name, queue in tree.queues.items():
-        for ever in (False, True):
-            for each in raises(queue, PAIR, wanted, Lenders(), ever=ever):
+        for idle in (False, True):
+            for each in raises(queue, PAIR, wanted, Lenders(), idle=idle):
                 by = each.needed - each.now
                 for more, enough in ((by, True), (by - 1, False)):
                     there = raised(tree, each, more).queues[name]
-                    assert (wanted <= (there.potential(PAIR) if ever else there.available(PAIR))) == enough, each
+                    assert (wanted <= (there.potential(PAIR) if idle else there.available(PAIR))) == enough, each
 
 
 @given(trees(), st.integers(1, 40))

@@ -27,10 +27,16 @@ from webhook.ledger.contents import LedgerContents
 from webhook.ledger.entry import LedgerEntry, new_entry
 from webhook.ledger.ledger import DECIDING_SECONDS, SILENT_SECONDS, Ledger
 from webhook.ledger.limits import BYTES_OF_AUTHOR, BYTES_OF_NAMESPACE, MOST_OF_NAMESPACE, MOST_OF_OBJECT, crowded
+from webhook.ledger.remembered_authors import (
+    APART_SECONDS,
+    MOST_AUTHORS,
+    REMEMBERED_SECONDS,
+    author_key,
+    surplus_authors,
+)
 from webhook.ledger.requested import AlreadyExists, LedgerBusy
 from webhook.ledger.sequencer import LINGERING_SECONDS, REQUEST_SECONDS
 from webhook.ledger.store import LARGEST, LedgerUnavailable
-from webhook.ledger.waste import APART_SECONDS, MOST_AUTHORS, WASTED_SECONDS, author_key, beyond
 
 Manifest = dict[str, Any]
 
@@ -653,7 +659,7 @@ def test_an_author_is_forgotten_after_an_hour() -> None:
     run.ledger.tidy()
     assert run.api.contents().remembers("eve")
 
-    run.now += WASTED_SECONDS + 1
+    run.now += REMEMBERED_SECONDS + 1
     run.ledger.tidy()
 
     assert not run.api.contents().remembers("eve")
@@ -663,9 +669,9 @@ def test_only_the_newest_authors_with_unstored_changes_are_recorded() -> None:
     watermarks = [author_key(str(number)) for number in range(MOST_AUTHORS)]
     ages = {each: float(number) for number, each in enumerate(watermarks)}
 
-    assert beyond([*watermarks, "Queue.scheduling.volcano.sh"], ages, [author_key("new")]) == [watermarks[-1]]
-    assert beyond(watermarks[1:], ages, [author_key("new")]) == []
-    assert beyond(watermarks, ages, [watermarks[0]]) == []
+    assert surplus_authors([*watermarks, "Queue.scheduling.volcano.sh"], ages, [author_key("new")]) == [watermarks[-1]]
+    assert surplus_authors(watermarks[1:], ages, [author_key("new")]) == []
+    assert surplus_authors(watermarks, ages, [watermarks[0]]) == []
 
 
 def test_a_decision_that_takes_too_long_is_an_error() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from hashlib import sha256
 
-WASTED_SECONDS = 3600.0
+REMEMBERED_SECONDS = 3600.0
 """How long an author is remembered for a change that was not stored, counted from when a replica first saw the key."""
 MOST_AUTHORS = 64
 """The number of authors that are remembered. If there are more, the oldest are forgotten."""
@@ -27,7 +27,7 @@ _UNKNOWN = 10.0
 server may wait before it stores a change."""
 _SHORTEST = 1.0
 _MARGIN = 2.0
-"""`usual` is this many times the second longest duration. A single slow write would make all others wait too long."""
+"""`usual` is this many times the second longest duration, so that a single slow write does not count."""
 
 
 @lru_cache(maxsize=1024)
@@ -36,13 +36,13 @@ def author_key(author: str) -> str:
     return _KEY + sha256(author.encode()).hexdigest()[:16]
 
 
-def is_waste(place: str) -> bool:
-    return place.startswith(_KEY)
+def is_author_key(key: str) -> bool:
+    return key.startswith(_KEY)
 
 
-def beyond(keys: Iterable[str], ages: Mapping[str, float], added: Iterable[str]) -> list[str]:
-    """The keys of the oldest authors, which must go so that no more than MOST_AUTHORS remain. `ages`: in seconds."""
-    kept = {each for each in keys if is_waste(each)}.difference(added)
+def surplus_authors(keys: Iterable[str], ages: Mapping[str, float], added: Iterable[str]) -> list[str]:
+    """The keys of the oldest authors to forget, so that no more than MOST_AUTHORS remain. `ages`: in seconds."""
+    kept = {each for each in keys if is_author_key(each)}.difference(added)
     surplus = len(kept) + len(set(added)) - MOST_AUTHORS
     return sorted(kept, key=lambda each: ages.get(each, 0.0), reverse=True)[: max(0, surplus)]
 

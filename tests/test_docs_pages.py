@@ -16,6 +16,7 @@ from generators.blocks import BEGIN, END
 
 ROOT = Path(__file__).parents[1]
 MOST_WORDS = 1_500
+MOST_IN_A_SENTENCE = 50
 RUN = 16
 """So many words in a row on two pages are a repetition."""
 FRONT = ROOT / "docs" / "index.md"
@@ -28,6 +29,9 @@ GUIDES = [page for page in PAGES if page.parent == ROOT / "docs"]
 _PART = re.compile(rf"^[^\n]*{BEGIN}.*?{END}[^\n]*$", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"^```.*?^```$|^ {4}[^\n]*$", re.MULTILINE | re.DOTALL)
 _LATE_DECISION = re.compile(r"# .*\n\n(?:\*|\d{4}-|(?:In )?(?:Kueue|Volcano|YuniKorn)\b(?!'))")
+_ROW = re.compile(r"^ *\|[^\n]*$", re.MULTILINE)
+_ITEM = re.compile(r"\n\s*\n|\n(?= *(?:- |\d+\. ))")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\[])")
 _PARAGRAPH = re.compile(r"\n\s*\n|\n(?=- |\d+\. |\|)")
 
 
@@ -58,6 +62,12 @@ def repeated(pages: Mapping[str, str], run: int) -> Iterator[tuple[str, str, str
                     yield other, name, " ".join(found[at : at + run])
 
 
+def sentences(text: str) -> Iterator[str]:
+    """The sentences outside of code and tables."""
+    for item in _ITEM.split(_ROW.sub("", _CODE.sub("", written(text)))):
+        yield from _SENTENCE.split(item)
+
+
 def names(nav: Iterable[object]) -> Iterator[str]:
     for each in nav:
         for value in each.values() if isinstance(each, dict) else [each]:
@@ -68,6 +78,23 @@ def test_a_page_is_short() -> None:
     counts = {str(page.relative_to(ROOT)): len(words(written(text))) for page, text in TEXTS.items()}
 
     assert {page: count for page, count in counts.items() if count > MOST_WORDS} == {}
+
+
+def test_a_sentence_is_short() -> None:
+    long = {
+        page.name: each
+        for page, text in TEXTS.items()
+        for each in sentences(text)
+        if len(words(each)) > MOST_IN_A_SENTENCE
+    }
+
+    assert long == {}
+
+
+def test_sentences_end_with_their_paragraph_or_list_item_and_rows_are_none() -> None:
+    text = "One. Two of 1.5\n- three\n\n| four |\n\n    five\n\nsix"
+
+    assert [*sentences(text)] == ["One.", "Two of 1.5", "- three", "six"]
 
 
 def test_generated_rows_do_not_count_as_words() -> None:

@@ -41,14 +41,14 @@ class OddAmount(NamedTuple):
 
 def odd_in_pod(at: str, spec: Mapping[str, Any]) -> Iterator[OddAmount]:
     """The odd amounts that a pod requests, as a whole and in its containers. `at`: the path of its spec."""
-    yield from _odd_in_both(fields.join(at, "resources"), spec.get("resources"))
+    yield from _odd_in_requests(fields.join(at, "resources"), spec.get("resources"))
     for part in ("initContainers", "containers"):
         for index, container in enumerate(listing(spec.get(part))):
             if resources := mapping(container).get("resources"):
-                yield from _odd_in_both(fields.join(at, part, index, "resources"), resources)
+                yield from _odd_in_requests(fields.join(at, part, index, "resources"), resources)
 
 
-def _odd_in_both(at: str, resources: object) -> Iterator[OddAmount]:
+def _odd_in_requests(at: str, resources: object) -> Iterator[OddAmount]:
     """The odd amounts, and the requests that do not match their limits."""
     yield from odd_in_resources(at, resources)
     limits = mapping(mapping(resources).get("limits"))
@@ -111,7 +111,7 @@ def odd_value(field: str, resource: object, value: object, *, of_pod: bool = Tru
     if not isinstance(resource, str) or value is None or _is_common(resource, value):
         return
     quantity = Quantity.read(value)  # the API server rejects values that are not quantities
-    if quantity and (found := odd(field, resource, quantity, of_pod=of_pod)):
+    if quantity and (found := odd_quantity(field, resource, quantity, of_pod=of_pod)):
         yield found
 
 
@@ -123,26 +123,26 @@ def _is_common(resource: str, value: object) -> bool:
     return written.isdigit() if _is_device(resource) else (written.endswith(("Mi", "Gi")) and written[:-2].isdigit())
 
 
-def odd(
+def odd_quantity(
     field: str, resource: str, quantity: Quantity, *, of_pod: bool = False, rounded_by: str = ""
 ) -> OddAmount | None:
     """The fault of an implausible amount, or None. `rounded_by`: the project that counts a part of a device as one."""
     outcome = "the API server refuses such Pods" if of_pod else ""
     if rounded_by:
         outcome = f"{rounded_by} counts {-(-quantity.nano // _UNIT)}"
-    if (doubt := _doubt(resource, quantity, outcome)) is None:
+    if (found := _implausible(resource, quantity, outcome)) is None:
         return None
-    message, fix = doubt
+    message, fix = found
     return OddAmount(field, resource, message, fix, of_pod and _is_device(resource))
 
 
 def odd_in_yunikorn(field: str, resource: str, text: str) -> OddAmount | None:
     """The odd amount in a quota of YuniKorn. One unit is not odd: it closes a queue, while 0 alone means no quota."""
     quantity = Quantity.read(text)  # other rules report texts that are not quantities
-    return None if quantity is None or quantity.nano == _UNIT else odd(field, resource, quantity)
+    return None if quantity is None or quantity.nano == _UNIT else odd_quantity(field, resource, quantity)
 
 
-def _doubt(resource: str, quantity: Quantity, outcome: str) -> tuple[str, str] | None:
+def _implausible(resource: str, quantity: Quantity, outcome: str) -> tuple[str, str] | None:
     """The message and the fix, or None. `outcome`: the effect of a fraction of a device."""
     text, nano = quantity.text, quantity.nano
     if resource in _BYTES or resource.startswith("hugepages-"):

@@ -30,22 +30,22 @@ class ReportPrecedence:
         self._pause = pause
         self._patience = patience
         self._changed = threading.Condition()
-        self._before = 0
+        self._in_flight = 0
         self._done_at = float("-inf")
-        self._reports = 0
+        self._reports_in_flight = 0
         self._ended = False
 
     def begin(self) -> None:
         """A write with precedence is about to begin."""
         with self._changed:
-            self._before += 1
+            self._in_flight += 1
 
     def done(self) -> None:
         """The write with precedence is done, or was dropped."""
         with self._changed:
-            self._before -= 1
+            self._in_flight -= 1
             self._done_at = time.monotonic()
-            if not self._before:
+            if not self._in_flight:
                 self._changed.notify_all()
 
     @contextmanager
@@ -54,12 +54,12 @@ class ReportPrecedence:
         with self._changed:
             while (wait := self._wait(time.monotonic(), asked_at + self._patience)) != 0:
                 self._changed.wait(wait)
-            self._reports += 1
+            self._reports_in_flight += 1
         try:
             yield
         finally:
             with self._changed:
-                self._reports -= 1
+                self._reports_in_flight -= 1
                 self._changed.notify_all()
 
     def end(self) -> None:
@@ -72,8 +72,8 @@ class ReportPrecedence:
         """Seconds to wait before a report may begin or this is called again. 0: it may begin. None: until a change."""
         if self._ended:
             return 0
-        if not self._before:
+        if not self._in_flight:
             return max(0, min(self._done_at + self._pause, patient_until) - now)
         if now < patient_until:
             return patient_until - now
-        return 0 if self._reports < self._beside() else None
+        return 0 if self._reports_in_flight < self._beside() else None

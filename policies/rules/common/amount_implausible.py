@@ -8,7 +8,7 @@ from policies.dialects.core import POD, Pod
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, WORKLOAD, KueueNode
 from policies.dialects.kueue_jobs import KINDS, QueuedJob
 from policies.dialects.kueue_workload import WrittenWorkload
-from policies.dialects.odd_amounts import OddAmount, misspelt, odd, odd_in_pod
+from policies.dialects.odd_amounts import OddAmount, misspelt, odd_in_pod, odd_quantity
 from policies.dialects.reading import mapping
 from policies.dialects.volcano import JOB, POD_GROUP, QUEUE, Queue, VolcanoJob, WrittenPodGroup
 from policies.dialects.yunikorn_work import KINDS as WORK
@@ -72,7 +72,7 @@ def _patch(found: OddAmount) -> Patch:
 def _of_queues(proposal: Proposal) -> Iterator[tuple[Ref, OddAmount]]:
     for node in _with_new(proposal, KueueNode, lambda node: node.groups):
         for at, resource, quantity in _quotas(node):
-            if found := odd(at, resource, quantity, rounded_by="Kueue"):
+            if found := odd_quantity(at, resource, quantity, rounded_by="Kueue"):
                 yield node.ref, found
         firsts: dict[str, str] = {}
         for at, resource in _names(node):
@@ -92,7 +92,7 @@ def _of_queues(proposal: Proposal) -> Iterator[tuple[Ref, OddAmount]]:
 def _of_amounts(at: str, amounts: Mapping[str, Quantity]) -> Iterator[OddAmount]:
     for resource, quantity in amounts.items():
         field = fields.join(at, resource)
-        yield from filter(None, (odd(field, resource, quantity), misspelt(field, resource)))
+        yield from filter(None, (odd_quantity(field, resource, quantity), misspelt(field, resource)))
 
 
 def _of_pods(proposal: Proposal) -> Iterator[tuple[Ref, OddAmount]]:

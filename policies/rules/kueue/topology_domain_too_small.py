@@ -27,9 +27,9 @@ def topology_domain_too_small(proposal: Proposal) -> Iterator[Finding]:
     """More pods must run in one topology domain than the largest domain has room for, even without other work.
 
     Why it is reported: Kueue accepts the job and lets it wait until Nodes are added. The pods of each required level
-    and of each slice are compared with the domain of that level that has the most room. The room is what the Nodes have
-    allocatable of the resources that the queue covers. Taints, cordons and other Pods are not considered. Nothing is
-    reported if the Nodes are not known: the webhook does not read them, and files are judged only if they have Nodes.
+    and of each slice are compared with the domain of that level that has the most room: the most allocatable resources
+    that the queue covers. Taints, cordons and other Pods are not considered. Nothing is reported if the Nodes are not
+    known: the webhook does not read them, and files are judged only if they have Nodes.
     Example: `podset-required-topology: example.com/rack` for 16 pods of 8 GPUs, where a rack has 8 hosts of 8 GPUs.
     Fix: require a wider level, such as the block, write smaller slices, or request less.
     """

@@ -19,7 +19,7 @@ from scheduling.objects import times
 from scheduling.queue_tree.pod_at_gate import PodAtGate
 from scheduling.yunikorn.application import Ask
 
-Whose = tuple[str, str, tuple[str, ...]]
+QueueAndUser = tuple[str, str, tuple[str, ...]]
 """The queue that a Pod requests, empty if it requests none, and its user with groups."""
 
 
@@ -28,7 +28,7 @@ class YuniKornGatedPod(PodAtGate):
     """A Pod of YuniKorn's queues. It can be preempted only if it is marked for YuniKorn's quota.
 
     application: `namespace/id`, so that Pods cannot use the quota of another namespace by using its application id.
-    whose: the requested queue, and the user with groups.
+    queue_and_user: the requested queue, and the user with groups.
     gang: the annotation with the task groups. policy: the annotation with the timeout of their placeholders.
     priority_class: its PriorityClass, if that decides whether the Pod may be preempted; empty if an annotation does.
     """
@@ -36,7 +36,7 @@ class YuniKornGatedPod(PodAtGate):
     PROJECT = YUNIKORN
 
     application: str
-    whose: Whose
+    queue_and_user: QueueAndUser
     ask: Ask
     gang: str = ""
     policy: str = ""
@@ -50,7 +50,7 @@ class YuniKornGatedPod(PodAtGate):
     def counts_as(self, other: YuniKornGatedPod) -> bool:
         """Whether both Pods count the same, apart from whether they wait."""
         counted, others = (
-            (p.uid, p.application, p.whose, p.ask, p.gang, p.policy, p.project, p.ended, p.deleting)
+            (p.uid, p.application, p.queue_and_user, p.ask, p.gang, p.policy, p.project, p.ended, p.deleting)
             for p in (self, other)
         )
         return counted == others

@@ -355,7 +355,7 @@ class YuniKornGatekeeper:
     # --- applications
 
     def _submission(self, pod: YuniKornGatedPod) -> Submission:
-        queue, user, groups = pod.whose
+        queue, user, groups = pod.queue_and_user
         return Submission(queue, user, groups, self.spaces.tags(pod.namespace))
 
     def _why_barred(self, pod: YuniKornGatedPod, leaf: YuniKornQueue | None) -> ApplicationRefusal | None:
@@ -393,7 +393,7 @@ class YuniKornGatekeeper:
             self._left(leaf, pod.namespace)
             self.scheduler.drop_empty(leaf)
             return ApplicationRefusal(REJECTED, excess)
-        _, user, groups = pod.whose
+        _, user, groups = pod.queue_and_user
         quota = self.spaces.bound(pod.namespace) if self._once and not leaf.settings.managed else None
         since = min(each.ask.created for each in self._pods_of(pod.application))
         application = Application(pod.application, leaf, user, groups, since, gang, quota=quota)

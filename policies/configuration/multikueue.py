@@ -102,7 +102,7 @@ def _connection(section: Section) -> ConnectionSettings:
 def _rules(entry: Section) -> ConfigRules:
     rounds = entry.number("rounds", 0)
     selector = entry.section("selector")
-    weights = {each.text("cluster"): each.number("weight", 1) for each in _closed(entry.sections("weights"))}
+    weights = dict(map(_weight, entry.sections("weights")))
     rules = ConfigRules(
         entry.text("score", SCORES[0], among=list(SCORES)), weights, _selector(selector), rounds or None
     )
@@ -110,12 +110,10 @@ def _rules(entry: Section) -> ConfigRules:
     return rules
 
 
-def _closed(entries: list[Section]) -> list[Section]:
-    for each in entries:
-        each.text("cluster")
-        each.number("weight", 1)
-        each.done()
-    return entries
+def _weight(entry: Section) -> tuple[str, int]:
+    found = entry.text("cluster"), entry.number("weight", 1)
+    entry.done()
+    return found
 
 
 def _selector(section: Section) -> Mapping[str, Any] | None:

@@ -12,7 +12,7 @@ from policies.judging.rule import rule
 from policies.model.findings import Finding
 
 _FIX = "scale to 0, change it, and scale up again"
-_SAME = (
+_COMPARED = (
     "nodeSelector",
     "affinity",
     "tolerations",
@@ -86,7 +86,7 @@ def _shape(pods: PodsAt) -> dict[str, Any]:
     Source: Kueue v0.19, pkg/util/pod (the shape of a pod's spec).
     """
     spec = mapping(pods.template.get("spec"))
-    kept: dict[str, Any] = {key: spec[key] for key in _SAME if spec.get(key)}
+    kept: dict[str, Any] = {key: spec[key] for key in _COMPARED if spec.get(key)}
     for key in ("initContainers", "containers"):
         if entries := listing(spec.get(key)):
             kept[key] = [_container(mapping(entry)) for entry in entries]

@@ -45,7 +45,8 @@ _FIXES = {
     "FlavorNotFound": "have the ResourceFlavor created",
     "TopologyNotFound": "have the Topology created",
     "AdmissionCheckNotFound": "have the AdmissionCheck created",
-    "AdmissionCheckInactive": "have the AdmissionCheck repaired",
+    "AdmissionCheckInactive": "have the AdmissionCheck repaired: its condition Active says what is wrong, and without "
+    "that condition its controller does not run",
     CYCLE: "have one of these Cohorts given another parent",
     "Terminating": "",
 }
@@ -185,7 +186,7 @@ def _short(world: World, workload: Workload, why: Explanation) -> WaitingCause:
         if named and not needs:
             later = "it starts once work there has ended, or nodes are added"
         elif not needs and any(isinstance(reason, NoPlace) for reason in others):
-            later = "it starts once nodes of its topology are ready, or have room"
+            later = "it starts once nodes with all labels of the flavor and its topology are ready, or have room"
         return WaitingCause((said, *_lent(world.state.queues[why.queue], why.lacks), *_limits(why), later), gist)
     never = [each for each in why.lacks if not each.ever]
     more = (f"have more quota given to ClusterQueue {why.queue}",) if never else ()

@@ -101,6 +101,15 @@ CASES = {
         f"{A}ClusterQueue a admits nothing: references missing AdmissionCheck(s): budget; "
         "have the AdmissionCheck created",
     ),
+    "inactive AdmissionCheck": Case(
+        team(
+            work(),
+            kueue("AdmissionCheck", "budget", {"controllerName": "example.com/budget"}),
+            made=of("spot", admissionChecksStrategy={"admissionChecks": [{"name": "budget"}]}),
+        ),
+        f"{A}ClusterQueue a admits nothing: references inactive AdmissionCheck(s): budget; have the AdmissionCheck "
+        "repaired: its condition Active says what is wrong, and without that condition its controller does not run",
+    ),
     "cycle": Case(
         team(
             work(),

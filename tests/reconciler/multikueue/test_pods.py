@@ -180,6 +180,32 @@ def test_a_deleted_workload_leaves_no_pods_on_its_worker() -> None:
     assert pods.pods() == {}
 
 
+def test_the_deleted_copy_of_a_group_has_a_finalizer_while_it_has_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kueue on the worker removes the finalizers of the Pods only as long as it can read the deleted Workload."""
+    pods = Pods3("a", "b", group="g")
+    pods.run("a", "b")
+    worker = pods.there
+    monkeypatch.setattr(pods.world.workers["east"].loop, "round", lambda _: None)
+    key = ("Workload", "ns/g")
+    in_use = f"{K}resource-in-use"
+    worker.add("Workload", merged(worker.objects[key], {"metadata": {"finalizers": None}}))
+    pods.here.remove(key)
+    pods.world.settle()
+    for name in ("a", "b"):
+        assert going(pods.pods("east")[name])
+        ended = {"metadata": {"finalizers": [f"{K}managed"]}, "status": {"phase": "Failed"}}
+        pods.tell(worker, ended, name)
+    pods.world.settle(seconds=2)
+
+    assert going(worker.objects[key])
+    assert worker.objects[key]["metadata"]["finalizers"] == [in_use]
+
+    for name in ("a", "b"):
+        pods.tell(worker, {"metadata": {"finalizers": None}}, name)
+    pods.world.settle(seconds=2)
+    assert key not in worker.objects
+
+
 def test_pods_deleted_on_their_worker_are_queued_again() -> None:
     for names, group in ((("p",), ""), (("a", "b"), "g")):
         pods = Pods3(*names, group=group)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from policies.amounts.requests import readable
 from policies.dialects.reading import Manifest, integer, listing, mapping, metadata, text
 from policies.model.objects import GroupKind
-from policies.model.pools import UNLIMITED, plus
+from policies.model.pools import UNLIMITED, count, plus
 from policies.model.quantity import Quantities, Quantity
 
 DEVICE_CLASS = GroupKind("resource.k8s.io", "DeviceClass")
@@ -97,7 +97,7 @@ class ClaimTemplate:
 class DeviceCharge(NamedTuple):
     """What quota counts for the devices of one pod.
 
-    `amounts`: the number of devices and the resource that counts them, sorted by resource.
+    `amounts`: the devices in the units of the resource that counts them, sorted by resource.
     `replaced`: the extended resources that do not count themselves, sorted.
     """
 
@@ -295,12 +295,12 @@ def _by_templates(
                 f'{pod_set.name}: ResourceClaimTemplate.resource.k8s.io "{name}" not found',
                 missing=True,
             )
-        for device_class, count in _devices(template, f"{path}.devices.requests", name, settings).items():
+        for device_class, devices in _devices(template, f"{path}.devices.requests", name, settings).items():
             resource = settings.mapped.get(device_class)
             if resource is None:
                 unmapped = f"DeviceClass {device_class} is not mapped in DRA configuration for podset {pod_set.name}"
                 raise DevicesUnresolved(f'{path}.resourceClaimTemplateName: Not found: "{unmapped}"')
-            amounts[resource] = plus(amounts.get(resource, 0), count)
+            amounts[resource] = plus(amounts.get(resource, 0), devices)
     return amounts
 
 
@@ -365,7 +365,8 @@ def _with_extended(
 
 
 def _charge(amounts: Mapping[str, int], replaced: Iterable[str] = ()) -> DeviceCharge:
-    return DeviceCharge(tuple(sorted(amounts.items())), tuple(sorted(replaced)))
+    counted = ((resource, count(resource, Quantity.of_nano(devices * _UNIT))) for resource, devices in amounts.items())
+    return DeviceCharge(tuple(sorted(counted)), tuple(sorted(replaced)))
 
 
 def _extended_totals(spec: Mapping[str, Any]) -> dict[str, tuple[Quantity, str]]:

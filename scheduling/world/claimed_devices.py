@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from policies.amounts.devices import (
@@ -105,15 +105,18 @@ class ClaimedDevices:
             return Blocker(MISCONFIGURED, str(error), inadmissible=True)
         return None
 
-    def hold(self, workload: Workload) -> None:
-        """Follow a workload with quota. Notes if a template that was created later requests more than the quota."""
+    def hold(self, workload: Workload, counts: Callable[[str], bool]) -> None:
+        """Follow a workload with quota. Notes if a template that was created later requests more than the quota.
+
+        counts: whether its ClusterQueue counts a resource.
+        """
         key = workload.key
         if not self._settings.counted or not any(each.template.claims for each in workload.pod_sets):
             return
         if key not in self._named:
             specs = (each.template.spec for each in workload.pod_sets)
             self._follow(key, {name for spec in specs for name in claim_templates(workload.namespace, spec)})
-        if key not in self._outgrown and (message := self._more_than_reserved(workload)):
+        if key not in self._outgrown and (message := self._more_than_reserved(workload, counts)):
             self._outgrown[key] = message
 
     def outgrown(self, key: str) -> str:
@@ -123,7 +126,7 @@ class ClaimedDevices:
         """
         return self._outgrown.get(key, "")
 
-    def _more_than_reserved(self, workload: Workload) -> str:
+    def _more_than_reserved(self, workload: Workload, counts: Callable[[str], bool]) -> str:
         templates = (self._objects.templates.get(name) for name in self._named[workload.key])
         newest = max((parse(each.created) for each in templates if each is not None), default=0)
         reserved = workload.holding(QUOTA_RESERVED)
@@ -141,7 +144,7 @@ class ClaimedDevices:
                 continue
             pods = pod_set.count if found.count is None else found.count
             for resource, devices in charge.amounts:
-                if devices * pods > found.usage.get(resource, 0):
+                if counts(resource) and devices * pods > found.usage.get(resource, 0):
                     return (
                         f"Each pod of {pod_set.name} requests {resource}={devices} since its ResourceClaimTemplate was "
                         f"created again; quota is reserved for {found.usage.get(resource, 0)} of {pods} pods"

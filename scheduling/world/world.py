@@ -317,7 +317,11 @@ class World:
     def _renew(self, local_queues: Iterable[LocalQueueSettings], now: int) -> None:
         for local in local_queues:
             for workload in [*self.queues.waiting_at(local.key)]:
-                self.queues.renew(workload, now)
+                blocker = self._devices.count(workload, self.around(workload.namespace))
+                if blocker is not None:
+                    self.queues.keep_out(workload, blocker)
+                else:
+                    self.queues.renew(workload, now)
 
     def put_device_class(self, device_class: DeviceClass, now: int) -> None:
         self._recount(self._devices.put_class(device_class), now)
@@ -416,7 +420,7 @@ class World:
         if before is not None and before.queue.name != name:
             self._release(workload.key)
         self._with_quota.put(workload)
-        self._devices.hold(workload)
+        self._devices.hold(workload, partial(self._counts, name))
         freed = old is not None and workload.leaves_more_room_than(old)
         self._reserve(workload)
         if freed:
@@ -424,6 +428,13 @@ class World:
             after = self.state.reservations.get(workload.key)
             if before is not None and (after is None or after.places != before.places):
                 self._vacated(before.places)
+
+    def _counts(self, queue: str, resource: str) -> bool:
+        """Whether the ClusterQueue counts the resource: all of them, unless it ignores those that it does not cover."""
+        found = self.state.queues.get(queue)
+        return not self.state.options.ignore_undeclared or (
+            found is not None and found.settings.group_of(resource) is not None
+        )
 
     def count_surplus(self, key: str, pods: Mapping[str, int]) -> None:
         """Count Pods beyond the admitted number, by pod set, as long as the workload has quota."""

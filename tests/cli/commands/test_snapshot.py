@@ -54,8 +54,8 @@ CONFIGS = config_map("yunikorn-configs", "yunikorn", data=YUNIKORN, binaryData=Z
 DEVICE_CLASS = {
     "apiVersion": "resource.k8s.io/v1",
     "kind": "DeviceClass",
-    "metadata": {"name": "gpu.example.com"},
-    "spec": {"extendedResourceName": "example.com/gpu", "config": [{"opaque": {"parameters": {"token": "s3cr3t"}}}]},
+    "metadata": {"name": "gpu.vendor.io"},
+    "spec": {"extendedResourceName": "vendor.io/gpu", "config": [{"opaque": {"parameters": {"token": "s3cr3t"}}}]},
 }
 SELECTORS = [{"cel": {"expression": "device.attributes['s3cr3t'].x"}}]
 CLAIMS = {
@@ -65,7 +65,7 @@ CLAIMS = {
     "spec": {
         "spec": {
             "devices": {
-                "requests": [{"exactly": {"deviceClassName": "gpu.example.com", "count": 2, "selectors": SELECTORS}}],
+                "requests": [{"exactly": {"deviceClassName": "gpu.vendor.io", "count": 2, "selectors": SELECTORS}}],
                 "config": [{"opaque": {"parameters": {"token": "s3cr3t"}}}],
             }
         }
@@ -164,7 +164,7 @@ def test_snapshot_has_requests_usage_and_namespace_labels(tmp_path: Path, api: F
     work = objects["Workload", "train-ab12c"]
     assert objects["Namespace", "ns"]["metadata"]["labels"] == {"team": "ml"}
     assert read_claim_template(objects["ResourceClaimTemplate", "two"]) == read_claim_template(CLAIMS)
-    assert read_device_class(objects["DeviceClass", "gpu.example.com"]) == read_device_class(DEVICE_CLASS)
+    assert read_device_class(objects["DeviceClass", "gpu.vendor.io"]) == read_device_class(DEVICE_CLASS)
     assert work["spec"]["podSets"] == [
         {
             "name": "main",

@@ -145,6 +145,12 @@ def test_a_class_without_a_mapping_and_a_missing_template_are_named() -> None:
     )
 
 
+def test_devices_that_count_as_cpu_are_in_its_unit() -> None:
+    found = objects(template("t", exactly(2)))
+
+    assert charge_of(claiming("t"), found, DeviceSettings({CLASS: "cpu"})).amounts == (("cpu", 2000),)
+
+
 def test_templates_of_other_namespaces_are_not_used() -> None:
     found = objects(template("t", exactly(1)))
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from policies.amounts.devices import ClaimTemplate, DeviceClass, DeviceRequest, DeviceSettings
+from policies.amounts.limit_ranges import summarize
 from policies.model.pools import Terms
 from scheduling.objects.queue_settings import BEST_EFFORT_FIFO, STRICT_FIFO
 from scheduling.objects.requests import Counting
@@ -221,6 +222,32 @@ def test_the_next_reservation_after_a_larger_template_counts_it() -> None:
 
     assert used(cluster) == 5
     assert not cluster.world.outgrown("ns/w")
+
+
+def test_devices_that_the_queue_does_not_count_take_no_quota() -> None:
+    """With IgnoreUndeclared, the admission says nothing of resources that the queue does not cover."""
+    counting = Counting(devices=DeviceSettings({CLASS: "tpu"}))
+    cluster = Cluster(Options(ignore_undeclared=True), counting, now=1000 * SECOND)
+    cluster.put_queue(queue_settings("q", None, {"spot": Terms(4)}))
+    cluster.world.put_claim_template(replace(template(3), created=written(cluster.now)), cluster.now)
+    cluster.put(claiming())
+    cluster.settle()
+    cluster.world.put_claim_template(replace(template(5), created=written(cluster.now)), cluster.now)
+
+    assert cluster.running() == ["ns/w"]
+    assert not cluster.world.outgrown("ns/w")
+
+
+def test_a_limit_range_that_asks_for_a_part_of_a_device_keeps_the_workload_out() -> None:
+    cluster = cluster_with(quota=0)
+    cluster.world.put_device_class(DeviceClass(CLASS, "example.com/gpu"), cluster.now)
+    cluster.put(workload({**pod_set(), "template": {"spec": {"containers": [{"name": "c"}]}}}))
+    limits = {"type": "Container", "defaultRequest": {"example.com/gpu": "500m"}}
+    ranges = summarize([{"spec": {"limits": [limits]}}])
+
+    cluster.world.put_limit_ranges("ns", ranges, cluster.now)
+
+    assert message(cluster).endswith("extended resource quantity must be an integer")
 
 
 def test_a_class_that_is_not_counted_takes_the_quota_too() -> None:

@@ -83,6 +83,9 @@ def cause_at_local_queue(world: World, workload: Workload, why: Explanation) -> 
         return WaitingCause(
             (f"{local_queue} is stopped and admits nothing",), (local.stopped,), administrator=(resumed,)
         )
+    if local.cluster_queue in world.queues.pending:
+        devices = f"Waiting at {local_queue}: the devices that it requests cannot be counted: {why.message}"
+        return WaitingCause((devices, "it is queued once they can be"), (why.message,))
     text = f"{local_queue} leads to ClusterQueue {local.cluster_queue}, which does not exist"
     created = f"have ClusterQueue {local.cluster_queue} created, or another one named in {local_queue}"
     return WaitingCause((text,), (text,), administrator=(created,), stuck=True)

@@ -184,6 +184,16 @@ def gets_class(read: Workload, named: str) -> bool:
     return not read.reserved if known is None else known.kind == WORKLOAD_PRIORITY_CLASS.kind
 
 
+def class_update(made: Manifest) -> dict[str, Any]:
+    """The merge patch that gives a Workload the priority class and the priority of `made`."""
+    return {"spec": {key: mapping(made.get("spec")).get(key) for key in ("priorityClassRef", "priority")}}
+
+
+def class_message(read: Workload) -> str:
+    """The Event about that patch, in Kueue's words."""
+    return f"Updated workload priority class: {read.key}"
+
+
 def original(workload: Manifest | None) -> Mapping[str, Any]:
     """The only pod set of a batch Job's Workload."""
     pod_sets = listing(mapping(workload.get("spec")).get("podSets")) if workload is not None else []

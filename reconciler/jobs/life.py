@@ -19,6 +19,8 @@ from policies.dialects.kueue_workload import GATED_BY
 from policies.dialects.reading import Manifest, listing, metadata, text, texts
 from reconciler.jobs.composed import (
     RequestedWork,
+    class_message,
+    class_update,
     composed,
     fits,
     gates_message,
@@ -377,9 +379,8 @@ class _Life:
     def _priority_changed(self) -> list[JobStep] | None:
         if not gets_class(self.read, labels(self.job).get(PRIORITY_CLASS, "")) or self.made is None:
             return None
-        body = {key: self.made["spec"][key] for key in ("priorityClassRef", "priority")}
-        message = f"Updated workload priority class: {self.read.key}"
-        return [JobStep(patch(self.read, {"spec": body}, JOB_MANAGER), "UpdatedWorkload", message)]
+        action = patch(self.read, class_update(self.made), JOB_MANAGER)
+        return [JobStep(action, "UpdatedWorkload", class_message(self.read))]
 
     def _waiting(self) -> list[JobStep] | None:
         if not self.kind.suspended(self.job):

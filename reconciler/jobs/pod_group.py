@@ -16,7 +16,7 @@ from cluster.actions import Delete
 from policies.dialects.pod_reading import pod_reading
 from policies.dialects.reading import Manifest, listing, metadata
 from policies.mutation.kueue_pod_defaults import TOPOLOGY_GATE
-from reconciler.jobs.composed import gates_message, gates_update, gets_class, spec_update
+from reconciler.jobs.composed import class_message, class_update, gates_message, gates_update, gets_class, spec_update
 from reconciler.jobs.life import FAILED_TO_START, orphaned
 from reconciler.jobs.pod_changes import CannotStart, PodChanges, changes
 from reconciler.jobs.pod_member import GroupPod
@@ -325,13 +325,8 @@ class _Life:
     def _priority_changed(self) -> list[WantedWrite] | None:
         if not gets_class(self.read, self.unit.speaker.priority_class):
             return None
-        message = f"Updated workload priority class: {self.read.key}"
-
-        def write(made: Manifest) -> list[WantedWrite]:
-            body = {"spec": {key: made["spec"].get(key) for key in ("priorityClassRef", "priority")}}
-            return self._write(body, "UpdatedWorkload", message)
-
-        return self._composed(write)
+        message = class_message(self.read)
+        return self._composed(lambda made: self._write(class_update(made), "UpdatedWorkload", message))
 
     def _queue_changed(self) -> list[WantedWrite] | None:
         """The Pods name another LocalQueue. A Workload with quota cannot change its queue, so it is released first."""

@@ -13,8 +13,10 @@ from types import MappingProxyType
 from typing import Any
 
 from cluster.actions import Create
+from policies.dialects.kueue_kinds import WORKLOAD_PRIORITY_CLASS
 from policies.dialects.kueue_workload import REPLACES, SLICE_CHAIN
-from policies.dialects.reading import Manifest
+from policies.dialects.reading import Manifest, mapping
+from reconciler.jobs.composed import class_message, class_update, gets_class
 from reconciler.jobs.elastic import chain_of, pod_counts, with_counts
 from reconciler.jobs.pod_changes import with_annotations
 from reconciler.jobs.step import JobStep
@@ -113,7 +115,7 @@ def _larger(
     want: Mapping[str, int],
     stored: Callable[[str], Manifest | None],
 ) -> Iterator[tuple[str, JobStep]]:
-    """Create a larger slice with the same pods, or change the size of the slice that waits.
+    """Create a larger slice with the same pods, or change the size or the priority class of the slice that waits.
 
     Its pods name the first slice, like the pods that run.
     """
@@ -129,9 +131,21 @@ def _larger(
         key = f"{meta['namespace']}/{meta['name']}"
         yield key, JobStep(Create(WORKLOADS, made, JOB_MANAGER), "CreatedWorkload", f"Created Workload: {key}")
         return
-    waiting = stored(found.pending.key)
-    if waiting is not None and not found.pending.deleting and pod_counts(waiting) != want:
-        yield _resize(found.pending, waiting, want)
+    pending = found.pending
+    waiting = stored(pending.key)
+    if waiting is None or pending.deleting:
+        return
+    if pod_counts(waiting) != want:
+        yield _resize(pending, waiting, want)
+    elif gets_class(pending, _class_of(asked)):
+        action = patch(pending, class_update(asked), JOB_MANAGER)
+        yield pending.key, JobStep(action, "UpdatedWorkload", class_message(pending))
+
+
+def _class_of(asked: Mapping[str, Any]) -> str:
+    """The WorkloadPriorityClass that the job names."""
+    ref = mapping(asked["spec"].get("priorityClassRef"))
+    return str(ref["name"]) if ref.get("kind") == WORKLOAD_PRIORITY_CLASS.kind else ""
 
 
 def _resize(read: Workload, manifest: Manifest, counts: Mapping[str, int]) -> tuple[str, JobStep]:

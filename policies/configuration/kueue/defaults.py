@@ -81,5 +81,8 @@ def _with_strategies(resources: Mapping[str, Any]) -> dict[str, Any]:
     entries = listing(resources.get("transformations"))
     if not entries:
         return dict(resources)
-    filled = [_filled(entry, strategy="Retain") if isinstance(entry, Mapping) else entry for entry in entries]
+    filled = [
+        {**entry, "strategy": entry.get("strategy") or "Retain"} if isinstance(entry, Mapping) else entry
+        for entry in entries
+    ]
     return {**resources, "transformations": filled}

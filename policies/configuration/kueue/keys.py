@@ -58,7 +58,6 @@ _OF_WORKERS = (
     "For writes to each worker of MultiKueue, with the gate MultiKueueReuseClientConnectionConfigForWorkers. On its "
     "own cluster the reconciler pauses when the API server answers 429."
 )
-_ONE_LOOP = "One loop handles all kinds."
 
 KEYS: tuple[ConfigurationKey, ...] = (
     _used("apiVersion"),
@@ -139,7 +138,6 @@ KEYS: tuple[ConfigurationKey, ...] = (
     ),
     _used("metrics.localQueueMetrics.enable", "`false` leaves LocalQueues out of the metrics; on by default."),
     _used("metrics.localQueueMetrics.localQueueSelector", "Selects LocalQueues by their labels; all by default."),
-    _idle("metrics.localQueueMetrics.namespaceSelector", "LocalQueues are selected by their own labels."),
     _used("metrics.customLabels", "Needs the gate CustomMetricLabels."),
     _idle("metrics.bindAddress", _ONE_ADDRESS),
     _idle("health", _ONE_ADDRESS),
@@ -155,9 +153,7 @@ KEYS: tuple[ConfigurationKey, ...] = (
     _idle("internalCertManagement", _OTHER_PROGRAM),
     _used("clientConnection.qps", _OF_WORKERS),
     _used("clientConnection.burst", _OF_WORKERS),
-    _idle("controller", _ONE_LOOP),
-    _idle("cacheNamespace", _ONE_LOOP),
-    _idle("gracefulShutDown", _ONE_LOOP),
+    _idle("controller", "One loop handles all kinds."),
     _idle("visibilityServer", "Pending lists are served at `/v1`, see `--api-port`."),
     _idle("pprofBindAddress", "Quotree has no profiler."),
 )

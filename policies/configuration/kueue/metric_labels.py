@@ -36,7 +36,8 @@ def metric_labels(configuration: Manifest) -> Iterator[Fault]:
 
 
 def _kind(entry: Mapping[str, Any]) -> str:
-    return str(entry.get("sourceKind") or "ClusterQueue")
+    kind = entry.get("sourceKind")
+    return "ClusterQueue" if kind is None else str(kind)
 
 
 def _source(entry: Mapping[str, Any], name: str, at: str) -> Iterator[Fault]:

@@ -72,7 +72,7 @@ def admission_fair_sharing(configuration: Manifest) -> Iterator[Fault]:
 
 def certificates(configuration: Manifest) -> Iterator[Fault]:
     section, at = mapping(configuration.get("internalCertManagement")), "internalCertManagement"
-    if not section.get("enable"):
+    if section.get("enable") is False:
         return
     service, secret = section.get("webhookServiceName"), section.get("webhookSecretName")
     if service is not None and not (isinstance(service, str) and is_service_name(service)):

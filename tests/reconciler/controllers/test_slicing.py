@@ -333,6 +333,23 @@ def test_a_preempted_job_is_suspended_and_its_pending_slice_is_finished() -> Non
     assert world.slices() == [(9, "waits"), (9, "OutOfSync")]
 
 
+def test_a_waiting_slice_gets_the_new_priority_class_of_its_job() -> None:
+    """Its Pods are the only ones that wait, so a higher class has no effect on the slice that runs."""
+    world = Play()
+    world.submit("other", 3)
+    world.submit("grows", 3)
+    world.settle()
+    world.scale("grows", 5)
+    world.settle()
+    world.put(("WorkloadPriorityClass", "high"), builders.kueue("WorkloadPriorityClass", "high") | {"value": 9})
+    world.edit(("Job", "ns/grows"), {"metadata": {"labels": {f"{K}priority-class": "high"}}})
+    world.settle()
+
+    assert world.objects["Job", "ns/other"]["spec"]["suspend"]
+    assert not world.objects["Job", "ns/grows"]["spec"]["suspend"]
+    assert (5, "admitted") in world.slices()
+
+
 def test_the_workload_of_a_deleted_job_that_grew_keeps_its_quota_while_pods_run() -> None:
     """The Pods have the name of the first slice."""
     world = Play()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from policies.configuration.kueue.keys import KEYS, ConfigurationKey, Use, idle_keys
+from policies.model.errors import BadConfiguration
 
 
 def test_configuration_keys_are_unique_and_not_nested() -> None:
@@ -14,6 +15,19 @@ def test_configuration_keys_are_unique_and_not_nested() -> None:
 
     assert len(paths) == len(set(paths))
     assert not [path for path in paths if any(path.startswith(f"{other}.") for other in paths)]
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        {"cacheNamespace": "a"},
+        {"gracefulShutDown": "1s"},
+        {"metrics": {"localQueueMetrics": {"namespaceSelector": {}}}},
+    ],
+)
+def test_a_key_that_kueue_does_not_have_is_unknown(section: dict[str, Any]) -> None:
+    with pytest.raises(BadConfiguration, match="unknown key"):
+        list(idle_keys(section))
 
 
 @pytest.mark.parametrize("key", [key for key in KEYS if key.use is Use.IDLE], ids=lambda key: key.path)

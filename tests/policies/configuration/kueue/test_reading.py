@@ -78,6 +78,8 @@ def test_transformations_and_excluded_prefixes_are_read() -> None:
         ("net/",), {"gpu": Transformation({"credit": Quantity.parse("2")}, "n", replace=True)}
     )
     assert read({"resources": {"quotaCheckStrategy": "IgnoreUndeclared"}}).resources.ignore_undeclared
+    without_strategy = {"transformations": [{"input": "gpu", "strategy": ""}]}
+    assert not read({"resources": without_strategy}).resources.transformations["gpu"].replace
 
 
 def test_wait_for_pods_ready_is_read_completely() -> None:

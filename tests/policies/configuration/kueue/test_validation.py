@@ -96,6 +96,10 @@ def test_first_error_is_raised_with_its_path() -> None:
         ({"tls": {"curvePreferences": [26]}}, [("Invalid", "tls.curvePreferences")]),
         ({"tls": {"curvePreferences": ["X25519"]}}, [("Invalid", "tls.curvePreferences")]),
         ({"internalCertManagement": {"enable": False, "webhookSecretName": ":)"}}, []),
+        (
+            {"internalCertManagement": {"webhookSecretName": ":)"}},
+            [("Invalid", "internalCertManagement.webhookSecretName")],
+        ),
     ],
 )
 def test_section_has_the_errors_that_kueue_reports(sections: dict[str, Any], wanted: list[tuple[str, str]]) -> None:
@@ -168,6 +172,7 @@ def test_multikueue_has_the_errors_that_kueue_reports(section: dict[str, Any], w
         ([{"name": "a", "trackedValues": ["b", "b"]}], [("Invalid", "[0].trackedValues")]),
         ([{"name": "a", "trackedValues": [str(n) for n in range(17)]}], [("TooMany", "[0].trackedValues")]),
         ([{"name": "a", "sourceKind": "Pod"}], [("Invalid", "")]),
+        ([{"name": "a", "sourceKind": ""}], [("Invalid", "")]),
         ([{"name": f"a{n}"} for n in range(7)], [("Invalid", "")]),
         (
             [

@@ -15,7 +15,7 @@ from policies.dialects.core import POD, VOLCANO_SCHEDULER
 from policies.dialects.reading import Manifest, identity
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, Ref
-from reconciler.objects.watched import WATCHED_KINDS
+from reconciler.objects.watched import DEVICE_VIEWS, WATCHED_KINDS
 
 _OF_VOLCANO = f"spec.schedulerName={VOLCANO_SCHEDULER},status.phase!=Succeeded,status.phase!=Failed"
 
@@ -32,7 +32,7 @@ def read_kinds(yunikorn: YuniKornSettings | None = None) -> list[WatchSource]:
     """The kinds that rules or decisions read, and the Pods of Volcano."""
     followed = [*sources(yunikorn), NODES_ONCE]
     kinds = {source.kind for source in followed}
-    watched = [(GroupKind(each.resource.group, each.kind), each.resource) for each in WATCHED_KINDS]
+    watched = [(GroupKind(each.resource.group, each.kind), each.resource) for each in (*WATCHED_KINDS, *DEVICE_VIEWS)]
     if POD in kinds:  # otherwise the snapshot would seem to have all Pods of YuniKorn
         followed.append(WatchSource(POD, (PODS,), where=_OF_VOLCANO))
     return followed + [WatchSource(kind, (resource,)) for kind, resource in watched if kind not in kinds]

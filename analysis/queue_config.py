@@ -21,8 +21,8 @@ NAMESPACE = "yunikorn"
 KEY = "queues.yaml"
 VALUES_KEY = "yunikornDefaults"
 """The key in the values for YuniKorn's chart whose value becomes the data of the ConfigMap."""
-_DATA = "data"
-_QUEUES_FIELD = fields.join(_DATA, KEY)
+DATA = "data"
+_QUEUES_FIELD = fields.join(DATA, KEY)
 _EMPTY_LINES = r"(?:[ \t]*+\r?\n)*+"  # possessive, so that it does not backtrack over many lines
 _match_literal_block = re.compile(
     r"\|[-+]?[ \t]*+(?:#[^\n]*+)?\r?\n"
@@ -66,14 +66,14 @@ class ConfigMapRegion(Region):
     """
 
     block: _LiteralBlock | None = None
-    data: str = _DATA
+    data: str = DATA
 
     def locate(self, field: str) -> Position:
         inner = self.block.outline if self.block is not None and field.startswith(_QUEUES_FIELD) else None
         found = inner.find(field.removeprefix(_QUEUES_FIELD).lstrip(".")) if inner is not None else None
         if found is not None:
             return self.lines.position(found)
-        return Region.locate(self, self.data + field.removeprefix(_DATA) if field.startswith(_DATA) else field)
+        return Region.locate(self, self.data + field.removeprefix(DATA) if field.startswith(DATA) else field)
 
 
 def is_queue_config(value: dict[str, Any]) -> bool:
@@ -122,7 +122,7 @@ def of_values(value: dict[str, Any], region: Region) -> Iterator[tuple[dict[str,
 
 def is_nameless(region: Region) -> bool:
     """Whether the text has no name of the ConfigMap, so that any two such texts describe the same object."""
-    return isinstance(region, QueuesFileRegion) or (isinstance(region, ConfigMapRegion) and region.data != _DATA)
+    return isinstance(region, QueuesFileRegion) or (isinstance(region, ConfigMapRegion) and region.data != DATA)
 
 
 def _config_map(name: str, data: dict[str, str]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ OF_KIND = {
     "Snapshot": "snapshot",
     "Migration": "migration",
     "Diff": "diff",
+    "DiffList": "diff",
     "Order": "order",
     "ClusterList": "clusters",
     "TopologyList": "topologies",

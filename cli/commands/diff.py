@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from analysis.impact import impact
-from cli.exits import EXIT_CODES_OF_SIMULATIONS
+from cli.exits import EXIT_CODES_OF_SIMULATIONS, strongest
 from cli.input import elsewhere
-from cli.input.change_set import ChangeRequest, change_options, read_change
+from cli.input.change_set import ChangeRequest, change_options, read_changes
 from cli.input.kueue_version import installed_beside
 from cli.input.options import EngineOptions
 from cli.input.options import engine as engine_options
@@ -29,7 +29,8 @@ def diff(request: ChangeRequest, outputs: tuple[Output, ...], engine: EngineOpti
 
     The output lists each node whose quota differs, with its own quota, the quota of its subtree, its guaranteed amount,
     and the amount that it can reach by borrowing, before and after. Then it lists the nodes that become over quota, and
-    the workloads that are preempted, evicted or admitted, as in `quotree simulate`.
+    the workloads that are preempted, evicted or admitted, as in `quotree simulate`. If PATH has several organisations,
+    each one that differs from --base REVISION is compared on its own.
 
     \b
     Examples:
@@ -42,12 +43,12 @@ def diff(request: ChangeRequest, outputs: tuple[Output, ...], engine: EngineOpti
     """
     installed = installed_beside(request.against)
     configuration = settings(engine.config, request.selection.places, engine.profile, installed=installed)
-    change = read_change(request, configuration)
+    changes = read_changes(request, configuration)
     decisions = engine_settings(engine, configuration)
     world = read(request.against, decisions) if request.against.of_cluster else None
     others = elsewhere.manifests(request.against, configuration) if request.against.of_cluster else None
     stage("simulating")
-    found = impact(change, configuration, decisions, world, others)
-    code = note_problems(found.files, found.simulation, found.others)
+    found = [impact(change, configuration, decisions, world, others) for change in changes]
+    codes = [note_problems(each.files, each.simulation, each.others) for each in found]
     deliver(outputs, OF_IMPACTS, found)
-    click.get_current_context().exit(code)
+    click.get_current_context().exit(strongest(codes))

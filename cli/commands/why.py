@@ -110,7 +110,8 @@ def _unqueued(wanted: NamedWork, login: ClusterLogin, error: NoWorkload) -> dict
     """Explain a job without a Workload. Raises Misused if no such job exists, or the caller may not read it."""
     found = unqueued.explanation(login, wanted)
     if found is None:
-        raise Misused(f"{error.missing}; {error.near or f'namespace {wanted.namespace} has no job of this name'}")
+        none = f"namespace {wanted.namespace} has no job of this name; of a Deployment or StatefulSet, name a Pod"
+        raise Misused(f"{error.missing}; {error.near or none}")
     return {"apiVersion": API_VERSION, **found}
 
 

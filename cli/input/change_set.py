@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import click
@@ -14,22 +13,23 @@ from analysis.pruning import missing
 from cli.exits import Misused
 from cli.input.against import Against
 from cli.input.context import load
-from cli.input.folders import PassedOver
 from cli.input.gathering import gather
 from cli.input.grouped import grouped
 from cli.input.hidden import declaring, hidden, sentence
 from cli.input.options import against as against_option
+from cli.input.root_paths import BaseOfRoot
 from cli.input.roots import one_organisation
 from cli.input.selection import InputSelection, selected
 from cli.input.survey import Survey, survey
-from cli.output import note
+from cli.output import first_of, note
 from policies.configuration.settings import Configuration
 from policies.dialects.declared import DECLARED
 from policies.dialects.reading import Manifest, metadata
 from policies.model.forest import Forest
-from policies.model.objects import Ref
 
 _FILES = "files:"
+_NAMED = 8
+"""The most organisations that a note names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,45 +77,63 @@ def _proposed(selection: InputSelection) -> str:
     return "--base REVISION or files:DIR, or --against a context"
 
 
+def read_changes(request: ChangeRequest, configuration: Configuration) -> list[ChangeSet]:
+    """Read the states before and after the change: of each organisation that differs, if the files describe several.
+
+    Raises Misused, or OutOfReach if a cluster cannot be read.
+    """
+    found = survey(request.selection)
+    for line in found.notes:
+        note(line)
+    return [_change(request, configuration, name, base) for name, base in _bases(request, replace(found, notes=[]))]
+
+
 def read_change(request: ChangeRequest, configuration: Configuration) -> ChangeSet:
-    """Read the states before and after the change. Raises Misused, or OutOfReach if a cluster cannot be read."""
-    found, against = survey(request.selection), request.against
-    name, base, hides = _base(request, found)
-    after = one_organisation(found, base.objects)
+    """Read one change; of several organisations the first. Raises the errors of `read_changes`."""
+    first, *others = read_changes(request, configuration)
+    if others:
+        note(f"{first_of([each.was for each in (first, *others)], _NAMED)} differ; only {first.was} is compared")
+    return first
+
+
+def _change(request: ChangeRequest, configuration: Configuration, name: str, base: BaseOfRoot) -> ChangeSet:
+    against, hides = request.against, base.hides
+    after = one_organisation(base.now, base.inputs.objects)
     held = gather([against.name]) if against.kind == "files" else NO_FILES
     cluster = Context(against, Forest(frozenset(DECLARED)))
     if against.of_cluster:
         cluster = load(against, configuration, after.objects)
-    gone = {ref: placed.obj for ref, placed in base.objects.items() if ref not in after.objects}
+    gone = {ref: placed.obj for ref, placed in base.inputs.objects.items() if ref not in after.objects}
     for skipped in dict.fromkeys(hides[ref] for ref in gone if ref in hides):
         note(sentence(skipped, [ref for ref in gone if hides.get(ref) == skipped], "compared"))
     deleted = {ref: obj for ref, obj in gone.items() if ref not in hides} if not after.unreadable else {}
     if request.prune:
         of_files = Forest.of(placed.obj for placed in held.objects.values())
         there = of_files if against.kind == "files" else cluster.world
-        declared = declaring(found.passed)
+        declared = declaring(base.now.passed)
         deleted |= {it.ref: it for it in missing(after, there) if not declared(it.ref)}
-    before = joined(held, base)
+    before = joined(held, base.inputs)
     was = " and ".join([*([name] if name else []), *([str(against)] if against.kind != "nothing" else [])])
     return ChangeSet(was, against, cluster, before, _differing(before, after), tuple(deleted.values()))
 
 
-def _base(request: ChangeRequest, now: Survey) -> tuple[str, InputObjects, Mapping[Ref, PassedOver]]:
-    """The name of the state before for the head line, its objects, and those that `now` hides."""
+def _bases(request: ChangeRequest, now: Survey) -> list[tuple[str, BaseOfRoot]]:
+    """The states before, each with its name for the head line."""
     if request.base is None:
-        return "", NO_FILES, {}
+        return [("", BaseOfRoot("", now, NO_FILES, {}))]
     if not request.base.startswith(_FILES):
         from cli.input.external.revision import read_base  # here, since what runs programs loads slowly
 
-        revision, files, hides = read_base(request.base, request.selection, now)
-        return f"{revision.name} (commit {revision.commit[:12]})", files, hides
+        revision, roots = read_base(request.base, request.selection, now)
+        commit = f"(commit {revision.commit[:12]})"
+        return [(f"{each.root or revision.name} {commit}", each) for each in roots]
     folder = request.base.removeprefix(_FILES)
     if not folder:
         raise Misused("--base files:: name the folder")
     files = gather([folder])
     # whether the folder has the same templates is not known, so only those with a name count
     named = (replace(each, hides=frozenset(ref for ref in each.hides if ref.name)) for each in now.skipped)
-    return f"the files in {folder}", files, hidden(files.objects, (), named)
+    return [(f"the files in {folder}", BaseOfRoot("", now, files, hidden(files.objects, (), named)))]
 
 
 def _differing(before: InputObjects, after: InputObjects) -> InputObjects:

@@ -13,7 +13,7 @@ from analysis.documents import MAX_SIZE, UTF_16, Document, SourcePlace, Unreadab
 from analysis.queue_config import QueuesFileRegion, has_queues
 from cli.input.folders import EXTENSIONS, JUDGED, Folder, PassedOver, PassedOverReason, is_ours, look, may_hold_objects
 from cli.input.paths import tidy
-from cli.input.placeholders import MAY_HAVE, TEXT, has_placeholder, hidden_kinds, hidden_object
+from cli.input.placeholders import MAY_HAVE, TEXT, carried_objects, has_placeholder, hidden_kinds, hidden_object
 from cli.input.regular_file import other_kind, read_regular
 from cli.links import leads_out
 from cli.output import note
@@ -156,7 +156,8 @@ def triaged(source: str, data: bytes) -> Iterator[Found]:
         if isinstance(found, Unreadable):
             yield _unreadable(found, searched)
         elif may_be_template and has_placeholder(found.manifest):
-            yield PassedOver(source, PassedOverReason.TEMPLATE, hidden_object(found.manifest))
+            hides = hidden_object(found.manifest) | carried_objects(found.manifest)
+            yield PassedOver(source, PassedOverReason.TEMPLATE, hides)
         elif is_object(found.manifest) and (not isinstance(found.region, QueuesFileRegion) or has_queues(found.region)):
             yield found
         else:

@@ -41,6 +41,10 @@ _NOT_READ = frozenset(
 _IDENTITY = re.compile(rb"""\b(apiVersion|kind)["']?\s*:\s*["']?([A-Za-z0-9./-]+)""")
 
 
+_BY_KYVERNO = frozenset({"data", "clone"})
+"""The fields of which one is beside kind, name and namespace where a policy of Kyverno generates an object."""
+
+
 def has_placeholder(manifest: Any) -> bool:
     """Whether a value that rules read, such as a name or an amount, is a placeholder. It also reads a queues.yaml."""
     left = [manifest]
@@ -74,14 +78,17 @@ def hidden_object(manifest: Manifest) -> frozenset[Ref]:
 
 
 def carried_objects(manifest: Manifest) -> frozenset[Ref]:
-    """The objects inside an object of another kind, such as a ManifestWork, which sends them to some cluster."""
+    """The objects inside an object of another kind: a ManifestWork sends them to a cluster, Kyverno generates them."""
     found: frozenset[Ref] = frozenset()
     left = [] if group_kind(manifest) in READERS else [*manifest.values()]
     while left:
         value = left.pop()
         if isinstance(value, dict):
             left += value.values()
-            found |= hidden_object(value) if "metadata" in value else frozenset()  # without it, it is a reference
+            if "metadata" in value:  # without it, it is a reference
+                found |= hidden_object(value)
+            elif not _BY_KYVERNO.isdisjoint(value):
+                found |= hidden_object({**value, "metadata": value})
         elif isinstance(value, list):
             left += value
     return found

@@ -10,11 +10,12 @@ from operator import getitem
 from typing import Any, TypeAlias
 
 from analysis.documents import Document
-from analysis.queue_config import KEY, QueuesFileRegion
+from analysis.queue_config import DATA, KEY, ConfigMapRegion, QueuesFileRegion
 from cli.input.documents import read
 from policies.model.fields import pointer, steps, unpointed
 from policies.mutation.patching import patched
 from policies.text import yaml_values
+from policies.text.field_paths import Region
 from policies.text.positions import BadText
 from policies.text.yaml_edits import NoEdit, edited
 
@@ -38,15 +39,47 @@ def rewritten(documents: Sequence[Document], patches: Mapping[int, Operations], 
             start, end = region.span.document
             text = text[:start] + _expected(documents[index], patches[index])["data"][KEY] + text[end:]
             continue
-        within = steps(region.within) if region.within else ()
-        if within is None:
-            raise NoEdit("the place of the manifest in its list is not known")
-        text = edited(text, region.span.start, region.span.end, patches[index], tuple(map(str, within)))
+        operations, within = _written(region, patches[index])
+        text = edited(text, region.span.start, region.span.end, operations, within)
+    patches |= _of_holders(documents, patches)
     again, faults = read(["-"], io.BytesIO(text.encode()))
     expected = [_expected(document, patches.get(index, ())) for index, document in enumerate(documents)]
     if len(faults) != unreadable or [each.manifest for each in again] != expected:
         raise NoEdit("the new text would not have the intended content")
     return [replace(each, source=documents[0].source) for each in again]
+
+
+def _written(region: Region, operations: Operations) -> tuple[Operations, tuple[str, ...]]:
+    """The operations as they are applied to the region's text, and the path of the manifest in it."""
+    if isinstance(region, ConfigMapRegion):
+        operations = _in_values(region, operations)
+    within = steps(region.within) if region.within else ()
+    if within is None:
+        raise NoEdit("the place of the manifest in its list is not known")
+    return operations, tuple(map(str, within))
+
+
+def _in_values(region: ConfigMapRegion, operations: Operations) -> Operations:
+    """The operations on a ConfigMap, as operations on the text that has its data: itself, or values for a chart."""
+    moved, at = [], steps(region.data)
+    for operation in operations:
+        first, *rest = unpointed(operation["path"])
+        if at is None or (first != DATA and region.data != DATA):
+            raise NoEdit("the place of this field in the values is not known")
+        moved.append({**operation, "path": pointer(*(map(str, at) if first == DATA else (first,)), *rest)})
+    return moved
+
+
+def _of_holders(documents: Sequence[Document], patches: Mapping[int, Operations]) -> dict[int, Operations]:
+    """The same operations on the manifests that have values inside, such as a HelmRelease."""
+    found: dict[int, Operations] = {}
+    for index, operations in patches.items():
+        inner = documents[index].region
+        if isinstance(inner, ConfigMapRegion) and inner.data != DATA:
+            for at, each in enumerate(documents):
+                if each.region.span == inner.span and not isinstance(each.region, ConfigMapRegion):
+                    found[at] = [*found.get(at, ()), *_in_values(inner, operations)]
+    return found
 
 
 def _of_objects(manifest: Mapping[str, Any], operations: Operations) -> list[Mapping[str, Any]]:

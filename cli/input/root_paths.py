@@ -17,11 +17,13 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from analysis.inputs import InputObjects, Placed, content, identify
 from analysis.queue_config import is_nameless
+from cli.input.folders import PassedOver
 from cli.input.paths import HERE, path_within
 from cli.input.survey import ReadUnit, Survey
 from policies.dialects.declared import DECLARED
@@ -55,28 +57,44 @@ def root_paths(found: Survey, known: Mapping[Ref, Placed] | None = None) -> dict
     return {each: "" if each.unit.named else root(each.unit) for each in units}
 
 
-def keep_one_that_differs(now: Survey, before: Survey, moved: Callable[[str], str]) -> list[str]:
-    """If objects contradict each other, keep only the first root that differs, and the files outside of such roots.
+class BaseOfRoot(NamedTuple):
+    """The state before a change, for all inputs or for one root of them.
 
-    moved: turns a path of `now` into one of `before`. Returns the paths in `before` of all roots that differ.
+    root: its place in the merge base; empty for all inputs.
+    now: the inputs of the root after the change.
+    inputs: those before it. Places are written as in Git, `REVISION:file`.
+    hides: the objects of `inputs` that `now` hides.
+    """
+
+    root: str
+    now: Survey
+    inputs: InputObjects
+    hides: Mapping[Ref, PassedOver]
+
+
+def those_that_differ(now: Survey, before: Survey, moved: Callable[[str], str]) -> Iterator[tuple[str, Survey, Survey]]:
+    """If objects contradict each other, each root that differs, with the files outside of such roots; otherwise all.
+
+    moved: turns a path of `now` into one of `before`. Yields the path in `before`, and the root in both.
     """
     was = {os.path.normpath(unit.path): _manifests(unit) for unit in before.units}
     today = {moved(unit.path): _manifests(unit) for unit in now.units}
     changed = [path for path in was | today if was.get(path) != today.get(path)]
-    if not changed or not any(map(_is_contradictory, (now, before))):
-        return []
-    tops = {moved(path) for path in root_paths(now).values() if path}
-    tops |= {os.path.normpath(path) for path in root_paths(before).values() if path}
+    tops: set[str] = set()
+    if changed and any(map(_is_contradictory, (now, before))):
+        tops = {moved(path) for path in root_paths(now).values() if path}
+        tops |= {os.path.normpath(path) for path in root_paths(before).values() if path}
 
     def top(path: str) -> str:
         return max((it for it in tops if path == it or path_within(path, it) is not None), key=len, default="")
 
     differing = sorted({top(path) for path in changed} - {""})
-    if differing:
-        kept = ("", differing[0])
-        now.units = [unit for unit in now.units if top(moved(unit.path)) in kept]
-        before.units = [unit for unit in before.units if top(os.path.normpath(unit.path)) in kept]
-    return differing
+    if not differing:
+        yield "", now, before
+    for root in differing:
+        after = [unit for unit in now.units if top(moved(unit.path)) in ("", root)]
+        earlier = [unit for unit in before.units if top(os.path.normpath(unit.path)) in ("", root)]
+        yield root, replace(now, units=after), replace(before, units=earlier)
 
 
 def _is_contradictory(found: Survey) -> bool:

@@ -27,21 +27,22 @@ from reconciler.jobs.kinds import SHIPPED
 if TYPE_CHECKING:  # it takes long to load
     from cluster.client import ClusterClient
 
+_NOT_SEEN = "the reconciler has not looked at it yet"
 _MOST = 5
 """The maximum number of LocalQueues in a message."""
 
 
 def explanation(login: ClusterLogin, wanted: NamedWork) -> dict[str, Any] | None:
-    """Why this job is in no queue, as JSON for `quotree why`; None if there is no job of a known kind with this name.
+    """Why this job or Pod is in no queue, as JSON for `quotree why`; None if none of a known kind has this name.
 
     Of several jobs with this name, one that has not finished is explained.
     For a Pod that waits for quota at a scheduling gate, the reason is the text that the reconciler has written into its
     annotation. Objects that the caller may not read are left out. Raises OutOfReach.
     """
     with login.connected() as cluster:
-        if wanted.kind in ("", core.POD.kind) and (waits := _at_gate(cluster, wanted)):
-            head = {"kind": core.POD.kind, "namespace": wanted.namespace, "name": wanted.name}
-            return {"kind": "Explanation", "state": "atGate", "job": head, "reason": waits}
+        pod = _pod(cluster, wanted) if wanted.kind in ("", core.POD.kind) else None
+        if pod is not None and is_gated(pod):
+            return _of_pod(wanted, "atGate", reason=texts(metadata(pod).get("annotations")).get(WAITS) or _NOT_SEEN)
         finished = None
         for kind, job in _jobs(cluster, wanted):
             head = {"kind": kind.shape.kind.kind, "namespace": wanted.namespace, "name": wanted.name}
@@ -49,18 +50,32 @@ def explanation(login: ClusterLogin, wanted: NamedWork) -> dict[str, Any] | None
                 reason = _reason(cluster, wanted, kind, job)
                 return {"kind": "Explanation", "state": "inNoQueue", "job": head, "reason": reason}
             finished = finished or {"kind": "Explanation", "state": "finished", "job": head}
+        if finished is None and pod is not None:
+            return _of_pod(wanted, "inNoQueue", reason=_unmanaged(wanted, pod))
         return finished
 
 
-def _at_gate(cluster: ClusterClient, wanted: NamedWork) -> str:
-    """Why the Pod waits at its gate; empty if it does not wait or does not exist."""
+def _pod(cluster: ClusterClient, wanted: NamedWork) -> Manifest | None:
     try:
-        pod = cluster.get(PODS.item(wanted.name, wanted.namespace))
+        return cluster.get(PODS.item(wanted.name, wanted.namespace))
     except (NotFound, Forbidden):
-        return ""
-    if not is_gated(pod):
-        return ""
-    return texts(metadata(pod).get("annotations")).get(WAITS) or "the reconciler has not looked at it yet"
+        return None
+
+
+def _of_pod(wanted: NamedWork, state: str, **more: str) -> dict[str, Any]:
+    head = {"kind": core.POD.kind, "namespace": wanted.namespace, "name": wanted.name}
+    return {"kind": "Explanation", "state": state, "job": head, **more}
+
+
+def _unmanaged(wanted: NamedWork, pod: Manifest) -> str:
+    """Why the Pod has no Workload of its own."""
+    if owner := _owner_text(wanted, pod):
+        return owner
+    queue = texts(mapping(metadata(pod).get("labels"))).get(QUEUE_NAME)
+    if not queue:
+        return f"it has no label {QUEUE_NAME}"
+    needs = "kueue.managePods and the framework pod, from before it was created (docs/pods.md)"
+    return f"it names LocalQueue {wanted.namespace}/{queue}, but it has no Workload: a Pod is queued only with {needs}"
 
 
 def _jobs(cluster: ClusterClient, wanted: NamedWork) -> Iterator[tuple[JobKind, Manifest]]:
@@ -76,15 +91,22 @@ def _jobs(cluster: ClusterClient, wanted: NamedWork) -> Iterator[tuple[JobKind, 
 def _reason(cluster: ClusterClient, wanted: NamedWork, kind: JobKind, job: Manifest) -> str:
     labels = texts(mapping(metadata(job).get("labels")))
     queue = labels.get(QUEUE_NAME)
-    owner = controller_of(metadata(job))
-    if owner is not None and owner.kind in SHIPPED:
-        ask = f"quotree why {owner.kind.kind.lower()}/{owner.name} -n {wanted.namespace}"
-        return f"it belongs to {owner.kind.kind} {owner.name}, which is queued in its place; ask `{ask}`"
+    if owner := _owner_text(wanted, job):
+        return owner
     there = _names(cluster, LOCAL_QUEUE, wanted.namespace)
     if queue:
         absent = _absent_queue(wanted, queue, there) or _absent_class(cluster, labels.get(PRIORITY_CLASS))
         return absent or _no_workload(wanted, queue)
     return f"it has no label {QUEUE_NAME}; {_label(wanted, kind, there, suspended=kind.suspended(job))}"
+
+
+def _owner_text(wanted: NamedWork, owned: Manifest) -> str:
+    """That its owner is queued in its place; empty if no job owns it."""
+    owner = controller_of(metadata(owned))
+    if owner is None or owner.kind not in SHIPPED:
+        return ""
+    ask = f"quotree why {owner.kind.kind.lower()}/{owner.name} -n {wanted.namespace}"
+    return f"it belongs to {owner.kind.kind} {owner.name}, which is queued in its place; ask `{ask}`"
 
 
 def _names(cluster: ClusterClient, kind: GroupKind, namespace: str | None = None) -> list[str] | None:

@@ -1,9 +1,13 @@
-"""Renders the impact of a change as text, tables, and JSON (docs/schemas/diff.schema.json)."""
+"""Renders the impact of a change as text, tables, and JSON (docs/schemas/diff.schema.json).
+
+Each function gets the impacts on all organisations that differ, most often one.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -32,7 +36,11 @@ _COUNTED = {
 }
 
 
-def as_text(impact: Impact) -> str:
+def as_text(impacts: Sequence[Impact]) -> str:
+    return "\n\n".join(map(_text, impacts))
+
+
+def _text(impact: Impact) -> str:
     sections = {
         "quota": _nodes(impact.nodes),
         "deleted, but still in use": in_use_lines(impact),
@@ -166,13 +174,26 @@ def _name(impact: Impact, key: str) -> str:
 _HEAD = ("node", "amount", *PairQuota._fields)
 
 
-def as_page(impact: Impact) -> Page:
-    return _page(impact, impact.nodes)
+def as_page(impacts: Sequence[Impact]) -> Page:
+    return _joined([_page(each, each.nodes) for each in impacts], impacts)
 
 
-def as_short_page(impact: Impact) -> Page:
+def as_short_page(impacts: Sequence[Impact]) -> Page:
     """The page with only some of the nodes of which only the reach changes."""
-    return _page(impact, *without_followers(impact.nodes))
+    return _joined([_page(each, *without_followers(each.nodes)) for each in impacts], impacts)
+
+
+def _joined(pages: Sequence[Page], impacts: Sequence[Impact]) -> Page:
+    """One page. The headings of several organisations name the state with which each is compared."""
+    if len(pages) == 1:
+        return pages[0]
+    tables = (
+        replace(table, heading=f"{impact.change.was}: {table.heading}")
+        for page, impact in zip(pages, impacts, strict=True)
+        for table in page.tables
+    )
+    head = "; ".join(f"{page.head}, {page.title}" for page in pages)
+    return Page(f"{len(pages)} organisations differ", head, tuple(tables))
 
 
 def _page(impact: Impact, nodes: Iterable[NodeChange], more: str = "") -> Page:
@@ -204,8 +225,13 @@ def _cells(each: PairChange) -> Iterator[str]:
         yield after if was == now else f"{before} -> {after}"
 
 
-def as_json(impact: Impact) -> dict[str, Any]:
-    """The impact as JSON. Amounts are quantities of Kubernetes; null means unlimited."""
+def as_json(impacts: Sequence[Impact]) -> dict[str, Any]:
+    """The impact as JSON, or a list of several. Amounts are quantities of Kubernetes; null means unlimited."""
+    found = list(map(_json, impacts))
+    return found[0] if len(found) == 1 else {"apiVersion": API_VERSION, "kind": "DiffList", "items": found}
+
+
+def _json(impact: Impact) -> dict[str, Any]:
     change, found = impact.change, impact.prediction
     return {
         "apiVersion": API_VERSION,

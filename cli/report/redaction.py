@@ -17,6 +17,7 @@ from typing import Any
 from cli.input.snapshot_file import WORK
 from cli.report.redacted_queues import REDACTED, redacted_queues
 from policies import dialects
+from policies.amounts.devices import CLAIM_TEMPLATE, DEVICE_CLASS
 from policies.dialects import core, kueue, volcano
 from policies.dialects.core import CONFIG_MAP
 from policies.dialects.kueue_kinds import (
@@ -66,6 +67,7 @@ _WORKLOAD = (
 )
 _POD_SET = ("name", "count", "minCount", "topologyRequest")
 _JOB = ("queue", "minAvailable", "schedulerName", "priorityClassName")
+_DEVICES = ("deviceClassName", "count", "allocationMode", "adminAccess")
 _TASK = ("name", "replicas", "minAvailable")
 _POD_GROUP = ("queue", "minMember", "minTaskMember", "minResources", "priorityClassName")
 _POD = ("schedulerName", "nodeName", "priority", "priorityClassName", "preemptionPolicy", "schedulingGates")
@@ -219,6 +221,20 @@ def _node(manifest: Manifest) -> dict[str, Any]:
     return {"spec": _selected(spec, ["taints", "unschedulable"]), "status": kept}
 
 
+def _device_class(manifest: Manifest) -> dict[str, Any]:
+    return {"spec": _selected(manifest.get("spec"), ["extendedResourceName"])}
+
+
+def _claim_template(manifest: Manifest) -> dict[str, Any]:
+    """The requests for devices, without selectors and parameters of drivers."""
+    devices = mapping(mapping(mapping(manifest.get("spec")).get("spec")).get("devices"))
+    requests = [
+        {key: _selected(each[key], _DEVICES) for key in ("exactly", "firstAvailable") if key in each}
+        for each in map(mapping, listing(devices.get("requests")))
+    ]
+    return {"spec": {"spec": {"devices": {"requests": requests}}}}
+
+
 def _pod(manifest: Manifest) -> dict[str, Any]:
     """The fields of a Pod that its scheduler reads, and its phase."""
     spec = mapping(manifest.get("spec"))
@@ -239,6 +255,8 @@ _PARTS: Mapping[GroupKind, Callable[[Manifest], dict[str, Any]]] = {
     PRIORITY_CLASS: _fields("value", "globalDefault", "preemptionPolicy"),
     LIMIT_RANGE: _fields("spec"),
     RUNTIME_CLASS: _fields("overhead"),
+    DEVICE_CLASS: _device_class,
+    CLAIM_TEMPLATE: _claim_template,
     core.NAMESPACE: _fields(),
     CONFIG_MAP: _fields(),
     volcano.QUEUE: _queue,

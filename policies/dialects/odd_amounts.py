@@ -95,7 +95,7 @@ def _without_limit(field: str, resource: str, value: object, limit: object) -> I
 def misspelt(field: str, resource: str, *, of_pod: bool = False) -> OddAmount | None:
     """The fault of a resource name that is nearly a known one, or None. `field`: the path with the name."""
     means = _meant(resource) if len(resource) <= _LONGEST else ""
-    if means in ("", resource):
+    if not means:
         return None
     fix = f"did you mean {means}?"
     if is_requested(resource):

@@ -31,9 +31,11 @@ def likely_name(resource: str) -> str:
     In the name of a device, only a plural, letters in the wrong case, and swapped letters count as mistakes:
     `nvidia.com/vgpu` is another device than `nvidia.com/gpu`.
     """
+    if resource in _OF_KUBERNETES or resource in _DEVICES:
+        return ""
     lower = resource.strip().casefold().removeprefix("requests.").removeprefix("limits.")
     if "/" in lower:
-        return "" if resource in _DEVICES else next((each for each in _DEVICES if _is_meant(lower, each)), "")
+        return next((each for each in _DEVICES if _is_meant(lower, each)), "")
     return lower if lower in _OF_KUBERNETES else _MEANT.get(lower, "") or only(lower, _LONG_NAMES)
 
 

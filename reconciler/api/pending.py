@@ -143,7 +143,7 @@ def _rows(
             workload = world.workloads[name]
             local = positions.position_in(workload.local_queue, name) - 1
             cause = "" if now is None else _cause(world, name, now, trees, place + 1, tried.attempt)
-            asked = _requests(world, workload)
+            asked = _requests(world, entry.workload)
             yield PendingRow(workload, asked, *tried.why(entry), place, local, not pending.is_active(name), cause)
 
 

@@ -68,7 +68,11 @@ def use_on_nodes(cluster: ClusterClient) -> NodeUse:
 
 
 def _kinds(settings: DecisionSettings) -> tuple[WatchedKind[object], ...]:
-    watched = watched_kinds(boosted=settings.ordering.boosted, orchestrated=settings.options.orchestrated)
+    watched = watched_kinds(
+        boosted=settings.ordering.boosted,
+        orchestrated=settings.options.orchestrated,
+        devices=settings.counting.devices.counted,
+    )
     placing = (TOPOLOGY_VIEW,) if settings.topologies is not None else ()
     return tuple(replace(each, detail=None) for each in (*watched, *placing))
 

@@ -64,6 +64,7 @@ class Informer:
             orchestrated=world.state.options.orchestrated,
             kueue=kueue,
             placing=world.state.fleet is not None,
+            devices=world.counting.devices.counted,
         )
         self._controllers = controllers
         self._shown = {kind: [each for each in controllers if shows(each, kind)] for kind in self.watched}
@@ -298,15 +299,16 @@ def watched_by(
     orchestrated: bool = False,
     kueue: bool = True,
     placing: bool = False,
+    devices: bool = False,
 ) -> dict[str, WatchedKind[object]]:
     """All watched kinds. If the core and a controller watch the same kind, the core's reading is used.
 
-    `boosted`, `orchestrated`: see `watched_kinds`.
+    `boosted`, `orchestrated`, `devices`: see `watched_kinds`.
     `kueue`: Kueue's kinds are watched.
     `placing`: pods get places in topologies.
     """
     theirs = (watched for controller in controllers for watched in controller.watched)
-    core = watched_kinds(boosted=boosted, orchestrated=orchestrated) if kueue else ()
+    core = watched_kinds(boosted=boosted, orchestrated=orchestrated, devices=devices) if kueue else ()
     return {**by_kind(theirs), **by_kind(core), **by_kind(TOPOLOGY_KINDS if kueue and placing else ())}
 
 

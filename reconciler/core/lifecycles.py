@@ -8,6 +8,7 @@ from dataclasses import replace
 from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.model.objects import parted
 from reconciler.core.records import Records
+from reconciler.objects.watched import CLAIM_TEMPLATE_VIEW
 from scheduling.cycle.misconfigured import misconfigured
 from scheduling.objects.admissibility import adjusted
 from scheduling.objects.inadmissible_reasons import MISCONFIGURED, SUSPENDED
@@ -47,12 +48,16 @@ def lifecycle_of(
         queue_gone=queue is None or name in world.terminating,
         gated=world.gated(workload),
         successor=successor,
+        outgrown=world.outgrown(workload.key),
     )
     if workload.reserved:
         return made
     blocker, waits_at = world.queues.blocker(workload), world.queues.queue_of(workload)
     if blocker is not None or waits_at is None:
-        return replace(made, blocked=UnadmittedCause(blocker.reason, blocker.message) if blocker is not None else None)
+        if blocker is None:
+            return made
+        cause = UnadmittedCause(blocker.reason, blocker.message)
+        return replace(made, blocked=cause, inadmissible=blocker.inadmissible)
     inactive = _inactive(world, waits_at)
     if inactive is not None or not observability.granular:
         return replace(made, blocked=inactive)
@@ -118,6 +123,8 @@ def concerned(world: World, kind: str, name: str) -> Iterator[Workload]:
         queues.add(name)
     elif kind == "AdmissionCheck":
         queues.update(world.queues_with_check(name))
+    elif kind == CLAIM_TEMPLATE_VIEW.kind:
+        yield from world.naming(name)
     elif kind in ("Namespace", "LimitRange"):
         for each in world.queues.local_queues_in(name if kind == "Namespace" else parted(name)[0]):
             yield from world.queues.kept_out_at(each.key)

@@ -58,6 +58,7 @@ _GATED = {
     "message": "Scheduling is blocked due to non-empty scheduling gates",
 }
 """The condition that the API server sets in a gated Pod. Autoscalers ignore such Pods."""
+_TIMES = ("lastProbeTime", "lastTransitionTime")
 _WAITING = {
     "type": "PodScheduled",
     "status": "False",
@@ -284,11 +285,14 @@ def _without_node(status: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _reported(status: Mapping[str, Any]) -> str:
     found = {key: status[key] for key in _REPORTED if key in status}
-    conditions = [
-        {key: value for key, value in mapping(each).items() if key != "observedGeneration"}
-        for each in listing(status.get("conditions"))
-    ]
+    conditions = [_compared(mapping(each)) for each in listing(status.get("conditions"))]
     return json.dumps({**found, **({"conditions": conditions} if conditions else {})}, sort_keys=True)
+
+
+def _compared(condition: Mapping[str, Any]) -> dict[str, Any]:
+    """The condition without the fields that each cluster sets itself."""
+    ignored = ("observedGeneration", *(_TIMES if condition.get("reason") == _GATED["reason"] else ()))
+    return {key: value for key, value in condition.items() if key not in ignored}
 
 
 def _status(member: GroupPod, status: Mapping[str, Any]) -> WantedWrite:

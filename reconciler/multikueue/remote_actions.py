@@ -11,6 +11,7 @@ from policies.dialects.reading import Manifest, listing, metadata
 from policies.model.objects import parted
 from reconciler.jobs.described import JobKind
 from reconciler.jobs.kind import job_patch
+from reconciler.jobs.pod_writes import KIND as POD
 from reconciler.multikueue.copies import clone_change, clone_of, job_change, job_copy
 from reconciler.multikueue.worker_cache import WORKLOAD, RemoteJobRef, WorkerCache
 from reconciler.objects.observed import Key, Observed
@@ -112,7 +113,8 @@ def _on_clone(decision: Remote, case: RemoteCase, observed: Observed[Workload]) 
     remote = observed.value
     match decision:
         case DeleteClone():
-            return _deleted_clone(remote, observed.manifest())
+            pods = any(kind == POD for kind, _ in case.cache.jobs.of(case.name))
+            return _deleted_clone(remote, observed.manifest(), pods=pods)
         case UpdateClone() if case.local is not None:
             body = clone_change(case.local.manifest(), observed.manifest())
             return patch(remote, {"spec": body}, MULTIKUEUE) if body else None
@@ -124,15 +126,16 @@ def _on_clone(decision: Remote, case: RemoteCase, observed: Observed[Workload]) 
     return None
 
 
-def _deleted_clone(remote: Workload, manifest: Manifest) -> Patch | Delete | None:
-    """Delete the copy of the Workload.
+def _deleted_clone(remote: Workload, manifest: Manifest, *, pods: bool) -> Patch | Delete | None:
+    """Delete the copy of the Workload. `pods`: it still has Pods, which have ended and are being deleted.
 
-    Its finalizer protects the copy while a job owns it. The job is gone, so the finalizer is removed first.
+    Its finalizer protects the copy while a job owns it. The job is gone, so the finalizer is removed first. With Pods
+    it is added: Kueue on the worker removes their finalizers only while it can read that their Workload is deleted.
     """
     finalizers = listing(metadata(manifest).get("finalizers"))
-    if IN_USE in finalizers:
+    if pods != (IN_USE in finalizers) and not (pods and remote.deleting):
         kept = [name for name in finalizers if name != IN_USE]
-        return patch(remote, {"metadata": {"finalizers": kept}}, MULTIKUEUE)
+        return patch(remote, {"metadata": {"finalizers": [*kept, IN_USE] if pods else kept}}, MULTIKUEUE)
     if remote.deleting:
         return None
     return Delete(WORKLOADS, remote.namespace, remote.name, uid=remote.uid, background=True)

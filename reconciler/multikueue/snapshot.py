@@ -179,6 +179,7 @@ class PlacementSnapshot:
         link, jobs = cache.connection, self.keys(owner)
         rules = self.placing.rules_of(config.name if config is not None else "")
         queues = cache.queues(local) if local is not None else ()
+        rejections = self._rejections(cluster, cache, [(WORKLOAD, name), *jobs])
         return WorkerCluster(
             cluster,
             reachable=link.connected,
@@ -191,7 +192,8 @@ class PlacementSnapshot:
             workload=cache.workload(name),
             job=self._remote_job(cache, name, local, owner, job),
             uncertain=any(self._writes.unsure(cluster, key) for key in jobs),
-            rejection=self._rejection(cluster, cache, [(WORKLOAD, name), *jobs]),
+            rejection=next((each for each in rejections if not each.retried), None),
+            failure=next((each for each in rejections if each.retried), None),
             namespace=local is None or cache.has_namespace(local.namespace),
             **({"local_queue": queues[0], "cluster_queue": queues[1]} if queues else {}),
             free=cache.free(local) if local is not None and rules.score != AS_LISTED else None,
@@ -200,9 +202,9 @@ class PlacementSnapshot:
             writing=self._writes.flying(cluster, (WORKLOAD, name)),
         )
 
-    def _rejection(self, cluster: str, cache: WorkerCache, keys: list[Key]) -> PlacementRefusal | None:
+    def _rejections(self, cluster: str, cache: WorkerCache, keys: list[Key]) -> list[PlacementRefusal]:
         found = (self._writes.rejection(cluster, key, exists=cache.at(key) is not None) for key in keys)
-        return next(filter(None, found), None)
+        return [*filter(None, found)]
 
     def _eligible(self, cluster: str, config: MultiKueueConfig | None) -> bool:
         known = self.clusters.get(cluster)

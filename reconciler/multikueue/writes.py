@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from cluster.actions import Action, Create
-from cluster.errors import Conflict, Unreachable
+from cluster.errors import ApiError, Conflict, Unreachable
 from cluster.retry import RandomBackoff
 from reconciler.core.retries import refused
 from reconciler.multikueue.worker_cache import WORKLOAD
@@ -42,7 +42,7 @@ class _Object:
     `until`: the end of its backoff.
     `unsure`: the creation of a job, if its result is unknown.
     `rejection`: why the API server does not create the object.
-    `since`, `last`: when it refused that for the first and for the last time; 0 if it did not.
+    `since`, `last`: when that failed for the first and for the last time; 0 if it did not.
     """
 
     until: int = 0
@@ -133,8 +133,10 @@ class RemoteWrites:
         found = self._objects.setdefault((cluster, outcome.key), _Object())
         if refused(error) or (isinstance(error, Unreachable) and not error.sent):
             found.unsure = None
-        if refused(error) and isinstance(outcome.action, Create):
-            found.rejection, found.since, found.last = _rejected(outcome.key, error), found.since or now, now
+        if isinstance(error, ApiError) and isinstance(outcome.action, Create):
+            rejection, before = _rejected(outcome.key, error), found.rejection
+            same = before is not None and before.retried == rejection.retried
+            found.rejection, found.since, found.last = rejection, found.since if same else now, now
         if not isinstance(error, Unreachable):
             fields = self._followed(outcome.key)
             log.warning("worker %s, %s %s: %s", cluster, *outcome.key, error, extra={"fields": fields})
@@ -165,5 +167,7 @@ class RemoteWrites:
 def _rejected(key: Key, error: Exception) -> PlacementRefusal:
     if isinstance(error, Conflict):
         return _NAME_TAKEN
-    what = "the copy" if key[0] == WORKLOAD else "the job"
-    return PlacementRefusal("Rejected", f"does not accept {what}: {str(error)[:_LONGEST_MESSAGE]}")
+    what, text = "the copy" if key[0] == WORKLOAD else "the job", str(error)[:_LONGEST_MESSAGE]
+    if refused(error):
+        return PlacementRefusal("Rejected", f"does not accept {what}: {text}")
+    return PlacementRefusal("CreationFailed", f"fails to create {what}: {text}", retried=True)

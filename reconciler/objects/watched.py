@@ -13,6 +13,7 @@ from functools import partial
 from typing import Generic, TypeAlias, TypeVar
 
 from cluster.resource import NAMESPACES, PRIORITY_CLASSES, Manifest, Resource
+from policies.amounts.devices import ClaimTemplate, DeviceClass, read_claim_template, read_device_class
 from policies.dialects.kueue_flavor import Flavor, read_flavor
 from policies.dialects.kueue_kinds import GROUP
 from policies.dialects.reading import metadata, text, texts
@@ -289,6 +290,22 @@ LOCAL_QUEUE_VIEW: WatchedKind[tuple[LocalQueueSettings, bool]] = WatchedKind(
 )
 LIMIT_RANGE_VIEW: WatchedKind[Manifest] = WatchedKind("LimitRange", LIMIT_RANGES, _identity)
 RUNTIME_CLASS_VIEW: WatchedKind[Manifest] = WatchedKind("RuntimeClass", RUNTIME_CLASSES, _identity)
+DEVICE_CLASS_VIEW: WatchedKind[DeviceClass] = WatchedKind(
+    "DeviceClass",
+    Resource("resource.k8s.io", "v1", "deviceclasses", namespaced=False),
+    read_device_class,
+    World.put_device_class,
+    World.drop_device_class,
+)
+CLAIM_TEMPLATE_VIEW: WatchedKind[ClaimTemplate] = WatchedKind(
+    "ResourceClaimTemplate",
+    Resource("resource.k8s.io", "v1", "resourceclaimtemplates", namespaced=True),
+    read_claim_template,
+    World.put_claim_template,
+    World.drop_claim_template,
+)
+DEVICE_VIEWS: tuple[WatchedKind[object], ...] = (DEVICE_CLASS_VIEW, CLAIM_TEMPLATE_VIEW)
+"""These are watched only if devices are counted."""
 PRIORITY_VIEWS: tuple[WatchedKind[Manifest], ...] = (
     WatchedKind("WorkloadPriorityClass", _kueue("workloadpriorityclasses"), _identity),
     WatchedKind(PRIORITY_CLASS, PRIORITY_CLASSES, _identity),
@@ -309,18 +326,20 @@ WATCHED_KINDS: tuple[WatchedKind[object], ...] = (
 """In the order in which a world is built: kinds to which others refer come first."""
 
 
-def watched_kinds(*, boosted: bool, orchestrated: bool) -> tuple[WatchedKind[object], ...]:
+def watched_kinds(*, boosted: bool, orchestrated: bool, devices: bool) -> tuple[WatchedKind[object], ...]:
     """All kinds of the core.
 
     `boosted`: whether the annotation priority-boost of a Workload adds to its priority.
     `orchestrated`: whether `status.effectiveQuotas` of a ClusterQueue replaces the quotas in its spec.
+    `devices`: whether devices are counted.
     """
     readers: Mapping[str, Callable[[Manifest], object]] = {
         WORKLOAD_VIEW.kind: partial(read_workload, boosted=boosted),
         COHORT_VIEW.kind: partial(read_cohort_settings, orchestrated=orchestrated),
         CLUSTER_QUEUE_VIEW.kind: partial(_queue, orchestrated=orchestrated),
     }
-    return tuple(replace(each, read=readers.get(each.kind, each.read)) for each in WATCHED_KINDS)
+    every = (*(DEVICE_VIEWS if devices else ()), *WATCHED_KINDS)
+    return tuple(replace(each, read=readers.get(each.kind, each.read)) for each in every)
 
 
 def by_kind(watched: Iterable[WatchedKind[object]] = WATCHED_KINDS) -> Mapping[str, WatchedKind[object]]:

@@ -27,7 +27,7 @@ from scheduling.world.world import World
 
 _SURROUNDINGS = (
     *("ResourceFlavor", "AdmissionCheck", "Cohort", "ClusterQueue", "Namespace", "LocalQueue"),
-    *("LimitRange", "RuntimeClass"),
+    *("LimitRange", "RuntimeClass", "DeviceClass", "ResourceClaimTemplate"),
 )
 """The kinds that both controllers use for decisions, and may observe at different times."""
 

@@ -50,9 +50,4 @@ def unsupported(workload: Workload, in_topologies: bool = False, placed: bool = 
     for pod_set in workload.pod_sets:
         if pod_set.asks_for_topology and not placed:
             return f"pod set {pod_set.name} requests a topology, and the Nodes are not known here"
-        if pod_set.template.claims_devices:
-            return (
-                f"pod set {pod_set.name} claims devices by ResourceClaim, which Quotree does not count yet; "
-                "request them as an extended resource, or let Kueue admit it"
-            )
     return ""

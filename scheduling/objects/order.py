@@ -55,7 +55,14 @@ def scheduling_hash(workload: Workload, counting: Counting = DEFAULT) -> str:
     """
     counts = counts_after_reclaim(workload, counting)
     pod_sets = [
-        [counting.hashes_names and each.name, each.template.digest, counts[each.name], each.min_count, each.topology]
+        [
+            counting.hashes_names and each.name,
+            each.template.digest,
+            counts[each.name],
+            each.min_count,
+            each.topology,
+            each.devices,
+        ]
         for each in workload.pod_sets
     ]
     # A slice that replaces another one takes over its quota, so it needs less than an equal workload.

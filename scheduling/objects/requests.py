@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
 
+from policies.amounts.devices import NO_DEVICES, DeviceCharge, DeviceSettings
 from policies.amounts.requests import Transformation, pod_requests, transformed, without
 from scheduling.objects import amounts
 from scheduling.objects.amounts import FlavorResource, Requests
@@ -25,6 +26,7 @@ class Counting:
     reclaimable_pods: pods that are done do not count.
     hashes_names: the scheduling hash contains the names of pod sets.
     transforms_excluded: excluded resources are transformed, too, as in Kueue v0.20.
+    devices: how devices are counted.
     """
 
     excluded_prefixes: tuple[str, ...] = ()
@@ -32,6 +34,7 @@ class Counting:
     reclaimable_pods: bool = True
     hashes_names: bool = True
     transforms_excluded: bool = False
+    devices: DeviceSettings = field(default_factory=DeviceSettings)
 
 
 DEFAULT = Counting()
@@ -93,19 +96,22 @@ def usage(requests: Iterable[PodSetRequests]) -> dict[FlavorResource, int]:
 
 
 @lru_cache(maxsize=16384)
-def per_pod(template: PodTemplate, counting: Counting = DEFAULT) -> Requests:
-    """The amounts of one pod. They are summed exactly, then rounded up once, and are at least 0."""
+def per_pod(template: PodTemplate, counting: Counting = DEFAULT, devices: DeviceCharge = NO_DEVICES) -> Requests:
+    """The amounts of one pod. They are summed exactly, then rounded up once, and are at least 0.
+
+    devices: is added at the end, so that neither prefixes nor transformations apply to it.
+    """
     requests, excluded = pod_requests(template.spec), counting.excluded_prefixes
     if counting.transforms_excluded:
         kept = transformed(requests, counting.transformations, excluded)
     else:
         kept = transformed(without(requests, excluded), counting.transformations)
     counted = amounts.counted(kept)
-    return MappingProxyType({resource: max(0, amount) for resource, amount in counted.items()})
+    return MappingProxyType({resource: max(0, amount) for resource, amount in devices.added_to(counted).items()})
 
 
 def _asked(pod_set: PodSet, count: int, counting: Counting) -> PodSetRequests:
-    single = per_pod(pod_set.template, counting)
+    single = per_pod(pod_set.template, counting, pod_set.devices)
     return PodSetRequests(pod_set.name, count, single if count == 1 else amounts.times(single, count), single)
 
 

@@ -37,9 +37,9 @@ class PodTemplate:
         return texts(self.spec.get("nodeSelector"))
 
     @property
-    def claims_devices(self) -> bool:
-        """Whether it requests devices by ResourceClaim, which are not counted."""
-        return bool(listing(self.spec.get("resourceClaims")))
+    def claims(self) -> bool:
+        """Whether a pod has ResourceClaims."""
+        return bool(self.spec.get("resourceClaims"))
 
 
 def template(spec: object) -> PodTemplate:

@@ -13,6 +13,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from policies.amounts.devices import NO_DEVICES, DeviceCharge
 from policies.dialects.kueue_workload import ELASTIC, GATED_BY, REPLACES, PriorityClassReference
 from policies.model.objects import GroupKind
 from scheduling.objects.template import PodTemplate
@@ -65,13 +66,19 @@ class Condition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PodSet:
-    """Pods with one template. `min_count`: None if all are needed. `topology`: the topologyRequest as written."""
+    """Pods with one template.
+
+    min_count: None if all are needed.
+    topology: the topologyRequest as written.
+    devices: what the devices of one pod count. They are known only while the workload is in a queue.
+    """
 
     name: str
     count: int
     template: PodTemplate
     min_count: int | None = None
     topology: Mapping[str, Any] | None = None
+    devices: DeviceCharge = NO_DEVICES
 
     @property
     def asks_for_topology(self) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from scheduling.objects.times import SECOND
 from scheduling.objects.workload import CheckState, Condition, Workload
 from scheduling.placement.group import NOMINATED, PLACED, PLACED_ON
-from scheduling.status.checks import RETRY, set_check
+from scheduling.status.checks import READY, RETRY, set_check
 from scheduling.status.progress import finish
 from scheduling.status.reservation import placed_elsewhere
 
@@ -159,14 +160,20 @@ def applied(workload: Workload, check: str, decision: Local, now: int) -> Worklo
 
 def _checked(workload: Workload, name: str, decision: SetCheck, now: int) -> Workload:
     before = workload.check(name) or CheckState(name, "")
-    later = _delay(before.retries or 0) if decision.state == RETRY else None
+    later = _delay(before, now) if decision.state == RETRY else None
     new = replace(before, state=decision.state, message=decision.message, since=now, requeue_after=later)
     return replace(workload, checks=set_check(workload.checks, new, now))
 
 
-def _delay(retries: int) -> int | None:
-    """The seconds before the workload is requeued: None for the first retry, then longer after each one."""
-    return min(_FIRST_DELAY << min(retries - 1, 10), _LONGEST_DELAY) if retries else None
+def _delay(before: CheckState, now: int) -> int | None:
+    """The seconds before the workload is requeued: None for the first retry, then longer after each one.
+
+    They count from its start on the worker that it leaves, so a job that ran longer than that queues again at once.
+    """
+    if not before.retries:
+        return None
+    ran = (now - before.since) // SECOND if before.state == READY else 0
+    return max(0, min(_FIRST_DELAY << min(before.retries - 1, 10), _LONGEST_DELAY) - ran) or None
 
 
 def _noted(workload: Workload, status: str, reason: str, message: str, now: int) -> Workload:

@@ -86,12 +86,14 @@ class QueueState:
 class PlacementRefusal(NamedTuple):
     """Why a worker does not admit a workload.
 
-    `reason`: for programs. `message`: a part of a sentence. `passing`: it will change soon.
+    `reason`: for programs. `message`: a part of a sentence. `passing`: it will change soon. `retried`: the same write
+    may succeed, so it is sent again.
     """
 
     reason: str
     message: str
     passing: bool = False
+    retried: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ class WorkerCluster:
     workload, job: the copy and its job, with our origin label. For an unreachable worker, the last known ones.
     uncertain: a job was created, but it is not known whether that succeeded.
     rejection: why the worker does not accept the copy or the job; None if it does.
+    failure: why the copy could not be created yet, although the worker did not reject it; None if it was not tried.
     namespace: the namespace of the workload exists.
     free: the fraction of its quota that is free; None if unknown.
     load: the number of unfinished workloads of this manager on it.
@@ -126,6 +129,7 @@ class WorkerCluster:
     job: RemoteJob | None = None
     uncertain: bool = False
     rejection: PlacementRefusal | None = None
+    failure: PlacementRefusal | None = None
     namespace: bool = True
     local_queue: QueueState = QueueState()
     cluster_queue: QueueState = QueueState()

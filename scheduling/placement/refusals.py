@@ -47,7 +47,7 @@ def _why(queue: QueueState) -> str:
 def _by_workload(worker: WorkerCluster) -> PlacementRefusal | None:
     remote = worker.workload
     if remote is None:
-        return PlacementRefusal("Waiting", "has no copy of it yet", passing=True)
+        return worker.failure or PlacementRefusal("Waiting", "has no copy of it yet", passing=True)
     if worker.admitted is not None:
         return None
     if not remote.active:

@@ -21,10 +21,14 @@ from scheduling.quota.tree import QuotaTree
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """Why a workload is in no ClusterQueue: the reason and message of its condition QuotaReserved."""
+    """Why a workload is in no ClusterQueue: the reason and message of its condition QuotaReserved.
+
+    inadmissible: the workload itself is the cause, so that its condition Requeued is False.
+    """
 
     reason: str
     message: str
+    inadmissible: bool = False
 
 
 class PendingQueues:
@@ -50,6 +54,7 @@ class PendingQueues:
         self._at: dict[str, dict[str, Workload]] = {}  # queueable workloads by LocalQueue
         self._kept_out: dict[str, str] = {}  # the LocalQueue of each workload that may not be queued now
         self._kept_out_at: dict[str, dict[str, Workload]] = {}  # these workloads by LocalQueue
+        self._blockers: dict[str, Blocker] = {}  # why the devices of a workload cannot be counted
         self._local_of: dict[str, dict[str, None]] = {}  # LocalQueues by ClusterQueue
         self._local_in: dict[str, dict[str, None]] = {}  # LocalQueues by namespace
         self._workloads: dict[str, Workload] = {}  # queueable workloads by key
@@ -121,9 +126,14 @@ class PendingQueues:
         self._at.setdefault(workload.local_queue, {})[key] = workload
         self._admit(workload, now)
 
-    def keep_out(self, workload: Workload) -> None:
-        """Add or update a workload that may not be queued now, for example because of an admission gate."""
+    def keep_out(self, workload: Workload, blocker: Blocker | None = None) -> None:
+        """Add or update a workload that may not be queued now, for example because of an admission gate.
+
+        blocker: why, if only its requests tell.
+        """
         self.drop(workload.key)
+        if blocker is not None:
+            self._blockers[workload.key] = blocker
         self._kept_out[workload.key] = workload.local_queue
         self._kept_out_at.setdefault(workload.local_queue, {})[workload.key] = workload
 
@@ -143,6 +153,7 @@ class PendingQueues:
     def _let_in(self, key: str) -> None:
         local = self._kept_out.pop(key, None)
         if local is not None:
+            self._blockers.pop(key, None)
             del self._kept_out_at[local][key]
             if not self._kept_out_at[local]:
                 del self._kept_out_at[local]
@@ -322,7 +333,7 @@ class PendingQueues:
         local = self.local_queues.get(workload.local_queue)
         if local is None or local.stopped or local.cluster_queue not in self.pending:
             return None
-        return local.cluster_queue
+        return local.cluster_queue if workload.key not in self._blockers else None
 
     def blocker(self, workload: Workload) -> Blocker | None:
         """Why the workload is in no ClusterQueue; None if it is in one."""
@@ -333,7 +344,7 @@ class PendingQueues:
             return Blocker(SUSPENDED, f"LocalQueue {workload.queue} is inactive")
         if local.cluster_queue not in self.pending:
             return Blocker(MISCONFIGURED, f"ClusterQueue {local.cluster_queue} doesn't exist")
-        return None
+        return self._blockers.get(workload.key)
 
     def waiting_at(self, local_queue: str) -> Iterable[Workload]:
         """The workloads that name this LocalQueue (`namespace/name`)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
+from policies.amounts.devices import CLAIM_TEMPLATE, DEVICE_CLASS, read_claim_template, read_device_class
 from policies.amounts.limit_ranges import summarize
 from policies.amounts.requests import readable
 from policies.dialects import core, kueue
@@ -43,6 +44,8 @@ _ORDER = (
     core.NAMESPACE,
     LIMIT_RANGE,
     RUNTIME_CLASS,
+    DEVICE_CLASS,
+    CLAIM_TEMPLATE,
     core.NODE,
     TOPOLOGY,
     WORKLOAD_PRIORITY_CLASS,
@@ -120,6 +123,8 @@ class KueueIntake:
         droppers: Mapping[GroupKind, Callable[[Ref], None]] = {
             LIMIT_RANGE: lambda ref: self._drop_range(ref, now),
             RUNTIME_CLASS: lambda ref: self._drop_class(ref.name, now),
+            DEVICE_CLASS: lambda ref: world.drop_device_class(ref.name, now),
+            CLAIM_TEMPLATE: lambda ref: world.drop_claim_template(ref.key, now),
             kueue.LOCAL_QUEUE: lambda ref: world.drop_local_queue(ref.key),
             kueue.CLUSTER_QUEUE: lambda ref: self._drop_queue(ref.name, now),
             kueue.COHORT: lambda ref: world.drop_cohort(ref.name, now),
@@ -185,6 +190,8 @@ class KueueIntake:
     def _takers(self, now: int) -> Mapping[GroupKind, Callable[[Manifest], None]]:
         world, orchestrated = self.world, self.world.state.options.orchestrated
         return {
+            DEVICE_CLASS: lambda manifest: world.put_device_class(read_device_class(manifest), now),
+            CLAIM_TEMPLATE: lambda manifest: world.put_claim_template(read_claim_template(manifest), now),
             core.NODE: self._put_node,
             TOPOLOGY: lambda manifest: world.put_topology(*read_topology_settings(manifest)),
             WORKLOAD_PRIORITY_CLASS: self.submissions.put_class,

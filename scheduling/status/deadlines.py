@@ -24,7 +24,7 @@ from scheduling.objects.workload import (
 )
 from scheduling.status.checks import REJECTED, RETRY, checks_text, retry_at
 from scheduling.status.conditions import with_condition
-from scheduling.status.eviction import evict, target_for_deactivation
+from scheduling.status.eviction import DEVICES_CHANGED, evict, target_for_deactivation
 from scheduling.status.observability import LEGACY, Observability
 from scheduling.status.requeue import RequeueBackoff, back_off, requeue_at, requeued
 from scheduling.status.reservation import unreserve
@@ -32,7 +32,7 @@ from scheduling.status.reservation import unreserve
 WAIT_FOR_START = "WaitForStart"
 WAIT_FOR_RECOVERY = "WaitForRecovery"
 STARTED, RECOVERED = "Started", "Recovered"
-_QUEUE_AGAIN = (PREEMPTED, "NodeFailures")
+_QUEUE_AGAIN = (PREEMPTED, "NodeFailures", DEVICES_CHANGED)
 """Evictions after which a workload is requeued at once, unless it belongs to a single Pod, which is deleted by then."""
 
 

@@ -22,6 +22,9 @@ from scheduling.objects.workload import (
 from scheduling.status.checks import reset_checks
 from scheduling.status.conditions import with_condition
 
+DEVICES_CHANGED = "DevicesChanged"
+"""The reason of an eviction because pods would get more devices than quota is reserved for. Kueue has no such one."""
+
 
 def evict(workload: Workload, reason: str, message: str, now: int, *, cause: str = "") -> Workload:
     """Evict the workload. It keeps its quota until its job has stopped.

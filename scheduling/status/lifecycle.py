@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass, replace
 
-from scheduling.objects.inadmissible_reasons import ADMISSION_GATED, MISCONFIGURED, PENDING_EVALUATION, SUSPENDED
+from scheduling.objects.inadmissible_reasons import (
+    ADMISSION_GATED,
+    INADMISSIBLE,
+    MISCONFIGURED,
+    PENDING_EVALUATION,
+    SUSPENDED,
+)
 from scheduling.objects.queue_settings import NO_STOP, ClusterQueueSettings, LocalQueueSettings
 from scheduling.objects.workload import (
     CLOSED,
@@ -31,7 +37,7 @@ from scheduling.status.deadlines import (
     pods_ready_deadline,
     reactivate,
 )
-from scheduling.status.eviction import evict
+from scheduling.status.eviction import DEVICES_CHANGED, evict
 from scheduling.status.observability import LEGACY, Observability
 from scheduling.status.progress import replaced
 from scheduling.status.requeue import end_backoff, in_backoff, requeued
@@ -42,6 +48,8 @@ HOLD_AND_DRAIN = "HoldAndDrain"
 _STOPPED = {"ClusterQueueStopped": "ClusterQueueRestarted", "LocalQueueStopped": "LocalQueueRestarted"}
 """The reason when a stopped queue resumes, by the reason of the eviction when it stopped."""
 
+_RESOLVED = "The devices that the workload requests can be counted"
+"""Kueue v0.19 leaves Requeued at False. With this reason, v0.20 sets it to True."""
 _GATED = "Admission is gated by: "
 GATE_CLEARED = "AdmissionGatedBy cleared, waiting for quota reservation"
 
@@ -60,6 +68,8 @@ class Lifecycle:
     local_gone, queue_gone: whether the queue is missing or is being deleted.
     gated: whether its annotation keeps it out of the queues.
     successor: the larger slice of its elastic job that took over its quota, as stored in the API server.
+    outgrown: why its quota does not cover its devices any more.
+    inadmissible: `blocked` names a fault of the workload itself, so that its condition Requeued is False.
     """
 
     now: int
@@ -75,6 +85,8 @@ class Lifecycle:
     queue_gone: bool = False
     gated: bool = False
     successor: Workload | None = None
+    outgrown: str = ""
+    inadmissible: bool = False
 
     def next(self, workload: Workload) -> Workload:
         """The workload after its next step; the same one if there is nothing to do."""
@@ -121,7 +133,10 @@ class Lifecycle:
         return sync_admitted(acted, self.now, self.observability)
 
     def _stop(self, workload: Workload) -> Workload:
-        """Release reserved quota in a stopped or missing queue. With HoldAndDrain, evict admitted workloads, too."""
+        """Release reserved quota in a stopped or missing queue. With HoldAndDrain, evict admitted workloads, too.
+
+        Also evict a workload whose quota does not cover its devices any more.
+        """
         if not workload.reserved:
             return workload
         admitting = workload.admission.cluster_queue if workload.admission is not None else ""
@@ -135,6 +150,8 @@ class Lifecycle:
                 return unreserve(workload, reason, message, self.now, self.observability)
             if workload.admitted and policy == HOLD_AND_DRAIN and not workload.evicted:
                 return evict(workload, f"{kind}Stopped", f"The {kind} is stopped", self.now)
+        if self.outgrown and not workload.evicted:
+            return evict(workload, DEVICES_CHANGED, self.outgrown, self.now)
         return workload
 
     def _time(self, workload: Workload) -> Workload:
@@ -145,9 +162,15 @@ class Lifecycle:
         return end_backoff(ended, self.now) if ended == workload and not _is_leaving(workload) else ended
 
     def _restart(self, workload: Workload) -> Workload:
-        """Requeue a workload that was evicted because of a stopped queue, after the queue resumes."""
+        """Requeue a workload that was evicted because of a stopped queue, after the queue resumes, or whose devices
+        could not be counted.
+        """
         back = workload.conditions.get(REQUEUED)
-        if back is None or back.status != "False" or workload.reserved or back.reason not in _STOPPED:
+        if back is None or back.status != "False" or workload.reserved:
+            return workload
+        if back.reason == INADMISSIBLE and not self.inadmissible:
+            return requeued(workload, "DRAResourcesResolved", _RESOLVED, self.now, status=True)
+        if back.reason not in _STOPPED:
             return workload
         of_queue = back.reason == "ClusterQueueStopped"
         settings = self.queue if of_queue else self.local
@@ -168,7 +191,10 @@ class Lifecycle:
             cause = unadmitted(workload, self.blocked, self.bypassed, self.observability)
         if cause is None:
             return sync_admitted(workload, self.now, self.observability)
-        return unreserve(workload, *cause, self.now, self.observability)
+        after = unreserve(workload, *cause, self.now, self.observability)
+        if not self.inadmissible or not workload.active or in_backoff(workload):
+            return after
+        return requeued(after, INADMISSIBLE, cause.message, self.now, status=False)
 
     def _gate(self, workload: Workload) -> UnadmittedCause | None:
         """The cause if admission gates keep the workload out of the queues, or no longer do.

@@ -13,8 +13,9 @@ from scheduling.flavors.reasons import NoPlace
 from scheduling.objects.admissibility import misfit
 from scheduling.objects.amounts import minus
 from scheduling.objects.inadmissible_reasons import ADMISSION_GATED, MISCONFIGURED, PENDING_EVALUATION, SUSPENDED
-from scheduling.objects.queue_settings import FlavorGroup
+from scheduling.objects.queue_settings import ANY, FlavorGroup
 from scheduling.objects.workload import Workload
+from scheduling.quota.state import ClusterQueueState
 from scheduling.status.checks import REJECTED, RETRY
 from scheduling.topology.naming import domain_name, level_word
 from scheduling.topology.workload_places import TopologyShortage
@@ -44,7 +45,8 @@ _FIXES = {
     "FlavorNotFound": "have the ResourceFlavor created",
     "TopologyNotFound": "have the Topology created",
     "AdmissionCheckNotFound": "have the AdmissionCheck created",
-    "AdmissionCheckInactive": "have the AdmissionCheck repaired",
+    "AdmissionCheckInactive": "have the AdmissionCheck repaired: its condition Active says what is wrong, and without "
+    "that condition its controller does not run",
     CYCLE: "have one of these Cohorts given another parent",
     "Terminating": "",
 }
@@ -83,6 +85,9 @@ def cause_at_local_queue(world: World, workload: Workload, why: Explanation) -> 
         return WaitingCause(
             (f"{local_queue} is stopped and admits nothing",), (local.stopped,), administrator=(resumed,)
         )
+    if local.cluster_queue in world.queues.pending:
+        devices = f"Waiting at {local_queue}: the devices that it requests cannot be counted: {why.message}"
+        return WaitingCause((devices, "it is queued once they can be"), (why.message,))
     text = f"{local_queue} leads to ClusterQueue {local.cluster_queue}, which does not exist"
     created = f"have ClusterQueue {local.cluster_queue} created, or another one named in {local_queue}"
     return WaitingCause((text,), (text,), administrator=(created,), stuck=True)
@@ -149,11 +154,13 @@ def _misconfigured(world: World, workload: Workload, why: Explanation) -> Waitin
         return WaitingCause(
             (f"{text}, so it does not serve {namespace}",), (text,), administrator=(served,), stuck=True
         )
-    complete = world.entry(workload).workload
-    if wrong := misfit(complete, world.around(workload.namespace)):
-        return WaitingCause(
-            (f"no pod of it could be created: {wrong}",), (wrong,), owner=("change its requests",), stuck=True
+    complete, around = world.entry(workload).workload, world.around(workload.namespace)
+    if wrong := misfit(complete, around):
+        ranges = (
+            (f"have the LimitRange of {namespace} changed, which may set the limits",) if around.limit_ranges else ()
         )
+        text = f"no pod of it could be created: {wrong}"
+        return WaitingCause((text,), (wrong,), owner=("change its requests",), administrator=ranges, stuck=True)
     return WaitingCause((why.message,), (why.message,), stuck=True)
 
 
@@ -182,8 +189,8 @@ def _short(world: World, workload: Workload, why: Explanation) -> WaitingCause:
         if named and not needs:
             later = "it starts once work there has ended, or nodes are added"
         elif not needs and any(isinstance(reason, NoPlace) for reason in others):
-            later = "it starts once nodes of its topology are ready, or have room"
-        return WaitingCause((said, *_limits(why), later), gist)
+            later = "it starts once nodes with all labels of the flavor and its topology are ready, or have room"
+        return WaitingCause((said, *_lent(world.state.queues[why.queue], why.lacks), *_limits(why), later), gist)
     never = [each for each in why.lacks if not each.ever]
     more = (f"have more quota given to ClusterQueue {why.queue}",) if never else ()
     return WaitingCause(
@@ -215,6 +222,17 @@ def _less(short: TopologyShortage) -> str:
     if short.domain.of_slice:
         return "request smaller slices"
     return "request fewer pods or a higher level" if len(short.domain.values) > 1 else "request fewer pods"
+
+
+def _lent(queue: ClusterQueueState, lacks: Iterable[FlavorLack]) -> Iterator[str]:
+    """That the queue has lent the quota which the workload lacks, and how far it may reclaim it, in words."""
+    node, policy = queue.node, queue.settings.preemption.reclaim_within_cohort
+    own = ((lack, minus(node.nominal(lack.pair), node.usage.get(lack.pair, 0))) for lack in lacks)
+    if policy != ANY and any(rest >= lack.wanted for lack, rest in own):
+        yield (
+            f"the nominalQuota of ClusterQueue {queue.name} would be enough, but other queues borrow it, and its "
+            f"reclaimWithinCohort is {policy}"
+        )
 
 
 def _limits(why: Explanation) -> Iterator[str]:

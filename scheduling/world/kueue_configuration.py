@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from policies.amounts.devices import DeviceSettings
 from policies.configuration.kueue.gates import ORCHESTRATION, SEVERAL_NODES, TOPOLOGIES, FeatureGates, KueueVersion
 from policies.configuration.kueue.values import KueueConfiguration
 from scheduling.objects.order import Ordering
@@ -90,6 +91,13 @@ def counting_of(configuration: KueueConfiguration) -> Counting:
         gates.enabled("ReclaimablePods"),
         not gates.enabled("SchedulingEquivalenceHashingIgnorePodSetName"),
         transforms_excluded=gates.version is not KueueVersion.V0_19,
+        devices=DeviceSettings(
+            resources.device_classes,
+            gates.enabled("KueueDRAIntegration"),
+            gates.enabled("KueueDRARejectWorkloadsWhenDRADisabled"),
+            gates.enabled("KueueDRAIntegrationExtendedResource"),
+            ignores_admin=gates.version is not KueueVersion.V0_19,
+        ),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
+from policies.amounts.devices import ClaimTemplate, DeviceClass
 from policies.amounts.limit_ranges import Summary
 from policies.dialects.kueue_flavor import Flavor
 from policies.model.quantity import Quantities
@@ -30,6 +31,7 @@ from scheduling.quota.touched import Touch
 from scheduling.topology.fleet import Fleet, HeldPlaces
 from scheduling.topology.node_filter import TopologyNode
 from scheduling.topology.workload_places import admitted_places
+from scheduling.world.claimed_devices import ClaimedDevices, with_devices
 from scheduling.world.decisions import Wait
 from scheduling.world.last_attempts import LastAttempts
 from scheduling.world.penalties import consumed_by, penalise, settle
@@ -81,6 +83,7 @@ class World:
         self._last_attempts = LastAttempts()
         self._references = References()
         self._with_quota = WorkloadsWithQuota()
+        self._devices = ClaimedDevices(counting.devices)
         self._surplus: dict[str, Mapping[str, int]] = {}  # surplus Pods by workload and pod set
         self._with_topology: dict[str, None] = {}  # flavors with a topology
         self._with_room: dict[str, None] = {}  # flavors with more room since the last cycle
@@ -314,7 +317,36 @@ class World:
     def _renew(self, local_queues: Iterable[LocalQueueSettings], now: int) -> None:
         for local in local_queues:
             for workload in [*self.queues.waiting_at(local.key)]:
-                self.queues.renew(workload, now)
+                blocker = self._devices.count(workload, self.around(workload.namespace))
+                if blocker is not None:
+                    self.queues.keep_out(workload, blocker)
+                else:
+                    self.queues.renew(workload, now)
+
+    def put_device_class(self, device_class: DeviceClass, now: int) -> None:
+        self._recount(self._devices.put_class(device_class), now)
+
+    def drop_device_class(self, name: str, now: int) -> None:
+        self._recount(self._devices.drop_class(name), now)
+
+    def put_claim_template(self, template: ClaimTemplate, now: int) -> None:
+        self._recount(self._devices.put_template(template), now)
+
+    def drop_claim_template(self, key: str, now: int) -> None:
+        self._recount(self._devices.drop_template(key), now)
+
+    def _recount(self, keys: Iterable[str], now: int) -> None:
+        """Queue these workloads again with the devices that they request now, or keep them out of the queues."""
+        for key in keys:
+            self.put_workload(self.workloads[key], now)
+
+    def naming(self, template: str) -> list[Workload]:
+        """The workloads that name the ResourceClaimTemplate (`namespace/name`) and are not finished."""
+        return [self.workloads[key] for key in self._devices.users(template)]
+
+    def outgrown(self, key: str) -> str:
+        """Why the quota of the workload does not cover its devices any more; empty if it does."""
+        return self._devices.outgrown(key) if not self.state.options.compat else ""
 
     # --- workloads
 
@@ -332,9 +364,13 @@ class World:
         elif key not in self.assumed or not queueable:
             self._release(key)
         if workload.reserved or workload.finished or key in self.assumed:
+            if not workload.counts:
+                self._devices.forget(key)
             self.queues.drop(key)
-        elif not queueable or self.gated(workload):
-            self.queues.keep_out(workload)
+            return
+        blocker = self._devices.count(workload, self.around(workload.namespace))
+        if not queueable or self.gated(workload) or blocker is not None:
+            self.queues.keep_out(workload, blocker)
         else:
             self.queues.put(workload, now)
 
@@ -348,6 +384,7 @@ class World:
         self._surplus.pop(key, None)
         if workload is not None:
             self.touched.waiting(workload)
+            self._devices.forget(key)
             self.queues.drop(key)
             self._drop_penalty(workload)
             self._release(key)
@@ -358,6 +395,7 @@ class World:
         """Count the quota of a workload whose reservation is not in its object yet, until it is, or until `forget`."""
         self.assumed.add(workload.key)
         self._last_attempts.forget(workload.key)
+        self._devices.forget(workload.key)
         self.queues.drop(workload.key)
         self.slices.reserve(Reservation(workload, queue, used, places))
         self.queues.note_reservation(queue.name)
@@ -382,6 +420,7 @@ class World:
         if before is not None and before.queue.name != name:
             self._release(workload.key)
         self._with_quota.put(workload)
+        self._devices.hold(workload, partial(self._counts, name))
         freed = old is not None and workload.leaves_more_room_than(old)
         self._reserve(workload)
         if freed:
@@ -389,6 +428,13 @@ class World:
             after = self.state.reservations.get(workload.key)
             if before is not None and (after is None or after.places != before.places):
                 self._vacated(before.places)
+
+    def _counts(self, queue: str, resource: str) -> bool:
+        """Whether the ClusterQueue counts the resource: all of them, unless it ignores those that it does not cover."""
+        found = self.state.queues.get(queue)
+        return not self.state.options.ignore_undeclared or (
+            found is not None and found.settings.group_of(resource) is not None
+        )
 
     def count_surplus(self, key: str, pods: Mapping[str, int]) -> None:
         """Count Pods beyond the admitted number, by pod set, as long as the workload has quota."""
@@ -464,9 +510,10 @@ class World:
         Most updates only change the status, such as the reason for waiting. Then templates, hash and requests are kept.
         """
         since, around = self.ordering.since(workload), self.around(workload.namespace)
-        basis = (around, workload.pod_sets, workload.reclaimable, workload.annotations, workload.priority)
+        charges = self._devices.charges(workload.key)
+        basis = (around, workload.pod_sets, workload.reclaimable, workload.annotations, workload.priority, charges)
         if before is None or before.basis != basis:
-            complete = adjusted(workload, around)
+            complete = with_devices(adjusted(workload, around), charges)
             return PendingEntry(complete, scheduling_hash(complete, self.counting), since, basis=basis)
         pod_sets = before.workload.pod_sets
         complete = workload if pod_sets == workload.pod_sets else replace(workload, pod_sets=pod_sets)

@@ -26,4 +26,4 @@ def holding(api: FakeApi, forbidden: Container[str] = (), **objects: list[dict[s
         else:
             status(404, "NotFound")(handler)
 
-    api.others.extend([reply] * 100)
+    api.others.extend([reply] * 300)

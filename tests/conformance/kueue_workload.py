@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from policies.amounts.devices import DeviceCharge
 from policies.amounts.limit_ranges import Violation, summarize, violations
 from policies.amounts.requests import Transformation, readable
 from policies.dialects.kueue_kinds import WORKLOAD_PRIORITY_CLASS
 from policies.dialects.reading import mapping
+from policies.model.pools import count
 from policies.model.quantity import BadQuantity, Quantity
 from policies.mutation.pod_defaults import Surroundings, completed, exceeded_limits
 from scheduling.flavors.scan_progress import Progress
@@ -17,6 +19,7 @@ from scheduling.objects import times
 from scheduling.objects.order import Ordering, scheduling_hash
 from scheduling.objects.reading import read_workload
 from scheduling.objects.requests import Counting, PodSetRequests, total_requests, usage
+from scheduling.objects.workload import Workload
 from scheduling.status.progress import pod_set_counts, with_resource_requests
 from tests.conformance.kueue_gates import gated
 from tests.conformance.suite import Check, Data, Suite, mismatch
@@ -28,14 +31,7 @@ def suites(folder: Path) -> Iterator[Suite]:
     for name, check in _CHECKS.items():
         path = folder / "kueue" / "workload" / f"{name}.json"
         if path.is_file():
-            yield gated(path, check, _GATES, _claims_devices)
-
-
-def _claims_devices(case: Data) -> str:
-    """A workload with ResourceClaims is never admitted here, so nobody counts them."""
-    options = case["given"].get("updateOptions") or case["given"].get("infoOptions") or {}
-    claims = any(options.get(key) for key in ("preprocessedDRAResources", "preserveTotalRequests"))
-    return "ResourceClaims are not counted" if claims else ""
+            yield gated(path, check, _GATES)
 
 
 # -- requests ----------------------------------------------------------------------------------------------------------
@@ -61,16 +57,31 @@ def _transformation(entry: Data) -> Transformation:
 
 def _new_info(case: Data) -> str | None:
     given, expected = case["given"], case["expect"]["info"]
-    workload = read_workload(given["workload"])
-    totals = total_requests(workload, counting(given.get("infoOptions") or {}, case.get("featureGates", {})))
+    options = given.get("infoOptions") or {}
+    workload = _with_devices(read_workload(given["workload"]), options)
+    totals = total_requests(workload, counting(options, case.get("featureGates", {})))
     queue = workload.admission.cluster_queue if workload.admission else ""
     return mismatch(expected.get("clusterQueue") or "", queue) or _same_requests(expected.get("totalRequests"), totals)
 
 
 def _rebuilt(case: Data) -> str | None:
     given = case["given"]
-    totals = total_requests(read_workload(given["updated"]), counting(given.get("updateOptions") or {}, {}))
-    return _same_requests(case["expect"]["requests"], totals)
+    options = given.get("updateOptions") or {}
+    devices = given["initialOptions"] if options.get("preserveTotalRequests") else options
+    workload = _with_devices(read_workload(given["updated"]), devices)
+    return _same_requests(case["expect"]["requests"], total_requests(workload, counting(options, {})))
+
+
+def _with_devices(workload: Workload, options: Data) -> Workload:
+    """The workload with the devices that were counted for it."""
+    amounts = options.get("preprocessedDRAResources") or {}
+    replaced = options.get("replacedExtendedResources") or {}
+
+    def charge(name: str) -> DeviceCharge:
+        counted = {each: count(each, quantity) for each, quantity in readable(amounts.get(name)).items()}
+        return DeviceCharge(tuple(sorted(counted.items())), tuple(sorted(replaced.get(name) or [])))
+
+    return replace(workload, pod_sets=tuple(replace(each, devices=charge(each.name)) for each in workload.pod_sets))
 
 
 def _same_requests(expected: list[Data] | None, totals: tuple[PodSetRequests, ...]) -> str | None:

@@ -11,6 +11,7 @@ from scheduling.cycle.engine import AdmissionEngine
 from scheduling.cycle.outcome import reserved, waiting
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.queue_settings import ClusterQueueSettings, CohortSettings, FlavorGroup, LocalQueueSettings
+from scheduling.objects.requests import DEFAULT, Counting
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Workload
 from scheduling.quota.state import Options
@@ -37,9 +38,10 @@ def queue_settings(name: str, cohort: str | None, quota: dict[str, Terms], **fie
 
 @dataclass
 class Cluster:
-    """`options` as for the engine. Time moves by a second with each event."""
+    """`options`, `counting` as for the engine. Time moves by a second with each event."""
 
     options: Options = field(default_factory=Options)
+    counting: Counting = DEFAULT
     now: int = SECOND
     queues: dict[str, ClusterQueueSettings] = field(default_factory=dict)
     cohorts: dict[str, CohortSettings] = field(default_factory=dict)
@@ -52,7 +54,7 @@ class Cluster:
 
     def fresh(self) -> World:
         """A world made of the objects as they are."""
-        world = World(self.options)
+        world = World(self.options, counting=self.counting)
         for flavor in FLAVORS:
             world.put_flavor(Flavor(flavor, {}))
         world.put_namespace(NAMESPACE, {})

@@ -10,7 +10,7 @@ from __future__ import annotations
 import glob
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,39 +20,35 @@ from analysis.inputs import InputObjects, Placed, identify
 from cli.exits import Misused, OutOfReach
 from cli.input.documents import STDIN, expand
 from cli.input.external.git import LINK, Blob, Git
-from cli.input.folders import RENDERED_FROM, PassedOver, PathExclusion
+from cli.input.folders import RENDERED_FROM, PathExclusion
 from cli.input.gathering import noted
 from cli.input.hidden import hidden
-from cli.input.root_paths import keep_one_that_differs
+from cli.input.root_paths import BaseOfRoot, those_that_differ
 from cli.input.selection import InputSelection
 from cli.input.survey import Survey, survey
-from cli.output import first_of, note
-from policies.model.objects import Ref
-
-_NAMED = 8
-"""The most roots that a note names."""
+from cli.output import note
 
 
-def read_base(
-    name: str, selection: InputSelection, now: Survey
-) -> tuple[Revision, InputObjects, Mapping[Ref, PassedOver]]:
-    """The merge base, its inputs, and those that `now` hides. Inputs that do not exist in the merge base are left out.
+def read_base(name: str, selection: InputSelection, now: Survey) -> tuple[Revision, list[BaseOfRoot]]:
+    """The merge base, and its inputs, by root if these contradict each other and differ from `now`.
 
     The merge base is the last common ancestor of `name` and HEAD, so later additions to `name` do not count as deleted.
-    If the inputs have several roots, only the first one that differs is kept in `now` and in the inputs.
-    Places are written as in Git, `REVISION:file`. Raises OutOfReach if git fails, and Misused for inputs that have no
-    revision.
+    Inputs that do not exist in the merge base are left out. Raises OutOfReach if git fails, and Misused for inputs that
+    have no revision.
     """
     with at_base(name, selection) as base:
         found = survey(base.selection)
         for line in found.notes:
             note(base.spelled(line))
-        roots = [base.place(path) for path in keep_one_that_differs(now, found, base.moved)]
-        if len(roots) > 1:
-            note(f"{first_of(roots, _NAMED)} differ; only {roots[0]} is compared")
-        inputs = identify(found.documents(), found.unreadable)
-        hides = hidden(inputs.objects, found.skipped, now.skipped, base.moved)
-        return base.revision, noted(base.named(inputs)), hides
+        return base.revision, [
+            _of_root(base, path, after, before) for path, after, before in those_that_differ(now, found, base.moved)
+        ]
+
+
+def _of_root(base: Base, path: str, now: Survey, before: Survey) -> BaseOfRoot:
+    inputs = identify(before.documents(), before.unreadable)
+    hides = hidden(inputs.objects, before.skipped, now.skipped, base.moved)
+    return BaseOfRoot(base.place(path) if path else "", now, noted(base.named(inputs)), hides)
 
 
 @dataclass(frozen=True, slots=True)

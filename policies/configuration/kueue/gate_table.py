@@ -66,7 +66,7 @@ def _locked(name: str, why: str = "") -> FeatureGate:
 
 
 SUPPORTED, ON, OFF, IDLE = Here
-DEVICES = "ResourceClaims are not counted: a workload with claims is never admitted."
+PARTS = "Whole devices are counted, and neither their parts nor which of them are free."
 _INSIDE = "Internal to Kueue's manager: its behaviour is the same."
 WEBHOOK = "The webhook reads it; set it in Quotree's own Configuration."
 _ONE_FORM = "Quotree has only this behaviour."
@@ -94,11 +94,15 @@ GATES: tuple[FeatureGate, ...] = (
     on("FlavorFungibility", ON, _ONE_FORM),
     on("FlavorFungibilityPreserveScanProgress", ON, _ONE_FORM),
     _locked("HierarchicalCohorts"),
-    on("KueueDRAIntegration", OFF, DEVICES),
-    off("KueueDRAIntegrationConsumableCapacity", OFF, DEVICES),
-    on("KueueDRAIntegrationExtendedResource", OFF, DEVICES),
-    on("KueueDRAIntegrationPartitionableDevices", OFF, DEVICES),
-    on("KueueDRARejectWorkloadsWhenDRADisabled", ON, DEVICES),
+    on("KueueDRAIntegration", SUPPORTED, "See [devices](kueue-devices.md)."),
+    off("KueueDRAIntegrationConsumableCapacity", OFF, PARTS),
+    on("KueueDRAIntegrationExtendedResource", SUPPORTED),
+    on("KueueDRAIntegrationPartitionableDevices", OFF, PARTS),
+    on(
+        "KueueDRARejectWorkloadsWhenDRADisabled",
+        SUPPORTED,
+        "`false`, without KueueDRAIntegration: claims are ignored.",
+    ),
     on("LWSImmutableGroupSize", IDLE, WEBHOOK, webhooks=True),
     on("LocalQueueMetrics", SUPPORTED, "`false`: as `metrics.localQueueMetrics.enable: false`."),
     _locked("ManagedJobsNamespaceSelectorAlwaysRespected"),

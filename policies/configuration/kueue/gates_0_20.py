@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from policies.configuration.kueue.gate_table import DEVICES, WEBHOOK, FeatureGate, Here, off, on
+from policies.configuration.kueue.gate_table import PARTS, WEBHOOK, FeatureGate, Here, off, on
 
 SUPPORTED, ON, OFF, IDLE = Here
 _QUOTA = "`true`: `status.effectiveQuotas` of ClusterQueues and Cohorts applies; another party writes it."
@@ -52,9 +52,9 @@ ADDED: tuple[FeatureGate, ...] = (
     off("FairSharingReevaluatePreemptionCandidates", OFF, "The candidates of a preemption are tried once."),
     off("FairSharingRefill", OFF, "A ClusterQueue has one workload in each cycle."),
     on("HighMaxParallelismWithinReconcile", IDLE, "Internal to Kueue's manager: its behaviour is the same."),
-    off("KueueDRADeviceFeasibility", OFF, DEVICES),
-    off("KueueDRAIntegrationDeviceTaints", OFF, DEVICES),
-    off("KueueDRAIntegrationPrioritizedList", OFF, DEVICES),
+    off("KueueDRADeviceFeasibility", OFF, PARTS),
+    off("KueueDRAIntegrationDeviceTaints", OFF, PARTS),
+    off("KueueDRAIntegrationPrioritizedList", OFF, PARTS),
     off(
         "MultiKueueBatchJobClearingTTLSecondsAfterFinishedOnWorkerCluster",
         ON,

@@ -103,11 +103,7 @@ KEYS: tuple[ConfigurationKey, ...] = (
     _used("resources.quotaCheckStrategy"),
     _used("resources.excludeResourcePrefixes"),
     _used("resources.transformations"),
-    ConfigurationKey(
-        "resources.deviceClassMappings",
-        Use.REFUSED,
-        "ResourceClaims are not counted: a workload with claims is never admitted.",
-    ),
+    _used("resources.deviceClassMappings", "Whole devices are counted; `sources` of an entry must not be set."),
     _used(
         "integrations.frameworks",
         "Only kinds that are named are queued; [the table](kinds-of-jobs.md) has the default.",

@@ -131,7 +131,20 @@ def _resources(section: Mapping[str, Any], gates: FeatureGates) -> Resources:
         tuple(filter(None, map(text, listing(section.get("excludeResourcePrefixes"))))),
         dict(_transformations(listing(section.get("transformations")))),
         gates.enabled("QuotaCheckStrategy") and section.get("quotaCheckStrategy") == "IgnoreUndeclared",
+        dict(_device_classes(listing(section.get("deviceClassMappings")))),
     )
+
+
+def _device_classes(entries: list[Any]) -> Iterator[tuple[str, str]]:
+    for index, entry in enumerate(map(mapping, entries)):
+        if entry.get("sources"):
+            raise BadConfiguration(
+                "the reconciler does not count parts of devices yet; remove it to count whole devices, or let Kueue's "
+                "manager do it",
+                f"resources.deviceClassMappings[{index}].sources",
+            )
+        for name in filter(None, map(text, listing(entry.get("deviceClassNames")))):
+            yield name, text(entry.get("name")) or ""
 
 
 def _transformations(entries: list[Any]) -> Iterator[tuple[str, Transformation]]:

@@ -78,11 +78,13 @@ class Resources:
     `excluded_prefixes`: resources whose names begin with one of these do not count.
     `transformations`: by input resource.
     `ignore_undeclared`: whether resources that a ClusterQueue does not declare are ignored.
+    `device_classes`: the resource that counts the devices of a DeviceClass, by the name of the class.
     """
 
     excluded_prefixes: tuple[str, ...] = ()
     transformations: Mapping[str, Transformation] = field(default_factory=dict)
     ignore_undeclared: bool = False
+    device_classes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,7 +182,8 @@ def _near(
             continue
         by_lower, wrong = {each.removeprefix(prefix).lower(): each for each in read}, key.removeprefix(prefix).lower()
         slip = only(wrong, by_lower)
-        near = close(wrong, by_lower, _NEAR) or slip
+        longer = (each for each in by_lower if wrong.startswith(f"{each}-"))  # such as queue-name, as Volcano calls it
+        near = close(wrong, by_lower, _NEAR) or slip or next(longer, None)
         if near:
             field = fields.join(where, key)
             certain = near == slip and by_lower[near] not in now

@@ -11,6 +11,7 @@ from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEval
 from policies.model.suggestion import KnownNames
 from policies.rules.kueue._submissions import Submission, queue_of, submissions
 
+_OF_KUBERNETES = ("cpu", "memory", "ephemeral-storage", "storage", "pods")
 _PODS = "pods"
 """The resource that Kueue counts only if the queue covers it."""
 
@@ -25,8 +26,8 @@ def resource_not_covered(proposal: Proposal) -> Iterator[Finding | NotEvaluated]
     """A Workload or a job requests a resource that its ClusterQueue does not cover.
 
     Why it is reported: Kueue accepts it and lets it wait until the queue covers the resource. Kueue's Configuration may
-    transform resources: the rule is silent if the queue covers another resource of the same domain that the pods do not
-    request. If your Configuration excludes resources, switch the rule off.
+    transform resources or count devices: the rule is silent if the queue covers another resource of the same domain, or
+    one such as `gpus`, that the pods do not request. If your Configuration excludes resources, switch the rule off.
     Example: a Job that requests `nvidia.com/gpu` in a queue with `coveredResources: [cpu, memory]`.
     Fix: remove the request, submit to another queue, or add the resource to a group of the queue.
     """
@@ -67,6 +68,15 @@ def _fix(resource: str, near: str | None, queue: ClusterQueue) -> str:
 
 
 def _may_be_transformed(resource: str, covered: Collection[str]) -> bool:
-    """Whether Kueue may count it as a covered resource of its domain, such as `nvidia.com/total-gpumem`."""
+    """Whether Kueue may count it as a covered resource.
+
+    That can be one of its domain, such as `nvidia.com/total-gpumem`, or one that counts the devices of a DeviceClass,
+    such as `gpus`.
+    """
     domain, slash, _ = resource.partition("/")
-    return bool(slash) and any(other.startswith(f"{domain}/") for other in covered)
+    return bool(slash) and any(other.startswith(f"{domain}/") or _counts_devices(other) for other in covered)
+
+
+def _counts_devices(resource: str) -> bool:
+    """Whether the name is neither that of a resource of Kubernetes nor that of an extended resource."""
+    return "/" not in resource and resource not in _OF_KUBERNETES and not resource.startswith("hugepages-")

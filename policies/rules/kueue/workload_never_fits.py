@@ -117,13 +117,14 @@ class _Fit:
             f"{name}={written(name, asked)}" for name, asked in {s.resource: s.asked for s in short}.items()
         )
         first = max(short, key=lambda entry: (entry.resource == short[0].resource, entry.reach.amount))
-        room = written(first.resource, first.reach.amount)
+        room = first.reach.amount
+        less = f"request {first.resource}={written(first.resource, room)} or less, " if room > 0 else ""
         return Finding(
             self.submitted.ref,
             field,
             f"ClusterQueue {self.queue.name} can never admit it: {who} request{'s' * who.startswith('pod set ')} "
             f"{asks}, but {', '.join(map(str, short))}",
-            fix=f"request {first.resource}={room} or less, submit to another queue, or raise {self._raised(first)}",
+            fix=f"{less}submit to another queue, or raise {self._raised(first)}",
             subject=" ".join(sorted({entry.resource for entry in short})),
             excess=min(entry.asked - entry.reach.amount for entry in short),
             causes=tuple(Cause(entry.limit.node, "spec.resourceGroups", str(entry)) for entry in short),

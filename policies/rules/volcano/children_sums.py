@@ -112,7 +112,7 @@ def _finding(
     count, largest = _largest(proposal, promise, queue, resource)
     own, field = promise.of(queue).get(resource), fields.join(promise.field, resource)
     known = likely_name(resource)  # if there is one, the children have the misspelt name
-    wrong_below = bool(known) and known != resource and not own
+    wrong_below = bool(known) and not own
     slip = None if own or wrong_below else _slip(family, resource)
     held = own or Quantity.ZERO
     wanted = Quantity.of_nano(total, like=(own or largest[0][1]).format)

@@ -379,7 +379,7 @@ def test_a_closed_preemption_gate_is_ignored_without_its_feature_gate(stage: Sta
     assert "BlockedOnPreemptionGates" not in stage.says("urgent")
 
 
-def test_a_workload_with_an_unsupported_topology_or_resource_claim_is_pending(stage: Stage) -> None:
+def test_a_workload_with_an_unsupported_topology_or_uncounted_claim_is_pending(stage: Stage) -> None:
     """A podIndexLabel alone is not a topology request: Kueue writes it for every Job."""
     put(stage, "placed", {"topologyRequest": {"required": "rack"}}, {})
     claims = [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]
@@ -387,12 +387,12 @@ def test_a_workload_with_an_unsupported_topology_or_resource_claim_is_pending(st
     put(stage, "numbered", {"topologyRequest": {"podIndexLabel": "batch.kubernetes.io/job-completion-index"}}, {})
 
     eventually(lambda: stage.admitted("numbered"))
-    for name, why in (
-        ("placed", "does not support TopologyAwareScheduling"),
-        ("claims", "claims devices by ResourceClaim"),
+    for name, expected, why in (
+        ("placed", "Pending", "does not support TopologyAwareScheduling"),
+        ("claims", "Inadmissible", "claims devices by a ResourceClaimTemplate"),
     ):
         status, reason, message = eventually(lambda name=name: stage.says(name).get("QuotaReserved"))
-        assert (status, reason) == ("False", "Pending")
+        assert (status, reason) == ("False", expected)
         assert why in message
 
 

@@ -239,14 +239,38 @@ def test_organisation_with_a_deleted_file_is_compared(clusters: Repository) -> N
 
 
 @pytest.mark.apiserver  # git is run
-def test_if_several_organisations_change_the_first_is_compared_and_a_note_names_all(clusters: Repository) -> None:
+def test_each_of_several_changed_organisations_is_compared(clusters: Repository) -> None:
     for name in ("test", "prod"):
         clusters.put(f"clusters/{name}/queues.yaml", FLAVOR, org_queue("a", 30, "org"))
 
     shown = run("diff", "clusters", "--base", "main")
 
-    assert "own 40 -> 30" in shown.stdout
-    assert "main:clusters/prod, main:clusters/test differ; only main:clusters/prod is compared\n" in shown.stderr
+    _, first, second = shown.stdout.split("compared with ")
+    assert first.startswith("main:clusters/prod (commit ")
+    assert "own 40 -> 30" in first
+    assert second.startswith("main:clusters/test (commit ")
+    assert "own 6 -> 30" in second
+    assert shown.stderr == ""
+
+    answer = report(run("diff", "clusters", "--base", "main", "-o", "json"))
+    assert [(each["kind"], each["nodes"][0]["effect"]) for each in answer["items"]] == [
+        ("Diff", "loses"),
+        ("Diff", "gains"),
+    ]
+
+    page = run("diff", "clusters", "--base", "main", "-o", "markdown").stdout
+    assert page.startswith("## Quotree: 2 organisations differ\n")
+    assert "### main:clusters/test (commit " in page
+
+
+@pytest.mark.apiserver  # git is run
+def test_order_is_of_the_first_of_several_changed_organisations(clusters: Repository) -> None:
+    for name in ("test", "prod"):
+        clusters.put(f"clusters/{name}/queues.yaml", FLAVOR, org_queue("a", 30, "org"))
+
+    said = run("order", "clusters", "--base", "main").stderr
+    assert said.startswith("main:clusters/prod (commit ")
+    assert "differ; only main:clusters/prod (commit " in said
 
 
 def test_unchanged_objects_without_names_are_not_counted_as_applied(before: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
@@ -74,7 +75,16 @@ def as_json(text: str) -> str:
     return json.dumps(whole, indent=1)
 
 
-LAYOUTS = pytest.mark.parametrize("layout", [bare, block, windows, as_json])
+def values(text: str) -> str:
+    return f"# of the chart\nyunikornDefaults:\n  queues.yaml: |\n{indent(text, ' ' * 4)}replicaCount: 1\n"
+
+
+def release(text: str) -> str:
+    head = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: yunikorn}\nspec:\n  values:\n"
+    return head + indent(values(text), " " * 4)
+
+
+LAYOUTS = pytest.mark.parametrize("layout", [bare, block, windows, as_json, values, release])
 
 
 @LAYOUTS

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from cli.report.redaction import Redaction
+from policies.amounts.devices import read_claim_template, read_device_class
 from tests.builders import (
     cluster_queue,
     config_map,
@@ -50,6 +51,26 @@ YUNIKORN = {
 }
 ZIPPED = {"other.yaml.gz": b64encode(gzip.compress(b"token: s3cr3t")).decode()}
 CONFIGS = config_map("yunikorn-configs", "yunikorn", data=YUNIKORN, binaryData=ZIPPED)
+DEVICE_CLASS = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "DeviceClass",
+    "metadata": {"name": "gpu.vendor.io"},
+    "spec": {"extendedResourceName": "vendor.io/gpu", "config": [{"opaque": {"parameters": {"token": "s3cr3t"}}}]},
+}
+SELECTORS = [{"cel": {"expression": "device.attributes['s3cr3t'].x"}}]
+CLAIMS = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "ResourceClaimTemplate",
+    "metadata": {"name": "two", "namespace": "ns"},
+    "spec": {
+        "spec": {
+            "devices": {
+                "requests": [{"exactly": {"deviceClassName": "gpu.vendor.io", "count": 2, "selectors": SELECTORS}}],
+                "config": [{"opaque": {"parameters": {"token": "s3cr3t"}}}],
+            }
+        }
+    },
+}
 SECRETS = ("s3cr3t", "registry.example.com", "rm -rf", "team-a@example.com", "last-applied")
 
 
@@ -113,6 +134,8 @@ def cluster(api: FakeApi, *maps: dict[str, Any]) -> None:
         queues=[queue("eng", deserved="cpu:4"), queue("vision", "eng", deserved="cpu:3")],
         podgroups=[pod_group("train", "vision")],
         jobs=[trainer],
+        deviceclasses=[DEVICE_CLASS],
+        resourceclaimtemplates=[CLAIMS],
         configmaps=[config_map("other", "ns", data={"token": "s3cr3t"}), *maps],
     )
 
@@ -140,6 +163,8 @@ def test_snapshot_has_requests_usage_and_namespace_labels(tmp_path: Path, api: F
 
     work = objects["Workload", "train-ab12c"]
     assert objects["Namespace", "ns"]["metadata"]["labels"] == {"team": "ml"}
+    assert read_claim_template(objects["ResourceClaimTemplate", "two"]) == read_claim_template(CLAIMS)
+    assert read_device_class(objects["DeviceClass", "gpu.vendor.io"]) == read_device_class(DEVICE_CLASS)
     assert work["spec"]["podSets"] == [
         {
             "name": "main",

@@ -155,6 +155,25 @@ def test_gated_pod_shows_the_reason_of_its_scheduling_gate(api: Jobs, why: Calla
     assert reason(why("ml/p")).endswith("the reconciler has not looked at it yet")
 
 
+def test_pod_without_a_workload_says_what_queues_pods(api: Jobs, why: Callable[..., Result]) -> None:
+    pod = manifest("v1", "Pod", "p", {}, namespace="ml")
+    api.jobs["/api/v1/namespaces/ml/pods/p"] = pod
+    assert why("ml/p").stdout == f"Pod ml/p is in no queue: it has no label {LABEL}\n"
+
+    pod["metadata"]["labels"] = queued("main")
+    head = "Pod ml/p is in no queue: "
+    assert reason(why("pod/p", "-n", "ml")) == (
+        f"{head}it names LocalQueue ml/main, but it has no Workload: a Pod is queued only with kueue.managePods and "
+        "the framework pod, from before it was created (docs/pods.md)"
+    )
+    assert checked(json.loads(why("ml/p", "-o", "json").stdout))["state"] == "inNoQueue"
+
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "u", "controller": True}
+    pod["metadata"]["ownerReferences"] = [owner]
+    ask = "quotree why job/train -n ml"
+    assert reason(why("ml/p")) == f"{head}it belongs to Job train, which is queued in its place; ask `{ask}`"
+
+
 def test_kind_prefix_is_not_interpreted_as_a_namespace(
     api: Jobs, why: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ import yaml
 from cli.exits import Exit
 from cli.input.external import programs
 from policies.dialects.kueue_jobs import QUEUE_NAME
-from tests.builders import cluster_queue, cohort, local_queue, manifest, queue, template
+from tests.builders import batch_job, cluster_queue, cohort, local_queue, manifest, queue, template
 from tests.cli.repository import Repository
 from tests.cli.runs import BAD, GOOD, WORSE, Manifest, report, run, write
 
@@ -440,6 +440,24 @@ def test_object_embedded_in_another_object_is_not_reported_as_missing(
 
     assert (result.exit_code, "warning" in result.stdout) == (0, False)
     assert "not all objects of ClusterQueue are known" in result.stdout
+
+
+def test_queue_that_kyverno_generates_in_each_namespace_is_not_reported_as_missing(here: Path) -> None:
+    generated = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "LocalQueue",
+        "name": "door",
+        "namespace": "{{request.object.metadata.name}}",
+        "data": {"spec": {"clusterQueue": "main"}},
+    }
+    rules_of_policy = {"rules": [{"name": "queue", "generate": generated}]}
+    write(here / "policy.yaml", manifest("kyverno.io/v1", "ClusterPolicy", "queues", rules_of_policy))
+    write(here / "queue.yaml", local_queue("other", "main", "ml"), cluster_queue("main"))
+    write(here / "job.yaml", batch_job("train", namespace="ml", labels={QUEUE_NAME: "door"}))
+    assert rules(".") == []
+
+    write(here / "job.yaml", batch_job("train", namespace="ml", labels={QUEUE_NAME: "window"}))
+    assert rules(".") == ["local-queue-missing"]
 
 
 @pytest.mark.parametrize("inner", [cluster_queue("other"), {**cluster_queue("main"), "metadata": None}])

@@ -41,7 +41,8 @@ def test_why_and_pending_report_on_a_cluster(api: Lists, tmp_path: Path) -> None
     assert (why.exit_code, why.stderr) == (0, "")
     assert why.stdout == (
         "Workload a/late: Waiting in ClusterQueue a (LocalQueue a/main): needs 2 more cpu of flavor spot; "
-        "it starts once that is released, or ClusterQueue a gets more quota\n"
+        "the nominalQuota of ClusterQueue a would be enough, but other queues borrow it, and its reclaimWithinCohort "
+        "is Never; it starts once that is released, or ClusterQueue a gets more quota\n"
         "    in a, number 1: WaitingForQuota: couldn't assign flavors to pod set main: "
         "insufficient unused quota for cpu in flavor spot, 2 more needed\n"
         "    spot/cpu: pod set main needs 4, 2 free\n"

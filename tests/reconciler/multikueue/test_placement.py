@@ -796,6 +796,30 @@ def test_each_worker_has_a_reason_for_its_refusal() -> None:
     assert [(name, each.reason) for name, each in refused] == [("east", "LocalQueueMissing"), ("west", "Unreachable")]
 
 
+def test_a_worker_that_fails_to_create_the_copy_is_reported_and_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World3()
+    queues(world.workers["west"].server, cpus=0)
+    error = ApiError(500, "InternalError", 'failed calling webhook "mworkload.kb.io"')
+    east = world.workers["east"].server
+    perform = east.perform
+
+    def fails(key: Key, action: Action) -> Written | Failed:
+        return Failed(key, action, error) if isinstance(action, Create) else perform(key, action)
+
+    monkeypatch.setattr(east, "perform", fails)
+    world.submit("train")
+    for _ in range(2):
+        world.settle(seconds=10)
+
+    state, message = world.check()
+    assert state == "Pending"
+    assert message.startswith(f"east fails to create the copy: {error}; west has no quota for it (")
+
+    monkeypatch.undo()
+    world.settle(seconds=60)
+    assert world.runs_on() == ["east"]
+
+
 def test_a_job_of_a_described_kind_is_placed_and_its_status_copied_back() -> None:
     kind = JobKind(SHAPES[GroupKind("jobset.x-k8s.io", "JobSet")])
     world = World3(kinds=(BATCH, kind))

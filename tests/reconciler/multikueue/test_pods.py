@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.merging import merged
 from tests.reconciler.jobs.world import K
 from tests.reconciler.multikueue.pods_on_three_clusters import MADE_FOR, Pods3, gated, going
@@ -46,6 +48,21 @@ def test_an_unschedulable_pod_of_a_worker_is_shown_as_gated() -> None:
     assert [kind for kind, key in pods.here.writes if key == ("Pod", "ns/p")] == ["Patch"], "it is written once"
     pods.run("p")
     assert {"type": "PodScheduled", "status": "True"} in pods.pods()["p"]["status"]["conditions"]
+
+
+@pytest.mark.parametrize("since", ["2027-01-15T07:00:00Z", None])
+def test_a_pod_that_waits_for_a_node_of_its_worker_keeps_the_condition_of_the_api_server(since: str | None) -> None:
+    """Another time of the condition is no news: the write had no effect, and an Event on the Pod reported that."""
+    pods = Pods3("p")
+    times = {"lastProbeTime": None, "lastTransitionTime": since, "observedGeneration": 1}
+    gate = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", **times}
+    gate |= {"message": "Scheduling is blocked due to non-empty scheduling gates"}
+    pods.tell(pods.here, {"status": {"phase": "Pending", "conditions": [gate]}}, "p")
+    no_node = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}
+    pods.tell(pods.there, {"status": {"phase": "Pending", "conditions": [no_node]}}, "p")
+
+    assert [kind for kind, key in pods.here.writes if key == ("Pod", "ns/p")] == []
+    assert pods.pods()["p"]["status"]["conditions"] == [gate]
 
 
 def test_a_finished_pod_finishes_its_workload_on_both_clusters() -> None:
@@ -161,6 +178,32 @@ def test_a_deleted_workload_leaves_no_pods_on_its_worker() -> None:
     assert pods.on() == {}
     assert pods.workload("east") is None
     assert pods.pods() == {}
+
+
+def test_the_deleted_copy_of_a_group_has_a_finalizer_while_it_has_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kueue on the worker removes the finalizers of the Pods only as long as it can read the deleted Workload."""
+    pods = Pods3("a", "b", group="g")
+    pods.run("a", "b")
+    worker = pods.there
+    monkeypatch.setattr(pods.world.workers["east"].loop, "round", lambda _: None)
+    key = ("Workload", "ns/g")
+    in_use = f"{K}resource-in-use"
+    worker.add("Workload", merged(worker.objects[key], {"metadata": {"finalizers": None}}))
+    pods.here.remove(key)
+    pods.world.settle()
+    for name in ("a", "b"):
+        assert going(pods.pods("east")[name])
+        ended = {"metadata": {"finalizers": [f"{K}managed"]}, "status": {"phase": "Failed"}}
+        pods.tell(worker, ended, name)
+    pods.world.settle(seconds=2)
+
+    assert going(worker.objects[key])
+    assert worker.objects[key]["metadata"]["finalizers"] == [in_use]
+
+    for name in ("a", "b"):
+        pods.tell(worker, {"metadata": {"finalizers": None}}, name)
+    pods.world.settle(seconds=2)
+    assert key not in worker.objects
 
 
 def test_pods_deleted_on_their_worker_are_queued_again() -> None:

@@ -29,6 +29,21 @@ def test_a_failed_object_that_is_not_written_again_is_dropped(action: Action) ->
     assert not writes._objects
 
 
+def test_a_rejection_counts_from_the_first_rejection_and_not_from_an_error_before() -> None:
+    writes, key = RemoteWrites(), ("Workload", "ns/w")
+    error, rejection = ApiError(500, "InternalError", "no webhook"), ApiError(422, "Invalid", "no")
+    writes.now = SECOND
+    writes.over("east", Failed(key, CREATE, error))
+    writes.now += 20 * SECOND
+    writes.over("east", Failed(key, CREATE, rejection))
+    assert writes.rejection("east", key, exists=False) is None
+
+    writes.now += 10 * SECOND
+    found = writes.rejection("east", key, exists=False)
+    assert found is not None
+    assert (found.reason, found.retried) == ("Rejected", False)
+
+
 def test_the_backoff_of_a_failing_object_grows() -> None:
     writes, key = RemoteWrites(), ("Job", "ns/j")
     for _ in range(20):

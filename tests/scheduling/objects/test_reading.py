@@ -86,7 +86,7 @@ def test_a_template_keeps_the_fields_that_select_flavors() -> None:
     made = template({**spec, "hostname": "h"})
 
     assert spec == made.spec
-    assert made.claims_devices
+    assert made.claims
 
 
 def test_a_missing_requeue_time_is_zero() -> None:

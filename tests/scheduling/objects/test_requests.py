@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from policies.amounts.devices import DeviceCharge
 from policies.amounts.requests import Transformation
 from policies.model.quantity import Quantity
 from scheduling.objects.amounts import FlavorResource
@@ -73,6 +76,20 @@ def test_excluded_prefixes_do_not_count() -> None:
     assert asked(workload(pod_set(spec=spec)), Counting(("example.com/", "cpux"))) == [
         (1, {"cpu": 1000, "example.org/b": 3})
     ]
+
+
+def test_devices_are_added_after_prefixes_and_transformations() -> None:
+    """They replace the whole request for the extended resource, and count beside an equal request of the pods."""
+    requests = {"cpu": "1", "example.com/gpu": "2", "gpus": "1"}
+    spec = {"containers": [{"resources": {"requests": requests}}]}
+    charge = DeviceCharge((("gpus", 2),), ("example.com/gpu",))
+    (entry,) = workload(pod_set(count=3, spec=spec)).pod_sets
+    work = replace(workload(), pod_sets=(replace(entry, devices=charge),))
+
+    doubled = {"gpus": Transformation({"gpus": Quantity.parse("1")})}
+    assert asked(work) == [(3, {"cpu": 3000, "gpus": 9})]
+    assert asked(work, Counting(("gpus",))) == [(3, {"cpu": 3000, "gpus": 6})]
+    assert asked(work, Counting(transformations=doubled)) == [(3, {"cpu": 3000, "gpus": 12})]
 
 
 def test_a_transformation_adds_its_output_and_keeps_its_input_unless_replaced() -> None:

@@ -462,13 +462,24 @@ def test_a_nominated_worker_that_may_get_no_new_work_is_replaced(gone: dict[str,
 def test_the_requeue_delay_grows_with_each_retry() -> None:
     local, waits = placed(), []
     for retries in (None, 1, 2, 20):
-        again = replace(local, checks=(replace(local.checks[0], retries=retries),))
+        again = replace(local, checks=(replace(local.checks[0], since=NOW, retries=retries),))
         (check,) = applied(again, "elsewhere", SetCheck("Retry", "lost"), NOW).checks
         waits.append(check.requeue_after)
 
     assert waits == [None, 10, 20, 600]
     ready = applied(again, "elsewhere", SetCheck("Ready", "there"), NOW)
     assert ready.checks[0].requeue_after is None
+
+
+@pytest.mark.parametrize(("ran", "wait"), [(0, 10), (4, 6), (10, None), (3600, None)])
+def test_the_requeue_delay_counts_from_the_start_on_the_lost_worker(ran: int, wait: int | None) -> None:
+    """A job that is preempted on its workers after hours of work need not wait."""
+    local = placed()
+    running = replace(local.checks[0], state="Ready", since=NOW, retries=1)
+
+    after = applied(replace(local, checks=(running,)), "elsewhere", SetCheck("Retry", "lost"), NOW + ran * SECOND)
+
+    assert after.checks[0].requeue_after == wait
 
 
 def test_a_copy_of_a_deleted_job_is_deleted() -> None:

@@ -289,7 +289,9 @@ def test_an_unknown_level_is_reported_with_the_known_levels() -> None:
 def test_a_workload_that_waits_for_ready_nodes_reports_nodes_and_not_quota() -> None:
     said = why(simulated(node("h1", "r1", ready="Unknown"), job("ring", 2, required_topology=LEVELS[1])), "ring")
 
-    assert said.endswith("; it starts once nodes of its topology are ready, or have room"), said
+    assert said.endswith(
+        "; it starts once nodes with all labels of the flavor and its topology are ready, or have room"
+    ), said
     assert "no topology domains at level: example.com/rack" in said
 
 

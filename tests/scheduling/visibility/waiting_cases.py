@@ -101,6 +101,15 @@ CASES = {
         f"{A}ClusterQueue a admits nothing: references missing AdmissionCheck(s): budget; "
         "have the AdmissionCheck created",
     ),
+    "inactive AdmissionCheck": Case(
+        team(
+            work(),
+            kueue("AdmissionCheck", "budget", {"controllerName": "example.com/budget"}),
+            made=of("spot", admissionChecksStrategy={"admissionChecks": [{"name": "budget"}]}),
+        ),
+        f"{A}ClusterQueue a admits nothing: references inactive AdmissionCheck(s): budget; have the AdmissionCheck "
+        "repaired: its condition Active says what is wrong, and without that condition its controller does not run",
+    ),
     "cycle": Case(
         team(
             work(),
@@ -183,6 +192,28 @@ CASES = {
         f"{A}needs 84Gi more memory than it can ever get and 2 more cpu than it can ever get of flavor spot, "
         "or 36Gi more memory than it can ever get and 6 more cpu than it can ever get of flavor h100; "
         f"request no more than 64Gi memory and 4 cpu in all, or {QUOTA}",
+    ),
+    "lent and not reclaimed": Case(
+        team(
+            cluster_queue("b", "org", group("cpu", flavor("spot", cpu="0"))),
+            local_queue("b", "b", "a"),
+            running(3, "lent", "a/b", "b"),
+            work(2),
+            made=of("spot", cohort="org"),
+        ),
+        f"{A}needs 1 more cpu of flavor spot; the nominalQuota of ClusterQueue a would be enough, but other queues "
+        f"borrow it, and its reclaimWithinCohort is Never; {SOON}",
+    ),
+    "lent, and in use by the queue itself": Case(
+        team(
+            cluster_queue("b", "org", group("cpu", flavor("spot", cpu="0"))),
+            local_queue("b", "b", "a"),
+            running(1, "lent", "a/b", "b"),
+            running(3),
+            work(2),
+            made=of("spot", cohort="org"),
+        ),
+        f"{A}needs 2 more cpu of flavor spot; {SOON}",
     ),
     "borrowingLimit": Case(
         team(
@@ -332,6 +363,20 @@ CASES = {
         f"{A}no pod of it could be created: resources validation failed: "
         'spec.podSets[0].template.spec.containers[0]: Invalid value: ["cpu"]: requests must not exceed its limits; '
         "change its requests",
+    ),
+    "LimitRange below requests": Case(
+        team(
+            {
+                "apiVersion": "v1",
+                "kind": "LimitRange",
+                "metadata": {"name": "small", "namespace": "a"},
+                "spec": {"limits": [{"type": "Container", "max": {"cpu": "1"}}]},
+            },
+            work(2),
+        ),
+        f"{A}no pod of it could be created: resources didn't satisfy LimitRange constraints: "
+        'spec.podSets[0].template.spec.containers[0]: Invalid value: ["cpu"]: requests must not be above the '
+        "limitRange max; change its requests, or have the LimitRange of Namespace a changed, which may set the limits",
     ),
     "turn": Case(team(work()), f"{A}it waits for its turn"),
 }

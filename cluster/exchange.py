@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 import socket
+import time
 from contextlib import suppress
 from typing import NamedTuple
 
 from urllib3.exceptions import ProtocolError
 
-_PIECE = 64 * 1024
+PIECE = 64 * 1024
+"""The most bytes that are read at once."""
 _LONGEST_HEAD = 64 * 1024
 """The maximum length of all header lines together, in bytes."""
 _LENGTH = re.compile(rb"\d{1,15}\Z")
@@ -33,12 +35,15 @@ class HttpAnswer(NamedTuple):
     reusable: bool = True
 
 
-def exchange(connection: socket.socket, request: bytes, silence: float) -> HttpAnswer:
-    """Send the request once. Raises ProtocolError or OSError; TimeoutError after `silence` seconds without a byte."""
+def exchange(connection: socket.socket, request: bytes, silence: float, whole: float) -> HttpAnswer:
+    """Send the request once. Raises ProtocolError or OSError.
+
+    Raises TimeoutError after `silence` seconds without a byte, and if the response takes longer than `whole` seconds.
+    """
     connection.settimeout(silence)
     with suppress(ConnectionError):  # a server may answer and close before it has read a large request
         connection.sendall(request)
-    incoming = _Incoming(connection)
+    incoming = _Incoming(connection, time.monotonic() + whole)
     while True:
         minor, status, headers = _head(incoming.until(b"\r\n\r\n", _LONGEST_HEAD))
         if status >= 200:
@@ -92,10 +97,12 @@ def _number(text: bytes, form: re.Pattern[bytes], base: int) -> int:
 
 
 class _Incoming:
-    """A buffer of received bytes. Methods raise ProtocolError if the connection ends too early."""
+    """A buffer of received bytes. Methods raise ProtocolError if the connection ends too early, and TimeoutError after
+    the time `until`."""
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: socket.socket, until: float) -> None:
         self._connection = connection
+        self._until = until
         self._content = b""
 
     @property
@@ -123,12 +130,17 @@ class _Incoming:
 
     def rest(self) -> bytes:
         pieces, self._content = [self._content], b""
-        while piece := self._connection.recv(_PIECE):
+        while piece := self._received():
             pieces.append(piece)
         return b"".join(pieces)
 
     def _piece(self) -> bytes:
-        piece = self._connection.recv(_PIECE)
+        piece = self._received()
         if not piece:
             raise ProtocolError("the connection was closed before the answer was complete")
         return piece
+
+    def _received(self) -> bytes:
+        if time.monotonic() > self._until:
+            raise TimeoutError
+        return self._connection.recv(PIECE)

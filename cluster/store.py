@@ -64,7 +64,10 @@ class ManifestCache(Protocol):
         """
 
     def may(self, caller: Caller, access: Access) -> bool:
-        """Whether the API server allows the access to `caller`. Raises ClusterError."""
+        """Whether the API server allows the access to `caller`; false if this process may not ask.
+
+        Raises ClusterError.
+        """
 
     def close(self) -> None:
         """Stop the watches. The last snapshot remains available."""
@@ -192,7 +195,7 @@ class Store:
 
     def may(self, caller: Caller, access: Access) -> bool:
         cluster = self._cluster
-        return cluster is not None and self._allowed.get((caller, access), lambda: may(cluster, caller, access))
+        return cluster is not None and self._allowed.get((caller, access), lambda: _may(cluster, caller, access))
 
     def close(self) -> None:
         for reflector in self._reflectors.values():
@@ -259,6 +262,14 @@ class Store:
         known = frozenset(source.kind for source in self._sources) - waiting - _kinds(unreadable)
         self._unreadable = unreadable
         self._snapshot = Snapshot(forest if forest.known == known else replace(forest, known=known), sightings)
+
+
+def _may(cluster: ClusterClient, caller: Caller, access: Access) -> bool:
+    try:
+        return may(cluster, caller, access)
+    except Forbidden as error:
+        log.warning("whether %s may %s is not known, so it counts as not allowed: %s", caller.name, access, error)
+        return False
 
 
 def _found(source: WatchSource, manifest: Manifest) -> FoundManifest:

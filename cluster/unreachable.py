@@ -21,7 +21,7 @@ def _is_slow(error: Exception) -> bool:
     urllib3 reports the latter, for a large request over a new connection, like a broken connection.
     """
     unread = isinstance(error, exceptions.ProtocolError) and isinstance(error.args[-1], TimeoutError)
-    return unread or isinstance(error, exceptions.ReadTimeoutError)
+    return unread or isinstance(error, exceptions.ReadTimeoutError | TimeoutError)
 
 
 def _explain(error: Exception) -> tuple[str, str, bool]:

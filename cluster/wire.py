@@ -17,7 +17,7 @@ import urllib3
 from cluster.decoding import decoded
 from cluster.endpoint import Endpoint, open_pool
 from cluster.errors import BadAnswer, ClusterError, Unauthorized, from_response
-from cluster.exchange import HttpAnswer, exchange
+from cluster.exchange import PIECE, HttpAnswer, exchange
 from cluster.retry import RandomBackoff, asked_wait, may_repeat
 from cluster.unreachable import unreachable
 
@@ -40,6 +40,11 @@ class Timeouts:
     connect: float = 5.0
     read: float = 30.0
     watch_grace: float = 15.0
+
+    @property
+    def whole(self) -> float:
+        """For a whole response other than a watch: a server that sends it byte by byte must not occupy a thread."""
+        return 6 * self.read
 
 
 @dataclass(frozen=True)
@@ -123,11 +128,11 @@ class Wire:
 
     def _body(self, request: HttpRequest) -> bytes:
         connections, timeouts = self._live, self.timeouts
-        read = timeouts.read
         try:
-            answer = connections.exchange(request, read) if request.body is not None else None
+            answer = connections.exchange(request, timeouts) if request.body is not None else None
             if answer is None:
-                answer = _read_answer(connections.send(request, urllib3.Timeout(connect=timeouts.connect, read=read)))
+                waits = urllib3.Timeout(connect=timeouts.connect, read=timeouts.read)
+                answer = _read_answer(connections.send(request, waits), timeouts)
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise unreachable(connections.endpoint.url, error) from error
         _check(request, answer)
@@ -139,7 +144,7 @@ class Wire:
         try:
             response = connections.send(request, urllib3.Timeout(connect=self.timeouts.connect, read=silence))
             if response.status != 200:
-                _check(request, _read_answer(response))
+                _check(request, _read_answer(response, self.timeouts))
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise unreachable(connections.endpoint.url, error) from error
         return response
@@ -183,12 +188,13 @@ class _Connections:
             retries=False,
             redirect=False,
             preload_content=False,
+            decode_content=False,  # a compressed response was not asked for, and may expand a thousandfold
         )
 
-    def exchange(self, request: HttpRequest, read: float) -> HttpAnswer | None:
+    def exchange(self, request: HttpRequest, timeouts: Timeouts) -> HttpAnswer | None:
         """Send the request over an idle connection that is open; None if there is none or the request needs urllib3.
 
-        Raises urllib3's exceptions. The server may have received the request then.
+        Raises urllib3's exceptions and TimeoutError. The server may have received the request then.
         """
         path = f"{self._where}{_target(request)}"
         if self._host is None or self.endpoint.headers or _UNSAFE.search(path):
@@ -204,11 +210,9 @@ class _Connections:
         whole = f"{head}Content-Length: {len(content)}\r\n\r\n".encode("latin-1") + content
         reusable = False
         try:
-            answer = exchange(connection.sock, whole, read)
+            answer = exchange(connection.sock, whole, timeouts.read, timeouts.whole)
             reusable = answer.reusable
             return answer
-        except TimeoutError as error:
-            raise urllib3.exceptions.ReadTimeoutError(self._host, path, f"no answer in {read:g} s") from error
         finally:
             if not reusable:
                 connection.close()
@@ -263,9 +267,15 @@ def _target(request: HttpRequest) -> str:
     return f"{request.path}?{urlencode(request.params)}" if request.params else request.path
 
 
-def _read_answer(response: urllib3.BaseHTTPResponse) -> HttpAnswer:
-    response.read(cache_content=True)
-    return HttpAnswer(response.status, response.headers.get("Retry-After"), response.data)
+def _read_answer(response: urllib3.BaseHTTPResponse, timeouts: Timeouts) -> HttpAnswer:
+    """The response with its whole body. Raises urllib3's exceptions and TimeoutError."""
+    pieces, until = [], time.monotonic() + timeouts.whole
+    while piece := response.read1(PIECE):
+        pieces.append(piece)
+        if time.monotonic() > until:
+            response.close()
+            raise TimeoutError
+    return HttpAnswer(response.status, response.headers.get("Retry-After"), b"".join(pieces))
 
 
 def _check(request: HttpRequest, answer: HttpAnswer) -> None:

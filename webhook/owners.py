@@ -14,11 +14,11 @@ from policies.configuration.settings import Configuration
 from policies.dialects.core import POD
 from policies.dialects.frameworks.replicated import REPLICA_SET
 from policies.dialects.kueue_jobs import IDENTIFIERS, KINDS, QUEUE_NAME, QueuedJob, job_reader, prebuilt_of
-from policies.dialects.kueue_kinds import WORKLOAD
+from policies.dialects.kueue_kinds import IN_USE, WORKLOAD
 from policies.dialects.kueue_owners import controller_of
 from policies.dialects.kueue_workload import WrittenWorkload, read_workload
 from policies.dialects.labels import is_domain
-from policies.dialects.reading import mapping, metadata, texts
+from policies.dialects.reading import listing, mapping, metadata, texts
 from policies.model.change import ChangeOperation, User
 from policies.model.forest import Forest
 from policies.mutation.kueue_defaults import has_default_queue, in_namespace
@@ -29,6 +29,8 @@ _NO_DEFAULT_QUEUE = Forest()
 _NEWEST = WORKLOADS[0]
 Fetch = Callable[[Resource, str, str], Manifest | None]
 """Reads an object by its kind, namespace and name; None if it does not exist. Raises ClusterError."""
+May = Callable[[Caller, Access], bool]
+"""Whether the API server allows the access. Raises ClusterError."""
 
 
 class OwnerUnknown(Exception):
@@ -69,18 +71,36 @@ def owners(
     return found
 
 
-def creator(review: Review, above: list[QueuedJob], may: Callable[[Caller, Access], bool]) -> User:
+def creator(review: Review, above: list[QueuedJob], may: May) -> User:
     """The user who creates a Pod; a tenant if it is a ServiceAccount that does not control the owner, `above[0]`.
 
     A tenant may have ServiceAccounts in other namespaces. But only a controller may write the status of its objects.
-    `may`: asks the API server; raises ClusterError. Raises OwnerUnknown.
+    Raises OwnerUnknown.
     """
     user = review.user
     if review.kind != POD or not above or user.is_of_kubernetes or not user.may_be_controller_in(review.namespace):
         return user
-    caller, owner = Caller(user.name, groups=user.groups), above[0]
-    group, plural = owner.ref.group, owner.framework.plural
-    accesses = [Access(verb, group, plural, "status", review.namespace) for verb in ("update", "patch")]
+    return _known(user, above[0].ref.group, above[0].framework.plural, review.namespace, may)
+
+
+def releaser(review: Review, configuration: Configuration, may: May) -> User:
+    """The user who removes the finalizer of a Workload; a tenant if it may not write the status of Workloads.
+
+    Raises OwnerUnknown.
+    """
+    user, both = review.user, (metadata(each or {}) for each in (review.old_object, review.object))
+    before, after = (IN_USE in listing(meta.get("finalizers")) for meta in both)
+    if review.kind != WORKLOAD or review.object is None or after or not before:
+        return user
+    if user.name in configuration.kueue.admitting_users:
+        return user
+    return _known(user, _NEWEST.group, _NEWEST.plural, review.namespace, may)
+
+
+def _known(user: User, group: str, plural: str, namespace: str, may: May) -> User:
+    """The user; a tenant if it may not write the status of these objects. Raises OwnerUnknown."""
+    caller = Caller(user.name, groups=user.groups)
+    accesses = [Access(verb, group, plural, "status", namespace) for verb in ("update", "patch")]
     try:
         return replace(user, tenant=not any(may(caller, access) for access in accesses))
     except ClusterError as error:

@@ -11,11 +11,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from http import HTTPStatus
 from typing import NamedTuple, ParamSpec, TypeVar
 
 from cluster.errors import ClusterError
 from cluster.resource import Manifest, Resource
+from cluster.reviews import Access, Caller
 from cluster.store import ManifestCache
 from cluster.tracing.ids import trace_id
 from cluster.tracing.span import SpanRecorder
@@ -35,7 +37,7 @@ from webhook.ledger.keeping import MaintainedLedger
 from webhook.ledger.requested import AlreadyExists, LedgerBusy
 from webhook.ledger.store import LedgerUnavailable
 from webhook.metrics import WebhookMetrics
-from webhook.owners import Fetch, OwnerMissing, OwnerUnknown, creator, named_workload, owners
+from webhook.owners import Fetch, May, OwnerMissing, OwnerUnknown, creator, named_workload, owners, releaser
 from webhook.review import BadReview, Review, parse
 from webhook.settings import WebhookSettings
 from webhook.spans import ReviewTrace, record
@@ -269,7 +271,7 @@ class ReviewHandler:
     def _mutate(self, request: KnownRequest, review: Review) -> Reply:
         forest = self._forest()
         above = self._owners(request, review, forest)
-        user = creator(review, above, self._cache().may)
+        user = creator(review, above, self._may(request))
         about = (forest.put_all(above), self._configuration, review.operation, user)
         demanded = request.path == DEMANDING
         operations = patch(review.object, *about, demanded=demanded) if review.object else []
@@ -280,6 +282,7 @@ class ReviewHandler:
         """The judgement. If a refusal may come from a cache that is too old, judge again when the cache changes."""
         forest, above = self._forest(), self._related(request, review)
         if request.case is None:
+            review = replace(review, user=releaser(review, self._configuration, self._may(request)))
             request.case = decision.case(review, self._configuration, self._cache().snapshot())
         case = request.case
         if case is None:
@@ -346,6 +349,13 @@ class ReviewHandler:
             return self._cache().fetch(resource, namespace, name)
 
         return fetch
+
+    def _may(self, request: KnownRequest) -> May:
+        def may(caller: Caller, access: Access) -> bool:
+            _wait(request)
+            return self._cache().may(caller, access)
+
+        return may
 
     def _related(self, request: KnownRequest, review: Review) -> list[KubeObject]:
         """The objects that rules need and the cache does not have: owners, and the Workload that a job names."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from policies.dialects.kueue_kinds import LOCAL_QUEUE, PREFIX, WORKLOAD
+from policies.dialects.kueue_kinds import IN_USE, LOCAL_QUEUE, PREFIX, WORKLOAD
 from policies.dialects.kueue_owners import ControllerReference, controller_of
 from policies.dialects.labels import annotation_faults, label_faults, toleration_faults
 from policies.dialects.reading import (
@@ -161,6 +161,7 @@ class WrittenWorkload(Attached):
     `checks`, `reclaimable`: status.admissionChecks and status.reclaimablePods.
     `cluster`, `nominated`: the worker that runs it, and the nominated workers, with MultiKueue.
     `controller`: the controller reference to its job.
+    `kept`: whether it has the finalizer that keeps it while its pods run.
     """
 
     annotations: Mapping[str, str] = field(default_factory=dict)
@@ -172,6 +173,7 @@ class WrittenWorkload(Attached):
     cluster: str | None = None
     nominated: tuple[str, ...] = ()
     controller: ControllerReference | None = None
+    kept: bool = False
 
     @property
     def elastic(self) -> bool:
@@ -189,6 +191,7 @@ def read_workload(manifest: Manifest) -> WrittenWorkload:
         queue_field="spec.queueName",
         annotations=of_kueue(meta.get("annotations")),
         controller=controller_of(meta),
+        kept=IN_USE in listing(meta.get("finalizers")),
         pod_sets=tuple(_pod_set(mapping(entry), at) for at, entry in enumerate(listing(spec.get("podSets")))),
         reserved=_holds(status, "QuotaReserved"),
         admission=_admission(mapping(admission)) if admission is not None else None,

@@ -62,7 +62,7 @@ _ACCOUNT = "system:serviceaccount:"
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """`tenant`: whether it is known that it does not control the owner of the object."""
+    """`tenant`: whether it is known that it does not control the object or its owner."""
 
     name: str = ""
     groups: tuple[str, ...] = ()

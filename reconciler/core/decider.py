@@ -16,6 +16,7 @@ from reconciler.objects.moments import whole_second
 from reconciler.objects.wanted import WantedWrite
 from reconciler.observer.observer import Observer
 from reconciler.recorder.recorder import EventRecorder
+from reconciler.recorder.workload_events import details
 from scheduling.cycle.engine import AdmissionEngine
 from scheduling.cycle.outcome import reserved, waiting
 from scheduling.cycle.second_pass import NotPlaced, after_second_pass, needs_second_pass, second_pass
@@ -147,7 +148,6 @@ class Decider:
         world, moment = self._world, whole_second(now)
         if isinstance(decision, Reserve):
             self.reasons.pop(decision.workload.key, None)
-            self._recorder.reserved(decision)
             queue = world.state.queues[decision.queue].settings
             before, by_prefix = world.workloads[decision.workload.key], world.state.options.encode_by_prefix
             after = reserved(before, decision, queue, moment, self._observability, by_prefix=by_prefix)
@@ -158,10 +158,10 @@ class Decider:
             for controller in self._completing:
                 after = controller.completed(after, moment)
             world.put_workload(after, moment)
-            self._writes.decide(after, now)
+            self._writes.decide(after, now, details(decision))
         elif isinstance(decision, Preempt):
             self._recorder.preempted(decision, moment)
-            self._writes.decide(world.workloads[decision.target.key], now)
+            self._writes.decide(world.workloads[decision.target.key], now, details(decision))
         else:
             self.reasons[decision.workload.key] = decision
             if self._observability.granular and decision.inadmissible:

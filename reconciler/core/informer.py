@@ -139,7 +139,8 @@ class Informer:
     def _record_change(self, before: Observed[object] | None, after: Observed[object], moment: int) -> None:
         old, new = WORKLOAD_VIEW.value(before), WORKLOAD_VIEW.value(after)
         if old is not None and new is not None and self.records_events and not self.partition.away(*after.key):
-            self._recorder.workload_changed(old, new, moment)
+            record = self.records.find(after.key)
+            self._recorder.workload_changed(old, new, moment, record.details if record is not None else {})
 
     def _update(self, before: Observed[object] | None, observed: Observed[object], moment: int, now: int) -> None:
         kind, name = observed.key

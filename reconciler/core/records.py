@@ -8,7 +8,7 @@ world has `Records.current` of each Workload: what was decided, otherwise what i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from cluster.retry import RandomBackoff
@@ -62,12 +62,14 @@ class ObjectRecord:
 
     `decided`: the Workload as decisions have changed it since it was stored. Its write is in flight, follows the
         request in flight, or waits until the object may be written.
+    `details`: by reason, what the decisions add to the Events of the change.
     `in_flight`: the request in flight.
     `backoff`: the backoff, or the last one if it has ended lately.
     `owed`: the reason for waiting that the stored Workload does not show yet.
     """
 
     decided: Workload | None = None
+    details: dict[str, str] = field(default_factory=dict)
     in_flight: InFlight | None = None
     backoff: Backoff | None = None
     owed: Wait | None = None
@@ -208,6 +210,7 @@ class Records:
         record = self.find((WORKLOAD, name))
         if record is not None:
             record.decided = None
+            record.details = {}
             self.tidy((WORKLOAD, name))
 
     def owed(self, name: str) -> Wait | None:

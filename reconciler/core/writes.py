@@ -8,8 +8,9 @@ most once, and after a conflict no late copy of it can succeed.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from cluster.actions import Action, Create, Delete, Patch
 from cluster.errors import ClusterError, Conflict, NotFound
@@ -34,6 +35,8 @@ log = logging.getLogger(__name__)
 EVENT = "Event"
 TAKEN_OVER_AT = "quotree.dev/taken-over-at"
 """The annotation that an empty write sets: the version of the Workload when another process took over."""
+
+_NO_DETAILS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(slots=True)
@@ -69,14 +72,16 @@ class PendingWrites:
         if self._in_flight(key) is None:
             self._send(key, InFlight(ReadObject(key)))
 
-    def decide(self, after: Workload, now: int) -> bool:
+    def decide(self, after: Workload, now: int, details: Mapping[str, str] = _NO_DETAILS) -> bool:
         """Decide that the Workload changes to `after`. If an earlier decision is in flight, this write follows it.
 
+        `details`: by reason, what the decision adds to the Event of the change.
         Returns whether a write is in flight. If the Workload may not be written now, the decision counts until it may.
         """
         key = (WORKLOAD, after.key)
         record, stored = self._records.record(key), self._records.workload(after.key)
         record.decided = after
+        record.details.update(details)
         if record.in_flight is not None and record.in_flight.decided is not None:
             return True
         if stored is None or self._records.busy(key, now):

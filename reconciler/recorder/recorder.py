@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from cluster.actions import Apply, Create, Delete, Evict, Patch
@@ -10,26 +11,20 @@ from reconciler.objects.following import workload_trace
 from reconciler.objects.wanted import ObjectReference, WantedWrite, reference
 from reconciler.recorder.correlator import EventCorrelator
 from reconciler.recorder.journal import Journal
-from reconciler.recorder.workload_events import workload_news
-from scheduling.flavors.messages import considered_text
-from scheduling.objects.workload import PREEMPTED, QUOTA_RESERVED, Workload
-from scheduling.world.decisions import Preempt, Reserve
+from reconciler.recorder.workload_events import priorities, workload_news
+from scheduling.objects.workload import Workload
+from scheduling.world.decisions import Preempt
 
 REFUSED, WITHOUT_EFFECT = "WriteRefused", "WriteWithoutEffect"
-_DETAILS = 10_000
 _VERBS: dict[type, str] = {Create: "create", Patch: "change", Apply: "change", Delete: "delete", Evict: "evict"}
 
 
 class EventRecorder:
-    """Records Events. Times are in nanoseconds. A lost Event does no harm: conditions show the present state.
-
-    `_details`: by the key of a Workload and the reason, what a decision adds to the Event of the change that it causes.
-    """
+    """Records Events. Times are in nanoseconds. A lost Event does no harm: conditions show the present state."""
 
     def __init__(self) -> None:
         self._events = EventCorrelator()
         self._journal = Journal()
-        self._details: dict[tuple[str, str], str] = {}
 
     def _record(
         self, about: ObjectReference | None, reason: str, message: str, now: int, *, warning: bool = False
@@ -39,33 +34,20 @@ class EventRecorder:
         self._events.record(about, reason, message, now, warning=warning)
         self._journal.note(about, reason, message, now, warning=warning)
 
-    def workload_changed(self, before: Workload, after: Workload, now: int) -> None:
+    def workload_changed(self, before: Workload, after: Workload, now: int, details: Mapping[str, str]) -> None:
+        """`details`: by reason, what the decision that caused the change adds to the Event."""
         about = None
         for news in workload_news(before, after):
             about = about or reference(after)
-            message = news.message + self._details.pop((after.key, news.reason), "")
+            message = news.message + details.get(news.reason, "")
             self._record(about, news.reason, message, now, warning=news.warning)
-
-    def reserved(self, decision: Reserve) -> None:
-        """The Event of the reservation says which flavors were tried before, or are borrowed."""
-        considered = considered_text(decision.assignment)
-        self._keep(decision.workload.key, QUOTA_RESERVED, f"; Flavors considered: {considered}" if considered else "")
 
     def preempted(self, decision: Preempt, now: int) -> None:
         """Record the Event on the preemptor. The change of the victim causes the other Events."""
         held = decision.target.reservation
-        victim, preemptor = held.workload, decision.preemptor
-        priorities = f"; preemptor {_priority(preemptor)}; preemptee {_priority(victim)}"
-        self._keep(victim.key, PREEMPTED, priorities)
-        message = (
-            f"Preempted workload {victim.key} (UID: {victim.uid}) in ClusterQueue {held.queue.node.name}{priorities}"
-        )
-        self._record(reference(preemptor), "PreemptedWorkload", message, now)
-
-    def _keep(self, workload: str, reason: str, details: str) -> None:
-        self._details[workload, reason] = details
-        if len(self._details) > _DETAILS:  # those of writes that never came about
-            del self._details[next(iter(self._details))]
+        victim, queue = held.workload, held.queue.node.name
+        message = f"Preempted workload {victim.key} (UID: {victim.uid}) in ClusterQueue {queue}{priorities(decision)}"
+        self._record(reference(decision.preemptor), "PreemptedWorkload", message, now)
 
     def not_placed(self, workload: Workload, message: str, now: int) -> None:
         """A workload with quota has no places for all its pods."""
@@ -108,10 +90,6 @@ class EventRecorder:
 def concerning(about: ObjectReference, workload: Workload | None) -> ObjectReference:
     """The reference with the trace id of its Workload, if that is known."""
     return about if workload is None or about.trace else replace(about, trace=workload_trace(workload))
-
-
-def _priority(workload: Workload) -> str:
-    return f"effective priority: {workload.priority} (base: {workload.base}, boost: {workload.boost})"
 
 
 def _error_message(error: Exception) -> str:

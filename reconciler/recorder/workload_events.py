@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from reconciler.objects.following import queued_since
+from scheduling.flavors.messages import considered_text
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import (
     ADMISSION_CHECK,
@@ -25,6 +26,7 @@ from scheduling.objects.workload import (
 )
 from scheduling.status.lifecycle import GATE_CLEARED, waits_at_gate
 from scheduling.status.unadmitted import BYPASSED, DEACTIVATED_MESSAGE, IN_QUEUE
+from scheduling.world.decisions import Preempt, Reserve
 
 _SILENT = (BYPASSED, DEACTIVATED_MESSAGE, IN_QUEUE)
 """Messages without an Event. They apply to many workloads at once, and do not come from a scheduling attempt."""
@@ -36,6 +38,24 @@ class News(NamedTuple):
     reason: str
     message: str
     warning: bool = False
+
+
+def details(decision: Reserve | Preempt) -> dict[str, str]:
+    """What a decision adds to the Event of the change that it causes, by reason: the flavors that were tried before or
+    are borrowed, or both priorities."""
+    if isinstance(decision, Preempt):
+        return {PREEMPTED: priorities(decision)}
+    considered = considered_text(decision.assignment)
+    return {QUOTA_RESERVED: f"; Flavors considered: {considered}"} if considered else {}
+
+
+def priorities(decision: Preempt) -> str:
+    victim = decision.target.reservation.workload
+    return f"; preemptor {_priority(decision.preemptor)}; preemptee {_priority(victim)}"
+
+
+def _priority(workload: Workload) -> str:
+    return f"effective priority: {workload.priority} (base: {workload.base}, boost: {workload.boost})"
 
 
 def workload_news(before: Workload, after: Workload) -> Iterator[News]:

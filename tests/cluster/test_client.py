@@ -1,5 +1,6 @@
 """Requests: their content, retries and errors."""
 
+import gzip
 import json
 import socket
 import threading
@@ -238,6 +239,26 @@ def test_a_request_without_a_response_times_out(api: FakeApi) -> None:
     impatient = api.cluster(timeouts=Timeouts(connect=1.0, read=0.1), attempts=1)
     with impatient, pytest.raises(Unreachable, match="no answer in time"):
         impatient.get(ITEM)
+
+
+def test_a_response_that_comes_byte_by_byte_times_out(api: FakeApi) -> None:
+    def drip(handler: Handler) -> None:
+        handler.begin_chunks()
+        while not api.released.wait(0.01):
+            handler.send_chunk(b" ")
+
+    api.others += [drip]
+    impatient = api.cluster(timeouts=Timeouts(connect=1.0, read=0.1), attempts=1)
+    with impatient, pytest.raises(Unreachable, match="no answer in time"):
+        impatient.get(ITEM)
+
+
+def test_a_compressed_response_is_not_expanded(api: FakeApi, cluster: ClusterClient) -> None:
+    small = gzip.compress(b'{"a": 1}')
+    api.others += [lambda handler: handler.send_json(200, small, {"Content-Encoding": "gzip"})]
+
+    with pytest.raises(BadAnswer, match="not JSON"):
+        cluster.get(ITEM)
 
 
 def test_a_large_write_that_the_server_does_not_read_times_out() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 from urllib3.exceptions import ProtocolError
@@ -43,7 +44,7 @@ def answering(*pieces: bytes, ends: bool = False) -> Iterator[socket.socket]:
 
 def answered(*pieces: bytes, ends: bool = False) -> HttpAnswer:
     with answering(*pieces, ends=ends) as connection:
-        return exchange(connection, b"PATCH / HTTP/1.1\r\n\r\n", 5.0)
+        return exchange(connection, b"PATCH / HTTP/1.1\r\n\r\n", 5.0, 30.0)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +99,27 @@ def test_an_incomplete_response_is_a_broken_connection(sent: bytes) -> None:
 
 def test_a_missing_response_times_out() -> None:
     with answering(LENGTH) as connection, pytest.raises(TimeoutError):
-        exchange(connection, b"PATCH / HTTP/1.1\r\n\r\n", 0.05)
+        exchange(connection, b"PATCH / HTTP/1.1\r\n\r\n", 0.05, 30.0)
+
+
+@pytest.mark.parametrize("head", [CHUNKED + b"9999\r\n", b"HTTP/1.1 200 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\nA: "])
+def test_a_response_that_comes_byte_by_byte_times_out(head: bytes) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+
+        def drip() -> None:
+            theirs.sendall(head)
+            with suppress(OSError):
+                while True:
+                    theirs.sendall(b"x")
+                    time.sleep(0.01)
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        with pytest.raises(TimeoutError):
+            exchange(ours, b"GET / HTTP/1.1\r\n\r\n", 5.0, 0.1)
+        ours.shutdown(socket.SHUT_RDWR)
+        thread.join()
 
 
 def patched(handler: Handler) -> None:
@@ -155,4 +176,4 @@ def test_a_response_before_the_end_of_the_request_is_read() -> None:
         theirs.sendall(b"HTTP/1.1 413 Request Entity Too Large\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}")
         theirs.shutdown(socket.SHUT_RD)
 
-        assert exchange(ours, b"x" * 2**20, 5.0) == HttpAnswer(413, None, b"{}", reusable=False)
+        assert exchange(ours, b"x" * 2**20, 5.0, 30.0) == HttpAnswer(413, None, b"{}", reusable=False)

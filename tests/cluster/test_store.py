@@ -8,6 +8,7 @@ import pytest
 
 from cluster.client import ClusterClient
 from cluster.errors import Unreachable
+from cluster.reviews import Access, Caller
 from cluster.served import FOLLOWED
 from cluster.sources import sources
 from cluster.store import FixedCache, Store, load
@@ -194,3 +195,18 @@ def test_a_fixed_cache_is_ready_and_has_no_age() -> None:
     assert (fixed.forest(), fixed.ready(), fixed.age()) == (tree, [], 0.0)
     fixed.close()
     assert fixed.forest().get(Ref(*core.NAMESPACE, "", "none")) is None
+
+
+# -- rights of callers -------------------------------------------------------------------------------------------------
+
+
+def test_a_right_that_the_process_may_not_ask_about_counts_as_not_allowed(
+    quota_api: QuotaApi, quota_cluster: ClusterClient, followed: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = quota_api.reply_to
+    monkeypatch.setattr(
+        quota_api, "reply_to", lambda seen: status(403, "Forbidden") if "accessreviews" in seen.path else others(seen)
+    )
+    followed.start(quota_cluster)
+
+    assert not followed.may(Caller("system:serviceaccount:operators:ray"), Access("patch", "batch", "jobs", "status"))

@@ -10,6 +10,7 @@ import pytest
 from cluster.resource import Manifest, Resource
 from cluster.store import FixedCache
 from policies.configuration.settings import Configuration, KueueSettings
+from policies.dialects.kueue_kinds import IN_USE
 from policies.dialects.kueue_workload import ELASTIC
 from policies.dialects.selectors import LabelSelector, Requirement
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE
@@ -19,6 +20,9 @@ from tests.webhook.reviews import answer, review
 from webhook import review_handler
 from webhook.app import create_app
 from webhook.settings import WebhookSettings
+
+QUEUES = "system:serviceaccount:queues:manager"
+OURS = "system:serviceaccount:quotree-system:quotree-reconciler"
 
 
 def child(owner: dict[str, Any] = SET, *, suspend: bool = False, cpu: str = "1") -> dict[str, Any]:
@@ -182,3 +186,31 @@ def test_a_missing_owner_is_allowed_in_an_unmanaged_namespace() -> None:
     answered = answer(app.test_client(), MUTATE, work)
 
     assert (answered["allowed"], "patch" in answered) == (True, False)
+
+
+# --- the finalizer of a Workload
+
+
+def finalized(*finalizers: str, reserved: bool = True) -> dict[str, Any]:
+    conditions = [{"type": "QuotaReserved", "status": "True" if reserved else "False"}]
+    spec = {"queueName": "main", "podSets": [{"name": "main", "count": 1, "template": template()}]}
+    made = manifest("kueue.x-k8s.io/v1beta2", "Workload", "w", spec, namespace="ns", finalizers=[*finalizers])
+    return {**made, "status": {"conditions": conditions}}
+
+
+@pytest.mark.parametrize(
+    ("user", "reserved", "allowed"),
+    [("ada", True, False), ("ada", False, True), (QUEUES, True, True), (OURS, True, True)],
+)
+def test_only_who_may_write_the_status_of_a_workload_removes_its_finalizer_while_it_has_quota(
+    user: str, reserved: bool, allowed: bool
+) -> None:
+    world = Stored()
+    world.controllers = (QUEUES,)
+    released = review(finalized("a/b", reserved=reserved), finalized("a/b", IN_USE, reserved=reserved))
+    released["request"]["userInfo"] = {"username": user}
+
+    answered = answer(client(world), VALIDATE, released)
+
+    assert answered["allowed"] is allowed
+    assert ("[reserved-workload-changed]" in answered.get("status", {}).get("message", "")) is not allowed

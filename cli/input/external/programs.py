@@ -17,6 +17,7 @@ SECONDS = 60.0
 MAX_OUTPUT = 512 * 2**20
 """The maximum size of the output in bytes. One file of manifests may have 64 MiB; a revision may have many files."""
 _MAX_ERRORS = 2000  # characters of standard error that are shown
+_LONGEST_CHARACTER = 4  # bytes in UTF-8
 
 
 class ProgramFailed(Exception):
@@ -66,7 +67,7 @@ def run(
         except (OSError, ValueError) as error:  # ValueError: an argument that no program can have
             raise ProgramFailed(f"{command[0]} cannot be run: {getattr(error, 'strerror', None) or error}") from error
         output = _output(process, seconds, most)
-        errors.seek(0)
+        errors.seek(max(0, errors.seek(0, os.SEEK_END) - _LONGEST_CHARACTER * _MAX_ERRORS))
         text = errors.read().decode("utf-8", "replace")
     if process.returncode:
         raise ProgramFailed(_shortened(text) or f"{command[0]} ended with exit code {process.returncode}")

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.dialects.kueue import WORKLOAD
+from policies.dialects.kueue import IN_USE, WORKLOAD
 from policies.dialects.kueue_workload import WrittenWorkload
 from policies.dialects.written_back import differ
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
-from policies.model.findings import Finding, Profile
+from policies.model.findings import STRICT_ONLY, Finding, Profile
 
 
 @rule(
@@ -18,10 +18,12 @@ from policies.model.findings import Finding, Profile
     no_cel="is about status, which Kueue writes",
 )
 def reserved_workload_changed(proposal: Proposal) -> Iterator[Finding]:
-    """The pod sets or the admission of a Workload change while quota is reserved for it.
+    """The pod sets, the admission or the finalizer of a Workload change while quota is reserved for it.
 
     Why it is refused: the quota was reserved for exactly these pods. Additional pods would run without quota, and a
-    changed admission would move usage to another queue or flavor without a check.
+    changed admission would move usage to another queue or flavor without a check. Without its finalizer, a deleted
+    Workload would free its quota while its pods still run. Only users who may write the status of Workloads, such as
+    the controller, may remove the finalizer.
     Example: `count: 10` in a pod set that was admitted with 1.
     Fix: let the Workload give up its quota first (set `active: false`, or clear status.admission), or create a new one.
     """
@@ -30,6 +32,10 @@ def reserved_workload_changed(proposal: Proposal) -> Iterator[Finding]:
             continue
         if before.reserved:
             yield from _pod_sets(proposal, before, workload)
+            if before.kept and not workload.kept and proposal.circumstances.user.tenant:
+                message = f"the finalizer {IN_USE} cannot be removed while quota is reserved"
+                fix = "leave the finalizer; to stop the job, set spec.active to false"
+                yield Finding(workload.ref, "metadata.finalizers", message, fix=fix, profiles=STRICT_ONLY)
         if before.admission is not None and workload.admission is not None:
             topology = proposal.configuration.kueue.enabled("TopologyAwareScheduling")
             parts = [each.fixed if topology else each.content for each in (before.admission, workload.admission)]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from policies.model.pools import Terms
 from reconciler.recorder.recorder import EventRecorder
-from reconciler.recorder.workload_events import News, workload_news
+from reconciler.recorder.workload_events import News, details, workload_news
 from scheduling.objects.queue_settings import LOWER_PRIORITY, PreemptionPolicy
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Admission, CheckState, Workload
@@ -110,7 +110,7 @@ def test_the_event_of_an_exceeded_execution_time_has_the_limit() -> None:
 
 def test_events_of_changes_refer_to_the_workload() -> None:
     events = EventRecorder()
-    events.workload_changed(NEW, sync_admitted(reserve(NEW, Admission("q"), NOW), NOW), NOW)
+    events.workload_changed(NEW, sync_admitted(reserve(NEW, Admission("q"), NOW), NOW), NOW, {})
     found = events.due(NOW)
     assert [each.body["reason"] for each in found] == ["QuotaReserved", "Admitted"]
     assert {each.body["involvedObject"]["uid"] for each in found} == {"u"}
@@ -128,7 +128,9 @@ def test_a_preemption_reports_both_priorities_to_preemptor_and_victim() -> None:
     decision = replace(decision, preemptor=replace(decision.preemptor, boost=2))
     events, victim = EventRecorder(), decision.target.reservation.workload
     events.preempted(decision, NOW)
-    events.workload_changed(victim, preempt(victim, "InClusterQueue", "Preempted to accommodate x", NOW), NOW)
+    events.workload_changed(
+        victim, preempt(victim, "InClusterQueue", "Preempted to accommodate x", NOW), NOW, details(decision)
+    )
     found = {each.body["reason"]: each.body for each in events.due(NOW)}
     assert found["PreemptedWorkload"]["involvedObject"]["name"] == "high"
     both = "preemptor effective priority: 7 (base: 5, boost: 2); preemptee effective priority: 0 (base: 0, boost: 0)"
@@ -145,8 +147,7 @@ def test_a_reservation_event_lists_the_flavors_tried_before() -> None:
     cluster.step()
     (decision,) = [each for each in cluster.decided if isinstance(each, Reserve)]
     events, before = EventRecorder(), decision.workload
-    events.reserved(decision)
-    events.workload_changed(before, reserve(before, Admission("q"), NOW), NOW)
+    events.workload_changed(before, reserve(before, Admission("q"), NOW), NOW, details(decision))
     (found,) = events.due(NOW)
     assert found.body["message"].endswith(
         "s; Flavors considered: main: spot(NoFit;insufficient quota for gpu in flavor spot, previously considered "

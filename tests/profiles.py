@@ -2,7 +2,7 @@
 
 `lean` is what a plain `pytest` takes, here and in CI; `nightly` is what `make nightly` takes, and `thorough` what
 `make thorough` takes. A fixed number of examples would escape them, so a test that wants more or fewer says so by
-`times`, `seeds` or `spread`.
+`times`, `seeds`, `seeds_of_long_runs` or `spread`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,11 @@ def register() -> None:
 def seeds(factor: float) -> range:
     """The seeds of runs that are drawn without hypothesis: `factor` of them for each example of the profile."""
     return range(max(1, round(factor * settings().max_examples)))
+
+
+def seeds_of_long_runs(factor: float) -> range:
+    """As `seeds`, for long runs: the lean profile has a third of them."""
+    return seeds(factor / 3 if settings().max_examples == PROFILES["lean"] else factor)
 
 
 def spread(cases: Sequence[T], factor: float) -> Sequence[T]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -57,7 +59,27 @@ _RIDDLE = re.compile(
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def texts(nodes: list[ast.AST]) -> Iterator[tuple[int, str]]:
+class Texts(NamedTuple):
+    """The texts of a module: literals with their lines, docstrings, and the texts below fields and constants."""
+
+    literals: list[tuple[int, str]]
+    docstrings: list[str]
+    of_fields: list[str]
+
+
+def texts(source: str) -> Texts:
+    nodes = [*ast.walk(ast.parse(source))]
+    documents = (ast.get_docstring(node) for node in nodes if isinstance(node, _DOCUMENTED))
+    return Texts([*literals(nodes)], [each for each in documents if each is not None], [*of_fields(nodes)])
+
+
+@cache
+def texts_of(module: Path) -> Texts:
+    """Two tests read them, and parsing takes a millisecond for each module."""
+    return texts(module.read_text(encoding="utf-8"))
+
+
+def literals(nodes: list[ast.AST]) -> Iterator[tuple[int, str]]:
     """Each string literal with its line; the fields of an f-string are `{}`. Docstrings are literals, too."""
     parts: set[ast.AST] = set()
     for node in nodes:
@@ -68,21 +90,20 @@ def texts(nodes: list[ast.AST]) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
-def faults(source: str) -> list[str]:
+def faults(found_in: Texts) -> list[str]:
     """What is wrong with each literal and docstring of a module: its beginning, and what to write instead."""
-    nodes = [*ast.walk(ast.parse(source))]
     found = []
-    for line, text in texts(nodes):
+    for line, text in found_in.literals:
         sentence = " ".join(text.split())
         if _ANY(sentence):
             advice = next(advice for form, advice in BANNED.items() if re.search(form, sentence, re.IGNORECASE))
             found.append(f"{line}: {sentence[:80]!r}: {advice}")
-    for document in (ast.get_docstring(node) for node in nodes if isinstance(node, _DOCUMENTED)):
-        if document is not None and _ERRORS_ALONE(document):
+    for document in found_in.docstrings:
+        if _ERRORS_ALONE(document):
             found.append(f"{document!r}: say what the code does, then which errors it raises")
-        if document is not None and _FRAGMENT(document):
+        if _FRAGMENT(document):
             found.append(f"{document[:80]!r}: begin with a subject or a verb")
-    for document in of_fields(nodes):
+    for document in found_in.of_fields:
         if _FIELD_FRAGMENT(document):
             found.append(f"{document[:80]!r}: begin with a subject or a verb")
     return found
@@ -108,23 +129,23 @@ def of_fields(nodes: list[ast.AST]) -> Iterator[str]:
     ],
 )
 def test_a_banned_form_is_found_in_literals_f_strings_and_docstrings(source: str) -> None:
-    assert len(faults(source)) == 1
+    assert len(faults(texts(source))) == 1
 
 
 @pytest.mark.parametrize("source", ["'it is no longer there'", "'there is no such queue'", "'is not a valid quantity'"])
 def test_plain_sentences_pass(source: str) -> None:
-    assert faults(source) == []
+    assert faults(texts(source)) == []
 
 
 @pytest.mark.parametrize("document", ["Of the queue.", "Raises BadPair."])
 def test_fragments_and_lone_errors_are_found_only_in_docstrings(document: str) -> None:
-    assert len(faults(f"def a():\n    {document!r}")) == 1
-    assert faults(f"def a():\n    'The queue.'\n    return {document!r}") == []
+    assert len(faults(texts(f"def a():\n    {document!r}"))) == 1
+    assert faults(texts(f"def a():\n    'The queue.'\n    return {document!r}")) == []
 
 
 @pytest.mark.parametrize("document", ["Officers wait.", "Read it. Raises BadPair."])
 def test_a_docstring_with_a_subject_or_a_verb_passes(document: str) -> None:
-    assert faults(f"def a():\n    {document!r}") == []
+    assert faults(texts(f"def a():\n    {document!r}")) == []
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -132,16 +153,12 @@ def test_a_package_has_plain_texts(package: str) -> None:
     modules = sorted((ROOT / package).rglob("*.py"))
 
     assert modules
-    assert [
-        f"{module.relative_to(ROOT)}:{fault}"
-        for module in modules
-        for fault in faults(module.read_text(encoding="utf-8"))
-    ] == []
+    assert [f"{module.relative_to(ROOT)}:{fault}" for module in modules for fault in faults(texts_of(module))] == []
 
 
 def test_a_fragment_is_found_in_the_text_of_a_field() -> None:
-    assert len(faults("A = 1\n'For one run.'\nclass B:\n    c: int = 2\n    'Between two.'\n")) == 2
-    assert faults("A = 1\n'The seconds of one run.'\nprint()\n'For b.'\n") == []
+    assert len(faults(texts("A = 1\n'For one run.'\nclass B:\n    c: int = 2\n    'Between two.'\n"))) == 2
+    assert faults(texts("A = 1\n'The seconds of one run.'\nprint()\n'For b.'\n")) == []
 
 
 @pytest.mark.parametrize("package", WITH_SUBJECTS)
@@ -152,8 +169,8 @@ def test_the_docstrings_of_a_package_name_the_value_first(package: str) -> None:
     assert [
         f"{module.relative_to(ROOT)}: {document}"
         for module in modules
-        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
-        if isinstance(node, _DOCUMENTED) and (document := ast.get_docstring(node)) and _NO_SUBJECT(document)
+        for document in texts_of(module).docstrings
+        if _NO_SUBJECT(document)
     ] == []
 
 

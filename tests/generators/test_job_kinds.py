@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from generators import generated
-from generators.job_kinds import rbac_rules, webhook_rules
+from generators.blocks import filled
+from generators.job_kinds import generate, rbac_rules, webhook_rules
 from policies.configuration.kueue.reading import read
 from policies.dialects.frameworks import FRAMEWORKS, SHAPES, batch, jobset, kubeflow
 from policies.dialects.kueue_jobs import KINDS
@@ -22,12 +22,12 @@ OF_KUBEFLOW = [each for each in kubeflow.FRAMEWORKS if each.kind.group == "kubef
 
 
 @cache
-def files() -> dict[str, str]:
-    return generated()
+def text(path: str) -> str:
+    return filled(path, generate()[path])
 
 
 def webhooks(which: str) -> dict[str, list[dict[str, Any]]]:
-    configuration = yaml.safe_load(files()[f"manifests/base/{which}-webhooks.yaml"])
+    configuration = yaml.safe_load(text(f"manifests/base/{which}-webhooks.yaml"))
     return {webhook["name"]: webhook["rules"] for webhook in configuration["webhooks"]}
 
 
@@ -93,15 +93,15 @@ def test_kinds_with_pod_templates_are_mutated_on_create_and_update() -> None:
 
 
 def row(name: str) -> str:
-    (line,) = [line for line in files()["docs/kinds-of-jobs.md"].splitlines() if line.startswith(f"| `{name}` | ")]
+    (line,) = [line for line in text("docs/kinds-of-jobs.md").splitlines() if line.startswith(f"| `{name}` | ")]
     return line
 
 
 @pytest.mark.parametrize("name", FRAMEWORKS)
 def test_the_table_shows_which_job_kinds_are_on(name: str) -> None:
     """The columns are the default of the code and the shipped configuration."""
-    text = yaml.safe_load(files()["manifests/components/reconciler/configuration.yaml"])["data"]["configuration.yaml"]
-    shipped = read(yaml.safe_load(text)).integrations
+    config_map = yaml.safe_load(text("manifests/components/reconciler/configuration.yaml"))
+    shipped = read(yaml.safe_load(config_map["data"]["configuration.yaml"])).integrations
     *_, default, with_reconciler = [cell.strip() for cell in row(name).strip("|").split("|")]
 
     assert default == ("on" if name in read({}).integrations.frameworks else "")

@@ -17,6 +17,7 @@ from policies.mutation.kueue_pod_defaults import ELASTIC_GATE
 from tests.builders import batch_job, manifest, pod, queued, template, world
 from tests.webhook.owned import MUTATE, SET, VALIDATE, Stored, client, job_set
 from tests.webhook.reviews import answer, review
+from webhook import review_handler
 from webhook.app import create_app
 from webhook.settings import WebhookSettings
 
@@ -70,14 +71,14 @@ def test_an_object_whose_owner_has_a_missing_owner_is_denied() -> None:
 
 
 class Slow(Stored):
-    """Each owner takes as long to read as one of several megabytes."""
+    """Two owners take longer to read than the limit that the test sets."""
 
     def fetch(self, resource: Resource, namespace: str, name: str) -> Manifest | None:
-        time.sleep(0.6)
+        time.sleep(0.06)
         return super().fetch(resource, namespace, name)
 
 
-def test_a_pod_is_denied_if_reading_its_owners_takes_too_long() -> None:
+def test_a_pod_is_denied_if_reading_its_owners_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the API server times out after two seconds, and creates it without its gate."""
     chain = [{**SET, "name": name, "uid": name} for name in "abc"]
     objects = [
@@ -88,7 +89,9 @@ def test_a_pod_is_denied_if_reading_its_owners_takes_too_long() -> None:
     ]
     made = pod("p", labels=queued("main"), ownerReferences=chain[:1])
 
-    refused = answer(client(Slow(*objects)), MUTATE, review(made))
+    with monkeypatch.context() as patched:
+        patched.setattr(review_handler, "_OWNERS_SECONDS", 0.1)
+        refused = answer(client(Slow(*objects)), MUTATE, review(made))
     assert (refused["allowed"], refused["status"]["code"]) == (False, 403)
     assert "its owners take too long to read" in refused["status"]["message"]
     assert answer(client(Stored(*objects)), MUTATE, review(made))["allowed"]

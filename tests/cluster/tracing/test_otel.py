@@ -16,6 +16,7 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind
 
+from cluster.tracing import otel
 from cluster.tracing.otel import OtelRecorder
 from cluster.tracing.span import Parent, SpanContext, TraceSpan
 from tests.waiting import SECONDS, eventually
@@ -148,7 +149,8 @@ def await_line(caplog: pytest.LogCaptureFixture, begin: str) -> None:
 def test_a_hanging_collector_does_not_block_the_program(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It accepts connections and never responds: spans beyond the queue are dropped, and the end waits two seconds."""
+    """It accepts connections and never responds: spans beyond the queue are dropped, and the end waits for a moment."""
+    monkeypatch.setattr(otel, "_CLOSING", 0.2)
     monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "64")
     monkeypatch.setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "32")
     with socket.create_server(("127.0.0.1", 0)) as silent:

@@ -11,6 +11,7 @@ import pytest
 
 from certs.pki import CertificateFacts
 from certs.presented import TlsServer, reached, server_name
+from dashboard.reading import served
 from dashboard.reading.served import (
     LASTS,
     UNASKED,
@@ -45,7 +46,8 @@ def test_a_server_that_refuses_the_connection_is_reported() -> None:
     assert "refused" in found
 
 
-def test_certificates_are_cached_and_a_hanging_server_blocks_no_page() -> None:
+def test_certificates_are_cached_and_a_hanging_server_blocks_no_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(served, "_PATIENCE", 0.05)
     now, asked, go = [0.0], [], threading.Event()
 
     def ask(server: TlsServer) -> Presented:

@@ -5,32 +5,19 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from generators.rule_cases import cases, proposed
 from policies.configuration.settings import Configuration
 from policies.judge import evaluate
-from policies.judging.evaluation import findings
-from policies.judging.folding import folded
 from policies.judging.proposal import Proposal, propose
-from policies.judging.ruling import silenced
-from policies.judging.verdict import Verdict
 from policies.model.change import Change, Occasion
 from policies.model.findings import Profile
-from policies.rules import about, concerned
+from policies.rules import concerned
 from tests.builders import change, cluster_queue, forest, queue, typed, world
 from tests.policies.oracle_world import Edit, World
 from tests.policies.organisations import changes
-from tests.policies.rules.rule_cases import RULES
+from tests.policies.rules.rule_cases import by_all
 from tests.profiles import times
 
 NOTE = {"ignore.quotree.dev/depth-exceeded": "moving; until=2030-01-01"}
-
-
-def by_all(proposal: Proposal) -> Verdict:
-    """The verdict where every rule of the kinds is asked."""
-    asked = [rule for rule in about(proposal.kinds()) if not silenced(rule, proposal.configuration)]
-    found = [findings(rule, proposal, rule.check(proposal)) for rule in asked]
-    every = sorted((judged for some, _ in found for judged in some), key=lambda judged: judged.rank)
-    return Verdict(tuple(folded(every)), tuple(unjudged for _, some in found for unjudged in some))
 
 
 @pytest.mark.parametrize("profile", list(Profile))
@@ -47,13 +34,6 @@ def test_random_changes_have_the_verdict_of_all_rules(edited: tuple[World, Edit]
     proposal = propose(world(*before.values()), made, Configuration(profile=profile))
 
     assert evaluate(proposal) == by_all(proposal)
-
-
-def test_rule_cases_have_the_verdict_of_all_rules() -> None:
-    for rule in RULES:
-        for case in cases(rule):
-            proposal = proposed(case)
-            assert evaluate(proposal) == by_all(proposal), (rule, case["name"])
 
 
 @pytest.mark.parametrize(

@@ -216,7 +216,7 @@ def test_take_over_is_idempotent() -> None:
 def test_take_over_continues_after_being_killed_at_any_write() -> None:
     whole = taken().bare()
     writes = len(taken().history)
-    for lives in spread(range(writes), 2):
+    for lives in spread(range(writes), 1.2):
         memory = Memory(lives=lives)
         with pytest.raises(Killed):
             carried_out(memory, taking)
@@ -229,7 +229,7 @@ def test_give_back_continues_after_being_killed_at_any_write() -> None:
     done = taken()
     done.history.clear()
     carried_out(done, giving)
-    for lives in spread(range(len(done.history)), 2):
+    for lives in spread(range(len(done.history)), 1.2):
         memory = taken()
         memory.lives = lives
         with pytest.raises(Killed):
@@ -241,7 +241,7 @@ def test_give_back_continues_after_being_killed_at_any_write() -> None:
 
 def test_give_back_of_a_partial_take_over_restores_the_kueue_objects() -> None:
     before = kueues(Memory())
-    for lives in spread(range(len(taken().history)), 2):
+    for lives in spread(range(len(taken().history)), 1.2):
         memory = Memory(lives=lives)
         with pytest.raises(Killed):
             carried_out(memory, taking)

@@ -17,7 +17,7 @@ from scheduling.objects.reading import read_workload
 from scheduling.topology.encoding import read_topology_assignment
 from scheduling.topology.fleet import Fleet
 from scheduling.world.world import World
-from tests.profiles import seeds
+from tests.profiles import seeds_of_long_runs
 from tests.reconciler.checked import Asks, Leads, loop
 from tests.reconciler.core.racks import PLACED, TOPOLOGY, node
 from tests.reconciler.core.storm import Storm
@@ -88,7 +88,7 @@ class RackStorm(Storm):
             self.api.put(("Node", name), node(name, ROOM, ready=self.chance.random() < 0.5))
 
 
-@pytest.mark.parametrize("seed", seeds(2))
+@pytest.mark.parametrize("seed", seeds_of_long_runs(2))
 def test_random_faults_overload_no_node_and_every_workload_is_decided(seed: int) -> None:
     storm = RackStorm(seed, faults=(0.0, 0.25, 0.5)[seed % 3])
     storm.blow(250)

@@ -8,7 +8,7 @@ Kubernetes' Job controller, its garbage collector and the kubelet do one step at
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 from cluster.actions import Action, Create, Delete, Patch
@@ -146,11 +146,10 @@ class Cluster:
         self.process = Process()
 
     def fork(self) -> Cluster:
-        """Objects, news and requests are never changed, and shared."""
+        """Objects, news and requests are never changed, and shared. The process is shared until it acts."""
         made = copy.copy(self)
         for name in ("made", "objects", "news", "flights"):
             setattr(made, name, dict(getattr(self, name)))
-        made.process = forked(self.process, {})
         return made
 
     # --- the API server
@@ -218,6 +217,11 @@ class Cluster:
 
     # --- the process
 
+    def wake(self) -> Process:
+        """A copy of the process, which other clusters may share."""
+        self.process = forked(self.process, {})
+        return self.process
+
     def turn(self) -> None:
         """The process takes in what has come, and decides."""
         process = self.process
@@ -277,18 +281,19 @@ class Cluster:
         if problem == "Conflict":
             self.flights[key] = flight._replace(action=None)  # what was decided counts until it is read
             return
+        process = self.wake()
         del self.flights[key]
         if problem == "NotFound" or (flight.action is None and stored is None):
             self._not_found(key, flight.action)
         elif flight.action is None and stored is not None:
             if key[0] in (JOB, POD):
-                self.process.controller.found(stored.observed)
+                process.controller.found(stored.observed)
             self._answered(key, stored)
         elif stored is not None:
             self._answered(key, stored)
         if key[0] == WORKLOAD:
-            self.process.controller.workload_changed(key[1])
-        self.process.waits.free(key)
+            process.controller.workload_changed(key[1])
+        process.waits.free(key)
         self.turn()
 
     def _answered(self, key: Key, stored: Stored) -> None:
@@ -332,8 +337,9 @@ class Cluster:
     def hear(self, kind: str) -> None:
         (first, *rest) = self.news[kind]
         self.news[kind] = tuple(rest)
-        self.process.passed[kind] = first.version
-        self.process.accept(*first)
+        process = self.wake()
+        process.passed[kind] = first.version
+        process.accept(*first)
         self.turn()
 
     def _may_wait(self) -> bool:
@@ -351,6 +357,7 @@ class Cluster:
 
     def pass_time(self) -> None:
         self.now = max(self.now, self._next() or 0)
+        self.wake()
         self.turn()
 
     # --- Kubernetes' own controllers
@@ -619,7 +626,7 @@ class Cluster:
             (key, version): rank for key, versions in found.items() for rank, version in enumerate(sorted(versions))
         }
 
-    def _inside(self) -> Iterator[object]:
+    def _inside(self) -> Iterator[Hashable]:
         """All that the controller remembers, with moments as they are from now."""
         controller = self.process.controller
         store = controller.store
@@ -631,23 +638,34 @@ class Cluster:
             known = (job.state.value, ago(job.due), ago(job.since), job.exists, job.confirmed, job.idle, job.used)
             shown = (job.visible.workload, job.visible.deleting) if job.visible is not None else None
             waits = job.id in store._waiting, job.id in store._changed
-            yield ("job", job.id, known, shown, sorted(job.workloads), waits)
+            yield ("job", job.id, known, shown, _in_order(job.workloads), waits)
         for name, each in store.workloads.items():
-            yield ("workload", name, sorted(each.jobs), sorted(each.pods.items()), each.left, ago(each.left_at))
-        yield ("stale", sorted(store.stale), sorted(store.stale_workloads), sorted(store.unresolved))
+            yield (
+                "workload",
+                name,
+                _in_order(each.jobs),
+                repr(sorted(each.pods.items())),
+                each.left,
+                ago(each.left_at),
+            )
+        yield ("stale", _in_order(store.stale), _in_order(store.stale_workloads), _in_order(store.unresolved))
         for known in (controller._questions._unsent, controller._questions._sent):
             yield (
                 "questions",
                 known is controller._questions._sent,
-                sorted((key, sorted(each)) for key, each in known.items()),
+                _in_order((key, _in_order(each)) for key, each in known.items()),
             )
         kept = controller._kept
-        sought = sorted(kept._sight._sought.items()), sorted(kept._sight._asked.items())
-        yield ("pods", *sought, sorted(kept._stale), sorted(kept._changed), sorted(kept._with_surplus))
-        yield ("errors", sorted(controller._errors._backoffs))
+        sought = _in_order(kept._sight._sought.items()), _in_order(kept._sight._asked.items())
+        yield ("pods", *sought, _in_order(kept._stale), _in_order(kept._changed), _in_order(kept._with_surplus))
+        yield ("errors", _in_order(controller._errors._backoffs))
         waits = self.process.waits
-        yield ("waits", sorted((key, item) for key, items in waits._by_key.items() for _, item in items))
-        yield ("moments", sorted((ago(at), item) for at, _, _, item in waits._by_moment))
+        yield ("waits", _in_order((key, item) for key, items in waits._by_key.items() for _, item in items))
+        yield ("moments", _in_order((ago(at), item) for at, _, _, item in waits._by_moment))
+
+
+def _in_order(found: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple(sorted(found))
 
 
 def _with(do: Callable[..., None], *given: object) -> Callable[[Cluster], None]:

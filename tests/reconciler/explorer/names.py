@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Hashable
 from typing import Any
 
 _TIMES = re.compile(r'(["\'])\d{4}-\d\d-\d\dT[^"\']*\1')
@@ -19,7 +20,8 @@ class Names:
         self._numbers: dict[str, int] = {}
         self._swapped: list[int] = []
         self._texts: list[str] = []
-        self._of: dict[object, int] = {}
+        self._of: dict[str, int] = {}
+        self._of_values: dict[Hashable, int] = {}
         self._aliases: dict[str, str] = {}
         self._actions: dict[int, tuple[object, int]] = {}
 
@@ -28,19 +30,23 @@ class Names:
         if bare not in self._aliases:
             self._aliases[bare] = alias
             self._of.clear()
+            self._of_values.clear()
             self._actions.clear()
 
     def text(self, manifest: Any) -> int:
         return self._number(json.dumps(manifest, sort_keys=True))
 
-    def text_of(self, value: object) -> int:
-        return self._number(repr(value))
+    def text_of(self, value: Hashable) -> int:
+        found = self._of_values.get(value)
+        if found is None:
+            found = self._of_values[value] = self._number(repr(value))
+        return found
 
     def text_of_action(self, action: object) -> int:
         """An action is never changed: its text is made once."""
         found = self._actions.get(id(action))
         if found is None:
-            found = self._actions[id(action)] = action, self.text_of(action)
+            found = self._actions[id(action)] = action, self._number(repr(action))
         return found[1]
 
     def plain(self, number: int) -> int:

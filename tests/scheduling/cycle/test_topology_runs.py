@@ -19,7 +19,7 @@ from scheduling.topology.fleet import Fleet
 from scheduling.topology.workload_places import FlavoredPods, TopologyQuestion, find_places
 from scheduling.world.decisions import Wait
 from scheduling.world.world import World
-from tests.profiles import seeds
+from tests.profiles import seeds, seeds_of_long_runs
 from tests.scheduling.cluster import PAIRS, RESOURCE, Cluster, queue_settings
 from tests.scheduling.cycle.topology_cluster import FLAVOR, LEVELS, TopologyCluster, asks, gpu_node, hosts
 from tests.scheduling.manifests import pod_set, workload
@@ -189,7 +189,7 @@ def test_in_random_runs_all_workloads_are_placed_and_none_waits_that_fits(seed: 
         _check(cluster)
 
 
-@pytest.mark.parametrize("seed", seeds(4))
+@pytest.mark.parametrize("seed", seeds_of_long_runs(4))
 def test_pods_on_failed_nodes_are_listed_whatever_flavors_the_queue_gets_and_loses(seed: int) -> None:
     random = Random(seed)
     cluster = made(together=seed % 2 == 0)

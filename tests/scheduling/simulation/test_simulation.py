@@ -430,7 +430,7 @@ def test_pods_that_are_never_ready_time_out_and_are_requeued_after_a_backoff() -
 
 
 def test_endless_timeouts_without_a_delay_are_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scheduling.simulation.simulation._LEAST_CYCLES", 100)
+    monkeypatch.setattr("scheduling.simulation.simulation._MOST_DEADLINES", 200)
     strategy = {"backoffBaseSeconds": 0, "backoffMaxSeconds": 0}
     settings = read_settings({"waitForPodsReady": {"timeout": "1ns", "requeuingStrategy": strategy}}, FeatureGates())
     simulation = simulated(FLAVOR, org_queue("a", 4), local("a"), queued_job("job", "a", 1), settings=settings)

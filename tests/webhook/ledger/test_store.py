@@ -11,6 +11,7 @@ from cluster.errors import ApiError, Conflict
 from tests.builders import queue, typed
 from tests.cluster.fake import FakeApi, Reply, status
 from tests.waiting import eventually
+from webhook.ledger import keeping
 from webhook.ledger.contents import LedgerContents
 from webhook.ledger.entry import LedgerEntry, UnreadableEntry, new_entry
 from webhook.ledger.keeping import MaintainedLedger
@@ -138,7 +139,11 @@ def test_the_ledger_is_ready_once_its_config_map_was_read_and_may_be_written(api
         kept.close()
 
 
-def test_an_internal_error_does_not_end_the_thread(api: FakeApi, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_internal_error_does_not_end_the_thread(
+    api: FakeApi, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "_RETRY_AFTER", 0.01)
+
     class Broken(Calm):
         tidied = 0
 

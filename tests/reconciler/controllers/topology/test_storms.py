@@ -13,7 +13,7 @@ from scheduling.status.node_failure import FailureGates
 from scheduling.topology.assignment import HOSTNAME
 from scheduling.topology.encoding import read_topology_assignment
 from tests import builders
-from tests.profiles import seeds
+from tests.profiles import seeds_of_long_runs
 from tests.reconciler.controllers.topology.running_work import INDEX, NODE, POD, WORK, RunningWork, with_nodes
 from tests.reconciler.plain_queues import workload
 
@@ -120,7 +120,7 @@ class Storm(RunningWork):
         assert all(count <= CPU for host, count in held.items() if (NODE, host) in self.objects), held
 
 
-@pytest.mark.parametrize("seed", seeds(4))
+@pytest.mark.parametrize("seed", seeds_of_long_runs(4))
 def test_workloads_keep_valid_places_in_random_failures(seed: int) -> None:
     chance = random.Random(seed)
     storm = Storm(together=seed % 2 == 1)

@@ -11,7 +11,7 @@ from reconciler.core.commands import ReadObject
 from reconciler.core.records import InFlight
 from scheduling.objects.times import SECOND
 from scheduling.topology.assignment import HOSTNAME
-from tests.profiles import seeds
+from tests.profiles import seeds_of_long_runs
 from tests.reconciler.controllers.topology.running_work import GATE, INDEX, POD, WORK, K, RunningWork
 from tests.reconciler.failing import backoffs_end, fail_for_bad
 
@@ -93,7 +93,7 @@ def test_pods_bound_for_an_unhealthy_node_wait_for_its_replacement() -> None:
 
 
 @pytest.mark.parametrize("ranked", [True, False])
-@pytest.mark.parametrize("seed", seeds(6))
+@pytest.mark.parametrize("seed", seeds_of_long_runs(6))
 def test_random_crashes_assign_no_place_twice_and_leave_no_pod_gated(seed: int, ranked: bool) -> None:
     """Pods are created and deleted, and the process crashes after any number of writes."""
     chance, work = random.Random(seed), RunningWork()

@@ -23,7 +23,7 @@ from scheduling.volcano.gates.gated_pod import VolcanoGatedPod
 from scheduling.volcano.gates.reclaim import PATIENCE
 from scheduling.volcano.gates.reclaim_search import ReclaimCandidates, Unit
 from tests.builders import Manifest
-from tests.profiles import seeds
+from tests.profiles import seeds_of_long_runs
 from tests.reconciler.controllers.volcano.gate_cluster import GateCluster, pod
 from tests.scheduling.volcano.manifests import pod_group, priority_class, queue
 
@@ -326,7 +326,7 @@ def test_room_kept_for_a_gang_is_released_when_the_gang_ends() -> None:
     assert cluster.passed() == ["p1", "p2", "p3", "p5"]
 
 
-@pytest.mark.parametrize("seed", seeds(6))
+@pytest.mark.parametrize("seed", seeds_of_long_runs(6))
 def test_reclaim_between_random_queues_comes_to_an_end(seed: int) -> None:
     """The controller of a reclaimed Pod creates it again, and two gangs never reclaim each other in turn."""
     chance = random.Random(seed)

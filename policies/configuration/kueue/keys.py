@@ -19,12 +19,10 @@ class Use(StrEnum):
 
     USED: it has the same effect as in Kueue.
     IDLE: it may be set and has no effect.
-    REFUSED: it must not be set, since the reconciler would not do what the key says.
     """
 
     USED = "used"
     IDLE = "idle"
-    REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +160,7 @@ _SECTIONS = frozenset(path.rsplit(".", depth)[0] for path in _BY_PATH for depth 
 
 
 def idle_keys(section: Mapping[str, Any], under: str = "") -> Iterator[str]:
-    """The paths of keys without effect. Raises BadConfiguration for an unknown or refused key."""
+    """The paths of keys without effect. Raises BadConfiguration for an unknown key."""
     for name, value in section.items():
         at = f"{under}.{name}" if under else str(name)
         key = _BY_PATH.get(at)
@@ -172,11 +170,6 @@ def idle_keys(section: Mapping[str, Any], under: str = "") -> Iterator[str]:
             yield from idle_keys(value or {}, at)
         elif key is None:
             raise BadConfiguration(f"unknown key{_near(str(name), under)}", at)
-        elif key.use is Use.REFUSED and value:
-            why = key.why[:1].lower() + key.why[1:].rstrip(".")
-            raise BadConfiguration(
-                f"the reconciler does not support this yet: {why}; remove it, or let Kueue's manager do it", at
-            )
         elif key.use is Use.IDLE:
             yield at
 

@@ -298,6 +298,10 @@ def reworded(old: str, new: str) -> list[dict[str, Any]]:
 KUEUE_KEYS = "  manageJobs: true\n  managePods: true\n"
 APP_WRAPPER = "    - workload.codeflare.dev/appwrapper\n"
 OTHER = "system:serviceaccount:batch:other"
+PARTS_OF_DEVICES = (
+    "{name: a, deviceClassNames: [b], sources: "
+    "[{counter: {name: m, driver: d, deviceSelector: {cel: {expression: 'true'}}}}]}"
+)
 REFUSED: dict[str, tuple[list[dict[str, Any]], str]] = {
     "no manager": (without("kueue-controller-manager"), "say where Kueue is"),
     "no reconciler": (without("quotree-reconciler"), "apply manifests/with-reconciler first"),
@@ -354,8 +358,8 @@ REFUSED: dict[str, tuple[list[dict[str, Any]], str]] = {
     ),
     "an unknown key": (reworded("fairSharing:", "fairShare:"), "fairShare: unknown key"),
     "a refused key": (
-        reworded("fairSharing:", "resources: {deviceClassMappings: [{name: a, deviceClassNames: [b]}]}\nfairSharing:"),
-        "resourceClaims are not counted",
+        reworded("fairSharing:", f"resources: {{deviceClassMappings: [{PARTS_OF_DEVICES}]}}\nfairSharing:"),
+        "the reconciler does not count parts of devices yet",
     ),
     "a text that is none": (reworded("health:", "health: ["), "it cannot be read"),
     "another gate": (reworded("health:", "featureGates: {PartialAdmission: false}\nhealth:"), "PartialAdmission"),

@@ -20,7 +20,7 @@ from reconciler.controllers.pods import PodsController
 from reconciler.controllers.provisioning import ProvisioningController
 from reconciler.jobs.kinds import SHIPPED
 from reconciler.objects.topology_views import TOPOLOGY_KINDS
-from reconciler.objects.watched import WATCHED_KINDS
+from reconciler.objects.watched import DEVICE_VIEWS, WATCHED_KINDS
 from reconciler.shell.permit import KUEUE_LEASE
 from tests.manifests.component import COMPONENT, MANIFESTS, NAME, OBJECTS, allowed, documents, only
 
@@ -54,10 +54,9 @@ def test_the_component_sets_manage_jobs_in_the_webhook_configuration() -> None:
 
 def test_the_reconciler_may_list_and_watch_exactly_what_it_watches() -> None:
     jobs = JobsController(lambda _: None, SHIPPED.values()).watched
-    followed = {
-        (each.resource.group, each.resource.plural)
-        for each in (*WATCHED_KINDS, *TOPOLOGY_KINDS, *jobs, *PodsController.watched, *ProvisioningController.watched)
-    }
+    core = (*WATCHED_KINDS, *TOPOLOGY_KINDS, *DEVICE_VIEWS)
+    controllers = (*jobs, *PodsController.watched, *ProvisioningController.watched)
+    followed = {(each.resource.group, each.resource.plural) for each in (*core, *controllers)}
     role = only("ClusterRole")
 
     assert allowed(role, "list") == followed

@@ -110,20 +110,14 @@ def test_an_unknown_key_is_refused_with_the_nearest_known(sections: dict[str, An
     assert said in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("sections", "at"),
-    [
-        (
-            {"resources": {"deviceClassMappings": [{"name": "gpu", "deviceClassNames": ["gpu.example.com"]}]}},
-            "resources.deviceClassMappings",
-        ),
-    ],
-)
-def test_an_unsupported_setting_that_affects_decisions_is_rejected(sections: dict[str, Any], at: str) -> None:
-    with pytest.raises(BadConfiguration, match="not support this yet") as refused:
-        read(**sections)
+def test_parts_of_devices_are_rejected_since_they_are_not_counted() -> None:
+    counter = {"name": "memory", "driver": "gpu.example.com", "deviceSelector": {"cel": {"expression": "true"}}}
+    mapping = {"name": "gpu", "deviceClassNames": ["gpu.example.com"], "sources": [{"counter": counter}]}
 
-    assert refused.value.at == at
+    with pytest.raises(BadConfiguration, match="does not count parts of devices yet") as refused:
+        read(resources={"deviceClassMappings": [mapping]})
+
+    assert refused.value.at == "resources.deviceClassMappings[0].sources"
 
 
 def test_jobs_are_managed_except_in_the_system_namespaces() -> None:

@@ -9,6 +9,7 @@ import json
 from dataclasses import dataclass
 from hashlib import sha256
 
+from policies.amounts.devices import NO_DEVICES
 from scheduling.objects.requests import DEFAULT, Counting, counts_after_reclaim
 from scheduling.objects.times import MILLISECOND
 from scheduling.objects.workload import (
@@ -61,7 +62,7 @@ def scheduling_hash(workload: Workload, counting: Counting = DEFAULT) -> str:
             counts[each.name],
             each.min_count,
             each.topology,
-            each.devices,
+            *(each.devices if each.devices is not NO_DEVICES else ()),
         ]
         for each in workload.pod_sets
     ]

@@ -34,6 +34,10 @@ def _names(namespace: str, template: PodTemplate) -> tuple[str, ...]:
     return (*claim_templates(namespace, template.spec), *extended_resources(template.spec))
 
 
+def _has_claims(workload: Workload) -> bool:
+    return any(pod_set.template.claims for pod_set in workload.pod_sets)
+
+
 def with_devices(workload: Workload, charges: tuple[DeviceCharge, ...]) -> Workload:
     """The workload with the devices of its pod sets. `charges`: one for each; empty if it requests no devices."""
     if not charges:
@@ -55,6 +59,7 @@ class ClaimedDevices:
 
     def __init__(self, settings: DeviceSettings) -> None:
         self._settings = settings
+        self._counted = settings.counted
         self._objects = DeviceObjects()
         self._charges: dict[str, tuple[DeviceCharge, ...]] = {}  # by workload, in the order of its pod sets
         self._outgrown: dict[str, str] = {}  # why the quota of a workload does not cover its devices any more
@@ -89,8 +94,9 @@ class ClaimedDevices:
 
     def count(self, workload: Workload, around: Surroundings) -> Blocker | None:
         """Count the devices of a waiting workload. Returns why that is not possible."""
-        self.forget(workload.key)
-        if not self._settings.counted and not any(each.template.claims for each in workload.pod_sets):
+        if workload.key in self._named:
+            self.forget(workload.key)
+        if not self._counted and not _has_claims(workload):
             return None
         complete = adjusted(workload, around)
         self._follow(
@@ -111,7 +117,7 @@ class ClaimedDevices:
         counts: whether its ClusterQueue counts a resource.
         """
         key = workload.key
-        if not self._settings.counted or not any(each.template.claims for each in workload.pod_sets):
+        if not self._counted or not _has_claims(workload):
             return
         if key not in self._named:
             specs = (each.template.spec for each in workload.pod_sets)

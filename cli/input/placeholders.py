@@ -42,7 +42,7 @@ _IDENTITY = re.compile(rb"""\b(apiVersion|kind)["']?\s*:\s*["']?([A-Za-z0-9./-]+
 
 
 _BY_KYVERNO = frozenset({"data", "clone"})
-"""The fields of which one is beside kind, name and namespace where a policy of Kyverno generates an object."""
+"""A Kyverno policy that generates an object has one of these fields beside kind, name and namespace."""
 
 
 def has_placeholder(manifest: Any) -> bool:

@@ -52,7 +52,7 @@ def test_an_unschedulable_pod_of_a_worker_is_shown_as_gated() -> None:
 
 @pytest.mark.parametrize("since", ["2027-01-15T07:00:00Z", None])
 def test_a_pod_that_waits_for_a_node_of_its_worker_keeps_the_condition_of_the_api_server(since: str | None) -> None:
-    """Another time of the condition is no news: the write had no effect, and an Event on the Pod reported that."""
+    """Only the time of the condition differs. Such a write had no effect, and an Event on the Pod reported that."""
     pods = Pods3("p")
     times = {"lastProbeTime": None, "lastTransitionTime": since, "observedGeneration": 1}
     gate = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", **times}

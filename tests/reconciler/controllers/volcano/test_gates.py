@@ -265,7 +265,7 @@ def over(each: Manifest) -> bool:
 
 
 class Recounted(GateCluster):
-    """Fails at the write that lets a Pod pass for which there is no room."""
+    """Fails at the write that lets a Pod pass that does not fit."""
 
     def put(self, key: tuple[str, str], made: Manifest) -> None:
         before = self.objects.get(key)

@@ -35,7 +35,7 @@ STEPS = 20
 
 
 class Recounted(GateCluster):
-    """Fails at the write that lets a Pod pass for which there is no room."""
+    """Fails at the write that lets a Pod pass that does not fit."""
 
     def __init__(self, *objects: Manifest) -> None:
         self.recount = Recount(lag=0)

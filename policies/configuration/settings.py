@@ -77,6 +77,10 @@ class KueueSettings:
         value = self.feature_gates.get(gate)
         return OF_WEBHOOKS[self.version].get(gate, False) if value is None else value
 
+    def prepares(self, framework: str) -> bool:
+        """Whether jobs of this kind, by its name in `frameworks`, are managed."""
+        return not self.frameworks or framework in self.frameworks
+
     @property
     def orchestrated(self) -> bool:
         """Whether status.effectiveQuotas applies in place of the quotas of spec."""

@@ -105,7 +105,7 @@ def settings_for(kind: GroupKind, namespace: str, settings: KueueSettings, fores
     An unknown namespace counts as selected for jobs and Pods that name a queue. Its jobs without a queue are left to
     the reconciler.
     """
-    if settings.frameworks and kind in KINDS and KINDS[kind].name not in settings.frameworks:
+    if kind in KINDS and not settings.prepares(KINDS[kind].name):
         return replace(settings, manage_jobs=False, manage_pods=False)
     if not settings.namespaces.requirements:
         return settings

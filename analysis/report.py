@@ -16,7 +16,7 @@ from policies.dialects.newest import newest_version
 from policies.dialects.yunikorn_config.configmap import count_queues
 from policies.judge import Judgement
 from policies.judging.fingerprint import fingerprints
-from policies.judging.proposal import Proposal
+from policies.judging.rule import Proposal
 from policies.judging.verdict import Judged, Unjudged
 from policies.model.findings import Cause, Severity
 from policies.model.objects import Ref

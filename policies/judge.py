@@ -16,7 +16,7 @@ from policies.dialects.strict import strict
 from policies.judging.changes import change
 from policies.judging.evaluation import findings
 from policies.judging.folding import folded
-from policies.judging.proposal import Proposal, propose, propose_stored
+from policies.judging.rule import Proposal, propose, propose_stored
 from policies.judging.ruling import silenced
 from policies.judging.verdict import Judged, Unjudged, Verdict
 from policies.model.change import Change, Circumstances

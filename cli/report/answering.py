@@ -28,7 +28,7 @@ from cli.input.surveyed import Surveyed, contexts_of, survey_roots, together
 from cli.output import note, note_internal
 from cli.progress import stage
 from policies.configuration.settings import Configuration
-from policies.judging.proposal import Proposal
+from policies.judging.rule import Proposal
 from policies.judging.verdict import Unjudged
 from policies.model.objects import Ref
 from policies.rules import registry

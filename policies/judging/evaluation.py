@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from policies.judging.proposal import Proposal
-from policies.judging.rule import Rule
+from policies.judging.rule import Proposal, Rule
 from policies.judging.ruling import ruling
 from policies.judging.verdict import Judged, Unjudged
 from policies.model.findings import SEVERITY, Action, Finding, NotEvaluated, Profile, Severity

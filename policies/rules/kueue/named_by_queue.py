@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from policies.dialects.kueue import CLUSTER_QUEUE, RESOURCE_FLAVOR, ClusterQueue
 from policies.dialects.kueue_kinds import ADMISSION_CHECK
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.cures import write_only
 from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated, ObjectField, kind_field
 from policies.model.objects import GroupKind

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from policies.dialects.core import NAMESPACE
 from policies.dialects.kueue import LOCAL_QUEUE, LocalQueue
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.cures import write_only
 from policies.model.findings import STRICT_ONLY, Action, Finding
 from policies.model.objects import Ref

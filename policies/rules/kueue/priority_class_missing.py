@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from policies.dialects.kueue_jobs import PRIORITY_CLASS, QUEUE_NAME
 from policies.dialects.kueue_kinds import WORKLOAD_PRIORITY_CLASS
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
 from policies.model.cures import write_only
 from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated, kind_field

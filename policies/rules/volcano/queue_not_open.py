@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from policies.dialects.volcano import POD_GROUP, QUEUE, Queue, VolcanoJob, WrittenPodGroup, exists
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.cures import write_only
 from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Finding, NotEvaluated, Profile, kind_field
 from policies.model.objects import Attached, Ref

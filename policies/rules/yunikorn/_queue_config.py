@@ -7,7 +7,7 @@ from itertools import chain
 
 from policies.dialects.yunikorn_config.configmap import ConfiguredQueues, QueueConfigMap, tree
 from policies.dialects.yunikorn_config.model import Config, ConfiguredQueue, Problem
-from policies.judging.proposal import Proposal
+from policies.judging.rule import Proposal
 from policies.model.cures import apart, rename, write
 from policies.model.findings import BOTH, STRICT_ONLY, Finding, ObjectField
 

@@ -10,7 +10,7 @@ from policies.dialects.core import Namespace, Pod
 from policies.dialects.yunikorn_config import Config, Partition, PlacementRule, read_config
 from policies.dialects.yunikorn_config.configmap import tree
 from policies.dialects.yunikorn_config.model import Filter
-from policies.judging.proposal import Proposal
+from policies.judging.rule import Proposal
 from policies.model.findings import NotEvaluated
 from policies.model.suggestion import KnownNames
 

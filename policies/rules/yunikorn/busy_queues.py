@@ -14,8 +14,7 @@ from policies.dialects.yunikorn_config import Problem, ReportedApplication
 from policies.dialects.yunikorn_config.configmap import ConfiguredQueues, tree
 from policies.dialects.yunikorn_config.model import ConfiguredQueue
 from policies.dialects.yunikorn_shares import group
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import STRICT_ONLY, Cause, Finding, NotEvaluated
 from policies.model.forest import Forest
 from policies.model.objects import Ref

@@ -11,8 +11,7 @@ from policies.dialects.yunikorn_config.model import Resources, amounts
 from policies.dialects.yunikorn_config.placement import OpenPartition, placed
 from policies.dialects.yunikorn_config.quotas import queue_amount, written_text
 from policies.dialects.yunikorn_config.resources import over
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated
 from policies.model.printing import listed
 from policies.rules.yunikorn._namespace_shares import declared, had, highest_quotas, members

@@ -27,8 +27,7 @@ from policies.dialects.yunikorn_config.placement import (
 )
 from policies.dialects.yunikorn_config.placement_checks import FIXED, TAG
 from policies.dialects.yunikorn_shares import PARENT_QUEUE
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated
 from policies.model.objects import Ref
 from policies.model.printing import listed

@@ -9,8 +9,7 @@ from policies.dialects.yunikorn_config.model import ROOT
 from policies.dialects.yunikorn_config.placement import ConfiguredPartition, OpenPartition, QueuePlacement, placed
 from policies.dialects.yunikorn_config.placement_checks import TAG, USER
 from policies.dialects.yunikorn_config.structure import name_fits
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.cures import write_only
 from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated
 from policies.model.suggestion import did_you_mean

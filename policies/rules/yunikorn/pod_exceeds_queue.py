@@ -10,8 +10,7 @@ from policies.dialects.yunikorn_config.model import amounts
 from policies.dialects.yunikorn_config.placement import ConfiguredPartition, placed
 from policies.dialects.yunikorn_config.quotas import queue_amount
 from policies.dialects.yunikorn_config.resources import YuniKornAmounts, over
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
 from policies.rules.yunikorn._namespace_shares import Declared, declared
 from policies.rules.yunikorn._yunikorn_tree import submitter, tags

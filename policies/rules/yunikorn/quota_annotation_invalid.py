@@ -6,8 +6,7 @@ from http import HTTPStatus
 from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE, Namespace
 from policies.dialects.yunikorn_flaws import Flaw, flaws
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.cures import write
 from policies.model.findings import STRICT_ONLY, Finding
 

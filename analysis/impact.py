@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from analysis.change import ChangeSet
+from analysis.context import ChangeSet
 from analysis.elsewhere import ManifestsElsewhere
 from analysis.simulation import SimulatedFiles, other_simulations
 from policies.configuration.settings import Configuration

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from analysis.change import ChangeSet
+from analysis.context import ChangeSet
 from analysis.rollout import Rollout, rollout
 from cli.exits import Exit, exit_codes, strongest
 from cli.input.change_set import ChangeRequest, change_options, read_change

@@ -6,10 +6,8 @@ from dataclasses import dataclass, replace
 
 import click
 
-from analysis.change import ChangeSet
-from analysis.context import Context
-from analysis.inputs import NO_FILES, InputObjects, joined, same
-from analysis.pruning import missing
+from analysis.context import ChangeSet, Context
+from analysis.inputs import NO_FILES, InputObjects, joined, missing, same
 from cli.exits import Misused
 from cli.input.against import Against
 from cli.input.context import load

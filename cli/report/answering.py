@@ -12,9 +12,8 @@ from analysis.context import Context, Revision
 from analysis.documents import Document
 from analysis.inputs import InputObjects, identify
 from analysis.judgement import judge
-from analysis.merging import merged, with_entries
 from analysis.repeated import of_repeated
-from analysis.report import Looked, Report, report, unjudged
+from analysis.report import Looked, Report, merged, report, unjudged, with_entries
 from cli.exits import OutOfReach
 from cli.input.folders import PassedOver, PassedOverReason
 from cli.input.hidden import declaring, hidden, sentence

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from policies.model import fields
-from policies.model.defect import Defect
+from policies.model.objects import Defect
 from policies.model.suggestion import is_slip
 
 Patch: TypeAlias = tuple[Mapping[str, Any], ...]

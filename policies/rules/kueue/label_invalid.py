@@ -7,8 +7,8 @@ from policies.dialects.kueue_flavor import ResourceFlavor
 from policies.dialects.kueue_workload import WrittenWorkload
 from policies.judging.rule import Proposal, rule
 from policies.model.cures import apart
-from policies.model.defect import Defect
 from policies.model.findings import Finding
+from policies.model.objects import Defect
 
 
 @rule(

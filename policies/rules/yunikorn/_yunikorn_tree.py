@@ -7,9 +7,9 @@ from functools import lru_cache
 
 from policies.dialects import yunikorn
 from policies.dialects.core import Namespace, Pod
-from policies.dialects.yunikorn_config import Config, Partition, PlacementRule, read_config
 from policies.dialects.yunikorn_config.configmap import tree
-from policies.dialects.yunikorn_config.model import Filter
+from policies.dialects.yunikorn_config.model import Config, Filter, Partition, PlacementRule
+from policies.dialects.yunikorn_config.reading import read_config
 from policies.judging.rule import Proposal
 from policies.model.findings import NotEvaluated
 from policies.model.suggestion import KnownNames

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from heapq import nsmallest
 
 from policies.dialects.core import CONFIG_MAP, NAMESPACE, POD, SUBMISSION, namespace_in
-from policies.dialects.yunikorn_config import Problem, ReportedApplication
 from policies.dialects.yunikorn_config.configmap import ConfiguredQueues, tree
-from policies.dialects.yunikorn_config.model import ConfiguredQueue
+from policies.dialects.yunikorn_config.model import ConfiguredQueue, Problem
+from policies.dialects.yunikorn_config.placement import ReportedApplication
 from policies.dialects.yunikorn_shares import group
 from policies.judging.rule import Proposal, rule
 from policies.model.findings import STRICT_ONLY, Cause, Finding, NotEvaluated

@@ -5,10 +5,9 @@ from heapq import nsmallest
 
 from policies.dialects import yunikorn
 from policies.dialects.core import CONFIG_MAP, NAMESPACE, Namespace
-from policies.dialects.yunikorn_config import ConfiguredQueue, Partition, Problem, ReportedApplication
 from policies.dialects.yunikorn_config.configmap import ConfiguredQueues, tree
-from policies.dialects.yunikorn_config.model import Resources, amounts
-from policies.dialects.yunikorn_config.placement import OpenPartition, placed
+from policies.dialects.yunikorn_config.model import ConfiguredQueue, Partition, Problem, Resources, amounts
+from policies.dialects.yunikorn_config.placement import OpenPartition, ReportedApplication, placed
 from policies.dialects.yunikorn_config.quotas import queue_amount, written_text
 from policies.dialects.yunikorn_config.resources import over
 from policies.judging.rule import Proposal, rule

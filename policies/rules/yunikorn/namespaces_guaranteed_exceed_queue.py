@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from policies.dialects import yunikorn
 from policies.dialects.core import CONFIG_MAP, NAMESPACE, Namespace
-from policies.dialects.yunikorn_config import ConfiguredQueue, Problem
 from policies.dialects.yunikorn_config.configmap import ConfiguredQueues, tree
-from policies.dialects.yunikorn_config.model import amounts
+from policies.dialects.yunikorn_config.model import ConfiguredQueue, Problem, amounts
 from policies.dialects.yunikorn_config.quotas import queue_amount
 from policies.judging.rule import Proposal, rule
 from policies.model.findings import STRICT_ONLY, Cause, Finding, NotEvaluated

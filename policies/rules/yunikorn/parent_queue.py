@@ -13,9 +13,8 @@ from typing import NamedTuple, TypeAlias
 
 from policies.dialects import yunikorn
 from policies.dialects.core import CONFIG_MAP, NAMESPACE, Namespace
-from policies.dialects.yunikorn_config import Partition, PlacementRule
 from policies.dialects.yunikorn_config.configmap import tree
-from policies.dialects.yunikorn_config.model import Problem
+from policies.dialects.yunikorn_config.model import Partition, PlacementRule, Problem
 from policies.dialects.yunikorn_config.placement import (
     ExistingQueues,
     OpenPartition,

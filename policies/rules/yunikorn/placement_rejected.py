@@ -4,9 +4,14 @@ from collections.abc import Iterator, Sequence
 
 from policies.dialects import yunikorn
 from policies.dialects.core import POD, Pod, namespace_in
-from policies.dialects.yunikorn_config import Partition, ReportedApplication
-from policies.dialects.yunikorn_config.model import ROOT
-from policies.dialects.yunikorn_config.placement import ConfiguredPartition, OpenPartition, QueuePlacement, placed
+from policies.dialects.yunikorn_config.model import ROOT, Partition
+from policies.dialects.yunikorn_config.placement import (
+    ConfiguredPartition,
+    OpenPartition,
+    QueuePlacement,
+    ReportedApplication,
+    placed,
+)
 from policies.dialects.yunikorn_config.placement_checks import TAG, USER
 from policies.dialects.yunikorn_config.structure import name_fits
 from policies.judging.rule import Proposal, rule

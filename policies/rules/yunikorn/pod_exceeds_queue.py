@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 from policies.dialects import yunikorn
 from policies.dialects.core import POD, Pod, namespace_in
-from policies.dialects.yunikorn_config import ReportedApplication
 from policies.dialects.yunikorn_config.configmap import tree
 from policies.dialects.yunikorn_config.model import amounts
-from policies.dialects.yunikorn_config.placement import ConfiguredPartition, placed
+from policies.dialects.yunikorn_config.placement import ConfiguredPartition, ReportedApplication, placed
 from policies.dialects.yunikorn_config.quotas import queue_amount
 from policies.dialects.yunikorn_config.resources import YuniKornAmounts, over
 from policies.judging.rule import Proposal, rule

@@ -13,8 +13,7 @@ from policies.configuration.settings import Configuration
 from policies.dialects import core, volcano
 from policies.dialects.core import CONFIG_MAP
 from policies.dialects.declared import DECLARED
-from policies.impact.differences import Effect, NodeChange, differences
-from policies.impact.quotas import Excess, Quotas
+from policies.impact.quotas import Effect, Excess, NodeChange, Quotas, differences
 from policies.impact.volcano_quotas import resources, volcano_quotas
 from policies.impact.yunikorn_quotas import yunikorn_quotas
 from policies.model.forest import Forest

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from policies.impact.differences import NodeChange, PairChange
-from policies.impact.quotas import PairQuota, Quotas, amount_text
+from policies.impact.quotas import NodeChange, PairChange, PairQuota, Quotas, amount_text
 from policies.impact.yunikorn_quotas import GROUP as YUNIKORN
 from policies.model.objects import Ref
 

@@ -5,7 +5,9 @@ Source: Kueue v0.19, pkg/config, validation.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from types import UnionType
 
 from policies.configuration.kueue.defaults import defaulted
 from policies.configuration.kueue.devices import device_classes
@@ -25,12 +27,41 @@ from policies.configuration.kueue.sections import (
     transformations,
     visibility,
 )
-from policies.configuration.kueue.shape import misshapen
 from policies.configuration.kueue.tls import tls
+from policies.dialects.job_shape import at
 from policies.dialects.reading import Manifest
 from policies.model.errors import BadConfiguration
 
 _USUAL = FeatureGates()
+_SECTIONS = (
+    *("waitForPodsReady", "waitForPodsReady.requeuingStrategy", "fairSharing", "admissionFairSharing", "resources"),
+    *("admissionFairSharing.resourceWeights", "integrations", "multiKueue", "multiKueue.clusterProfile", "metrics"),
+    *("multiKueue.incrementalDispatcherConfig", "managedJobsNamespaceSelector", "objectRetentionPolicies", "tls"),
+    *("objectRetentionPolicies.workloads", "metrics.localQueueMetrics", "visibilityServer", "internalCertManagement"),
+    *("metrics.localQueueMetrics.localQueueSelector", "leaderElection", "clientConnection", "featureGates"),
+    *("controller", "health", "webhook"),
+)
+_LISTS = (
+    *("integrations.frameworks", "integrations.externalFrameworks", "integrations.labelKeysToCopy"),
+    *("fairSharing.preemptionStrategies", "multiKueue.externalFrameworks", "metrics.customLabels", "tls.cipherSuites"),
+    *("resources.excludeResourcePrefixes", "resources.transformations", "resources.deviceClassMappings"),
+    *("multiKueue.clusterProfile.accessProviders", "multiKueue.clusterProfile.credentialsProviders"),
+    *("managedJobsNamespaceSelector.matchExpressions", "metrics.localQueueMetrics.localQueueSelector.matchExpressions"),
+)
+_FLAGS = (
+    *("manageJobsWithoutQueueName", "waitForPodsReady.enable", "waitForPodsReady.blockAdmission", "fairSharing.enable"),
+    *("metrics.enableClusterQueueResources", "metrics.localQueueMetrics.enable", "internalCertManagement.enable"),
+    *("leaderElection.leaderElect",),
+)
+_TEXTS = ("namespace", "multiKueue.origin", "multiKueue.dispatcherName", "tls.minVersion")
+_TYPES: Mapping[str, tuple[type | UnionType, str]] = {
+    "clientConnection.qps": (int | float | Decimal, "a number"),
+    "clientConnection.burst": (int, "a whole number"),
+    **dict.fromkeys(_SECTIONS, (Mapping, "a mapping")),
+    **dict.fromkeys(_LISTS, (list, "a list")),
+    **dict.fromkeys(_FLAGS, (bool, "true or false")),
+    **dict.fromkeys(_TEXTS, (str, "a text")),
+}
 
 
 def faults(configuration: Manifest, gates: FeatureGates = _USUAL) -> Iterator[Fault]:
@@ -60,3 +91,11 @@ def refuse_faults(configuration: Manifest, gates: FeatureGates = _USUAL) -> None
     """
     for fault in (*misshapen(configuration), *faults(defaulted(configuration), gates)):
         raise BadConfiguration(fault.message, fault.field)
+
+
+def misshapen(configuration: Manifest) -> Iterator[Fault]:
+    """Faults for fields with a value of the wrong type, with which Kueue cannot read a file. Null counts as absent."""
+    for path, (wanted, name) in _TYPES.items():
+        value = at(configuration, path)
+        if value is not None and not isinstance(value, wanted):
+            yield Fault("FieldValueTypeInvalid", path, f"expected {name}")

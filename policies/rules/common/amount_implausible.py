@@ -15,8 +15,7 @@ from policies.dialects.yunikorn_work import KINDS as WORK
 from policies.dialects.yunikorn_work import OtherWork
 from policies.judging.rule import Proposal, rule
 from policies.model import fields
-from policies.model.cures import Patch, rename, write
-from policies.model.findings import BOTH, STRICT_ONLY, Action, Finding
+from policies.model.findings import BOTH, STRICT_ONLY, Action, Finding, Patch, rename, write
 from policies.model.objects import KubeObject, Ref
 from policies.model.quantity import Quantity
 

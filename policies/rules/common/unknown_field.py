@@ -6,8 +6,7 @@ from http import HTTPStatus
 from policies.dialects import READERS
 from policies.judging.rule import Proposal, rule
 from policies.model.change import Occasion
-from policies.model.cures import apart, patch
-from policies.model.findings import Action, Finding
+from policies.model.findings import Action, Finding, apart, patch
 from policies.model.objects import KubeObject
 
 

@@ -5,8 +5,7 @@ from http import HTTPStatus
 
 from policies.dialects.misnamed import NO_KIND, OTHER, Misnamed, kinds_of, version_of
 from policies.judging.rule import Proposal, rule
-from policies.model.cures import write
-from policies.model.findings import Action, Finding, ObjectField, kind_field
+from policies.model.findings import Action, Finding, ObjectField, kind_field, write
 from policies.model.objects import GroupKind, Ref
 
 

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from policies.dialects.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, LocalQueue
 from policies.judging.rule import Proposal, rule
-from policies.model.cures import write_only
-from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated, kind_field
+from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated, kind_field, write_only
 from policies.model.suggestion import did_you_mean
 
 

@@ -9,8 +9,7 @@ from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, FlavorQuotas, KueueNo
 from policies.dialects.kueue_quotas import ResourceQuota
 from policies.dialects.resource_names import likely_name
 from policies.judging.rule import Proposal, rule
-from policies.model.cures import Patch, write
-from policies.model.findings import Finding
+from policies.model.findings import Finding, Patch, write
 from policies.model.objects import Ref
 
 

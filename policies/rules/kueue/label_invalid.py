@@ -6,8 +6,7 @@ from policies.dialects.kueue import CLUSTER_QUEUE, RESOURCE_FLAVOR, WORKLOAD, Cl
 from policies.dialects.kueue_flavor import ResourceFlavor
 from policies.dialects.kueue_workload import WrittenWorkload
 from policies.judging.rule import Proposal, rule
-from policies.model.cures import apart
-from policies.model.findings import Finding
+from policies.model.findings import Finding, apart
 from policies.model.objects import Defect
 
 

@@ -8,8 +8,7 @@ from policies.cel.expression import Expression, amount, joined, quantity
 from policies.cel.kueue import GROUPS, each_quota, same_before
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, ClusterQueue, KueueNode, ResourceQuota, flavor_resource
 from policies.judging.rule import Proposal, rule
-from policies.model.cures import remove, write
-from policies.model.findings import Finding
+from policies.model.findings import Finding, remove, write
 from policies.model.quantity import Quantity
 
 

@@ -7,8 +7,7 @@ from policies.dialects.kueue import LOCAL_QUEUE, LocalQueue
 from policies.dialects.kueue_jobs import QUEUE_NAME
 from policies.judging.rule import Proposal, rule
 from policies.model import fields
-from policies.model.cures import Patch, write_only
-from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated, kind_field
+from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated, Patch, kind_field, write_only
 from policies.model.objects import Ref
 from policies.model.suggestion import KnownNames, did_you_mean, is_slip
 from policies.rules.kueue._submissions import LABELLED, Labelled, NamedQueues, labelled

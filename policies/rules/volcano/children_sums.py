@@ -12,7 +12,6 @@ from policies.dialects.volcano import QUEUE, ROOT, Queue, reshaped
 from policies.dialects.volcano_resources import is_counted
 from policies.judging.rule import Proposal, rule
 from policies.model import fields
-from policies.model.cures import rename
 from policies.model.findings import (
     BOTH,
     COMPAT_ONLY,
@@ -22,6 +21,7 @@ from policies.model.findings import (
     ObjectField,
     Profile,
     enclosing_fields,
+    rename,
 )
 from policies.model.forest import Forest
 from policies.model.objects import Ref, SubtreeShare

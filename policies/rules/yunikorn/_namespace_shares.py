@@ -21,7 +21,7 @@ from policies.dialects.yunikorn_config.resources import YuniKornAmounts, least, 
 from policies.dialects.yunikorn_shares import PARENT_QUEUE, group
 from policies.model.forest import Children, Forest
 from policies.model.objects import Ref, SubtreeShare
-from policies.rules.yunikorn._yunikorn_tree import config, unfiltered
+from policies.rules.yunikorn._queue_config import config, unfiltered
 
 _ANYONE = "@namespace@"
 """The name of a namespace for which no queue is declared. Namespaces cannot have this name."""

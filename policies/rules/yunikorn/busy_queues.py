@@ -20,8 +20,7 @@ from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.printing import listed
 from policies.rules.yunikorn._namespace_shares import Declared, declared, groups
-from policies.rules.yunikorn._queue_config import finding, trees
-from policies.rules.yunikorn._yunikorn_tree import tags
+from policies.rules.yunikorn._queue_config import finding, tags, trees
 
 _NAMED = 5  # the most objects that a message lists; the others are counted
 

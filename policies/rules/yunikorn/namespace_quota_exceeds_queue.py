@@ -14,8 +14,7 @@ from policies.judging.rule import Proposal, rule
 from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated
 from policies.model.printing import listed
 from policies.rules.yunikorn._namespace_shares import declared, had, highest_quotas, members
-from policies.rules.yunikorn._queue_config import finding, place_in, trees
-from policies.rules.yunikorn._yunikorn_tree import partition, tags, unfiltered
+from policies.rules.yunikorn._queue_config import finding, partition, place_in, tags, trees, unfiltered
 
 _NAMED = 10  # the most namespaces that a message lists, the highest quota first
 

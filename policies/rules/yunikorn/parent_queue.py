@@ -31,8 +31,7 @@ from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated
 from policies.model.objects import Ref
 from policies.model.printing import listed
 from policies.rules.yunikorn._namespace_shares import Declared, declared
-from policies.rules.yunikorn._queue_config import finding, trees
-from policies.rules.yunikorn._yunikorn_tree import partition, tags, unfiltered
+from policies.rules.yunikorn._queue_config import finding, partition, tags, trees, unfiltered
 
 _TAG = "namespace.parentqueue"
 _NAMED = 5  # the most namespaces that a message lists

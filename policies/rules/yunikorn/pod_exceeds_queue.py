@@ -12,7 +12,7 @@ from policies.dialects.yunikorn_config.resources import YuniKornAmounts, over
 from policies.judging.rule import Proposal, rule
 from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
 from policies.rules.yunikorn._namespace_shares import Declared, declared
-from policies.rules.yunikorn._yunikorn_tree import submitter, tags
+from policies.rules.yunikorn._queue_config import submitter, tags
 
 _NAMES = {yunikorn.VCORE: "cpu"}
 

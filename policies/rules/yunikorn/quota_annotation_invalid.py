@@ -7,8 +7,7 @@ from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE, Namespace
 from policies.dialects.yunikorn_flaws import Flaw, flaws
 from policies.judging.rule import Proposal, rule
-from policies.model.cures import write
-from policies.model.findings import STRICT_ONLY, Finding
+from policies.model.findings import STRICT_ONLY, Finding, write
 
 
 @rule(

@@ -13,8 +13,7 @@ from policies.dialects.yunikorn_gangs import (
 )
 from policies.judging.rule import Proposal, rule
 from policies.model import fields
-from policies.model.cures import apart
-from policies.model.findings import STRICT_ONLY, Action, Finding
+from policies.model.findings import STRICT_ONLY, Action, Finding, apart
 from policies.rules._pod_templates import MAKERS, templates
 
 _PARAMETERS = "write placeholderTimeoutInSeconds=NUMBER, and gangSchedulingStyle=Hard or gangSchedulingStyle=Soft"

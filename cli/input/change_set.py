@@ -11,7 +11,7 @@ from analysis.inputs import NO_FILES, InputObjects, joined, missing, same
 from cli.exits import Misused
 from cli.input.against import Against
 from cli.input.context import load
-from cli.input.gathering import gather
+from cli.input.documents import gather
 from cli.input.grouped import grouped
 from cli.input.hidden import declaring, hidden, sentence
 from cli.input.options import against as against_option

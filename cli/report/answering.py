@@ -18,11 +18,10 @@ from cli.exits import OutOfReach
 from cli.input.folders import PassedOver, PassedOverReason
 from cli.input.hidden import declaring, hidden, sentence
 from cli.input.question import ValidationQuestion
-from cli.input.roots import FoundRoot, context_of
+from cli.input.roots import FoundRoot, Surveyed, context_of, contexts_of, survey_roots, together
 from cli.input.selection import InputSelection
 from cli.input.settings import installed_beside, settings
 from cli.input.survey import survey
-from cli.input.surveyed import Surveyed, contexts_of, survey_roots, together
 from cli.output import note, note_internal
 from cli.progress import stage
 from policies.configuration.settings import Configuration

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from types import UnionType
 
+from policies.configuration.kueue import sections
 from policies.configuration.kueue.defaults import defaulted
 from policies.configuration.kueue.devices import device_classes
 from policies.configuration.kueue.fault import Fault
@@ -16,17 +17,6 @@ from policies.configuration.kueue.gates import FeatureGates
 from policies.configuration.kueue.metric_labels import metric_labels
 from policies.configuration.kueue.multikueue import multikueue
 from policies.configuration.kueue.namespaces import integrations, managed_namespaces
-from policies.configuration.kueue.sections import (
-    admission_fair_sharing,
-    certificates,
-    fair_sharing,
-    local_queue_metrics,
-    pods_ready,
-    quota_check,
-    retention,
-    transformations,
-    visibility,
-)
 from policies.configuration.kueue.tls import tls
 from policies.dialects.job_shape import at
 from policies.dialects.reading import Manifest
@@ -66,22 +56,22 @@ _TYPES: Mapping[str, tuple[type | UnionType, str]] = {
 
 def faults(configuration: Manifest, gates: FeatureGates = _USUAL) -> Iterator[Fault]:
     """The faults of a configuration to which no defaults were added."""
-    yield from pods_ready(configuration)
+    yield from sections.pods_ready(configuration)
     yield from integrations(configuration)
     yield from multikueue(configuration)
-    yield from fair_sharing(configuration)
-    yield from admission_fair_sharing(configuration)
-    yield from certificates(configuration)
-    yield from transformations(configuration, gates)
+    yield from sections.fair_sharing(configuration)
+    yield from sections.admission_fair_sharing(configuration)
+    yield from sections.certificates(configuration)
+    yield from sections.transformations(configuration, gates)
     yield from device_classes(configuration, gates)
     yield from managed_namespaces(configuration)
-    yield from retention(configuration)
+    yield from sections.retention(configuration)
     yield from tls(configuration)
-    yield from visibility(configuration)
+    yield from sections.visibility(configuration)
     yield from metric_labels(configuration)
-    yield from local_queue_metrics(configuration)
+    yield from sections.local_queue_metrics(configuration)
     if gates.enabled("QuotaCheckStrategy"):
-        yield from quota_check(configuration)
+        yield from sections.quota_check(configuration)
 
 
 def refuse_faults(configuration: Manifest, gates: FeatureGates = _USUAL) -> None:

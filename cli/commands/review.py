@@ -1,7 +1,5 @@
 """Answer a recorded AdmissionReview as the webhook would."""
 
-from __future__ import annotations
-
 import click
 
 from cli.exits import exit_codes

@@ -1,7 +1,5 @@
 """Computes the quota of YuniKorn queues: those in queues.yaml, and those of Namespaces with annotations."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from policies.dialects import yunikorn

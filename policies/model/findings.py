@@ -1,7 +1,5 @@
 """Findings, which rules report, their actions and severities, and the patches that fix them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

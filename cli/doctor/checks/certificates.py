@@ -1,7 +1,5 @@
 """Checks that the API server trusts the webhook's certificate, and that no certificate expires soon."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Checks that Quotree is configured for the version of Kueue that is installed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cli.doctor.target import CheckedCluster, CheckResult, check, ok, skipped, warning

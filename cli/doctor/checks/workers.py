@@ -1,7 +1,5 @@
 """Checks the worker clusters of MultiKueue."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

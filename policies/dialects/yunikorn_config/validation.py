@@ -3,8 +3,6 @@
 Some faults pass it, but make the load fail.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The rules about exemptions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from itertools import islice
 

@@ -3,8 +3,6 @@
 A `pair` is "flavor/resource".
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The rules about limits of borrowing and lending that one object decides."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from policies.cel.expression import Expression, amount, joined, quantity

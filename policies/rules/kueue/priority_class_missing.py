@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from policies.dialects.kueue_jobs import PRIORITY_CLASS, QUEUE_NAME

@@ -1,7 +1,5 @@
 """The rules about the worker clusters that MultiKueue uses, and the configs that name them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from policies.dialects.kueue_checks import MULTIKUEUE, AdmissionCheck, MultiKueueClusterObject, MultiKueueConfigObject

@@ -1,7 +1,5 @@
 """The rules about the legacy quota annotations of Namespaces."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from policies.cel.expression import Expression, Variables, joined

@@ -1,7 +1,5 @@
 """The rules about the amounts in queues.yaml."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from policies.dialects.core import CONFIG_MAP

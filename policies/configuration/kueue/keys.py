@@ -103,7 +103,9 @@ KEYS: tuple[ConfigurationKey, ...] = (
     _used("resources.deviceClassMappings", "Whole devices are counted; `sources` of an entry must not be set."),
     _used(
         "integrations.frameworks",
-        "Only kinds that are named are queued; [the table](kinds-of-jobs.md) has the default.",
+        "Only kinds that are named are queued; [the table](kinds-of-jobs.md) has the default. Set `kueue.frameworks` "
+        "in Quotree's own Configuration as well: otherwise the webhook suspends jobs of other kinds that name a queue, "
+        "and nobody starts them.",
     ),
     _used(
         "integrations.externalFrameworks",

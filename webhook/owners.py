@@ -19,7 +19,7 @@ from policies.dialects.labels import is_domain
 from policies.dialects.reading import listing, mapping, metadata, texts
 from policies.model.change import ChangeOperation, User
 from policies.model.forest import Forest
-from policies.mutation.kueue_defaults import has_default_queue, in_namespace
+from policies.mutation.kueue_defaults import has_default_queue, settings_for
 from webhook.review import Review
 
 _BETWEEN = {REPLICA_SET.kind: REPLICA_SET}
@@ -128,7 +128,7 @@ def _asks(review: Review, configuration: Configuration, forest: Forest) -> bool:
     For a Pod they matter only when it is created, since a gate is added only then. They also matter if a tenant creates
     it as the Pod of a job.
     """
-    settings = in_namespace(configuration.kueue, review.namespace or "default", forest)
+    settings = settings_for(review.kind, review.namespace or "default", configuration.kueue, forest)
     if review.object is None or review.subresource or not (settings.manage_jobs or settings.manage_pods):
         return False
     if review.kind == POD and review.operation is not ChangeOperation.CREATE:

@@ -212,6 +212,7 @@ def _unlike(found: FoundCluster, names: ReleaseNames, settings: KueueSettings, t
         yield from _without_pods(found, names, settings)
     elif settings.manage_pods:
         yield f"{names.settings} has kueue.managePods: true, and Kueue queues no Pods: those with a queue never start"
+    yield from _other_kinds(found, names, settings, translated.read.integrations.frameworks)
     yield from called_elsewhere(found, names, settings, translated.read.jobs.namespace_selector)
     for gate, usual in OF_WEBHOOKS[settings.version].items():
         wanted = translated.read.gates.chosen.get(gate, usual)
@@ -223,6 +224,20 @@ def _unlike(found: FoundCluster, names: ReleaseNames, settings: KueueSettings, t
             f"there are MultiKueueClusters, and {names.reconciler} does not follow them:"
             " apply manifests/with-multikueue"
         )
+
+
+def _other_kinds(
+    found: FoundCluster, names: ReleaseNames, settings: KueueSettings, queued: Collection[str]
+) -> Iterator[str]:
+    """Refusals for kinds of jobs that only Quotree's webhook suspends, or only Kueue queues."""
+    kinds = {name: each for name, each in FRAMEWORKS.items() if each.suspend is not None}
+    served = {name for name, each in kinds.items() if each.kind.group in found.groups}
+    suspended = served & set(settings.frameworks or FRAMEWORKS)
+    wanted = f"set kueue.frameworks: [{', '.join(queued)}] in {names.settings}"
+    if never := sorted(suspended - set(queued)):
+        yield f"Kueue does not queue {', '.join(never)}, so such jobs that name a queue would never start: {wanted}"
+    if unsuspended := sorted(served & set(queued) - suspended):
+        yield f"new jobs of {', '.join(unsuspended)} would start unsuspended: {wanted}"
 
 
 def _user(manager: Manifest, names: ReleaseNames) -> str:

@@ -1,7 +1,5 @@
 """The name of the state with which a change is compared. It is separate from `analysis.context`, which loads slowly."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,13 +1,10 @@
 """Judges all input objects as one change to the context."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from datetime import UTC, datetime
 
 from analysis.context import Context
-from analysis.inputs import InputObjects, same
-from analysis.pruning import missing
+from analysis.inputs import InputObjects, missing, same
 from policies.configuration.settings import Configuration
 from policies.dialects.reading import Parsed
 from policies.judge import Judgement, StateBefore, judge_files, stored_state

@@ -1,12 +1,10 @@
 """Finds the place of a finding in the input files: a file, a line and a column."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from analysis.documents import SourcePlace
 from analysis.inputs import InputObjects
-from policies.judging.proposal import Proposal
+from policies.judging.rule import Proposal
 from policies.model.findings import Cause, Finding
 from policies.model.forest import Forest
 from policies.model.objects import Attached, KubeObject, Node, Ref

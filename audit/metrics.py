@@ -1,7 +1,5 @@
 """The metrics of the audit."""
 
-from __future__ import annotations
-
 from collections import Counter as Count
 from collections.abc import Callable, Iterable, Iterator
 

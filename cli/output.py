@@ -1,7 +1,5 @@
 """Prints results to standard output, and everything else to standard error."""
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

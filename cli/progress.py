@@ -4,8 +4,6 @@ The line is on standard error, and is erased while anything else is printed. If 
 is no line.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

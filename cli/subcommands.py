@@ -1,7 +1,5 @@
 """Groups of commands below a command, such as `quotree queue`."""
 
-from __future__ import annotations
-
 import click
 
 

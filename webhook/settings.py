@@ -1,7 +1,5 @@
 """The settings of the webhook process."""
 
-from __future__ import annotations
-
 import ssl
 from dataclasses import dataclass, field
 from pathlib import Path

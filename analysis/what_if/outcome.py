@@ -1,7 +1,5 @@
 """The outcome of a what-if: the results of the judge and of the simulation, in rows for a page."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,8 +11,7 @@ from analysis.report import Report
 from analysis.what_if.outlines import NO_OUTLINES, Outlines, OutlineTags, outlines, rootless
 from policies.dialects.kueue import CLUSTER_QUEUE, ClusterQueue
 from policies.dialects.reading import Manifest
-from policies.impact.differences import NodeChange
-from policies.impact.quotas import Excess, QuotaPair, amount_text
+from policies.impact.quotas import Excess, NodeChange, QuotaPair, amount_text
 from policies.model.findings import Severity
 from policies.model.objects import Ref
 from scheduling.impact.prediction import AtRisk

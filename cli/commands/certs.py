@@ -1,7 +1,5 @@
 """Make, renew or show the webhook's certificates."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

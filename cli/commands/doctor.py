@@ -1,7 +1,5 @@
 """Find out what is wrong with an installation, and how to fix it."""
 
-from __future__ import annotations
-
 import click
 
 from cli.exits import exit_codes

@@ -1,7 +1,5 @@
 """Migrate queues of Volcano or YuniKorn, or of Kueue's old versions, to Kueue."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

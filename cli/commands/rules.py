@@ -1,7 +1,5 @@
 """List the rules."""
 
-from __future__ import annotations
-
 import click
 
 from cli.exits import EXIT_CODES_OF_ACTIONS

@@ -1,7 +1,5 @@
 """Remove Quotree from a cluster."""
 
-from __future__ import annotations
-
 import sys
 
 import click

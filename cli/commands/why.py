@@ -1,7 +1,5 @@
 """Explain why a workload waits."""
 
-from __future__ import annotations
-
 import time
 from functools import partial
 from typing import Any

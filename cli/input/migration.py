@@ -1,7 +1,5 @@
 """Reads the manifests of `quotree migrate` from files, standard input and --against, and converts them to Kueue."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,7 +10,7 @@ from analysis.inputs import InputObjects
 from cli.exits import Misused
 from cli.input.against import Against
 from cli.input.context import collect
-from cli.input.gathering import gather
+from cli.input.documents import gather
 from cli.input.settings import settings
 from cli.input.snapshot_file import read as read_snapshot
 from policies import dialects

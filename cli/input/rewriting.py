@@ -1,7 +1,5 @@
 """Applies JSON Patches to the text of manifests. The rest of each file is not changed."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The events of a simulation, in the order of the command line."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -9,7 +7,7 @@ import click
 
 from analysis.simulation import Simulations
 from cli.exits import Misused
-from cli.input.gathering import gather
+from cli.input.documents import gather
 from policies.configuration.kueue.durations import duration
 from policies.model.errors import BadConfiguration, PolicyError
 from scheduling.objects import times

@@ -1,7 +1,5 @@
 """The result of `quotree audit`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 

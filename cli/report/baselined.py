@@ -1,7 +1,5 @@
 """Removes the findings of a baseline from a report. An entry that is no longer found is itself reported."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -9,8 +7,7 @@ from analysis.documents import SourcePlace
 from analysis.report import Report, ReportEntry, identity, in_order
 from cli.input import baseline as baselines
 from cli.input.baseline import Baseline, OldFinding
-from policies.judging.proposal import Proposal
-from policies.judging.rule import Rule
+from policies.judging.rule import Proposal, Rule
 from policies.judging.verdict import Judged
 from policies.model.findings import Action, Finding, Severity
 

@@ -1,7 +1,5 @@
 """Renders the outcomes of test suites as text and as JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Runs the audit: its caches, its Lease, its probes, and its shutdown."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from contextlib import ExitStack

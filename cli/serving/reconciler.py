@@ -1,7 +1,5 @@
 """Runs the reconciler: its Lease, its probes, and its shutdown."""
 
-from __future__ import annotations
-
 import logging
 import sys
 import threading

@@ -3,8 +3,6 @@
 Source: Go, strconv: ParseBool, ParseInt and Atoi with base 10; time: ParseDuration.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -4,8 +4,6 @@ Source: Kueue v0.19, apis/kueue v1beta2 and v1beta1; Cohort also as v1alpha1 (Ku
 differ: spec.cohort became spec.cohortName, a Cohort's spec.parent became spec.parentName.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -26,8 +24,7 @@ from policies.dialects.labels import is_qualified_name, selector_faults
 from policies.dialects.reading import Manifest, ManifestReader, identity, listing, mapping, text
 from policies.dialects.selectors import LabelSelector, read_label_selector
 from policies.model import fields
-from policies.model.defect import Defect
-from policies.model.objects import Attached, Node, Ref, SubtreeShare
+from policies.model.objects import Attached, Defect, Node, Ref, SubtreeShare
 from policies.model.pools import NO_POOL, NO_TERMS, Pool, Terms, upward_share
 from policies.model.quantity import Quantity
 

@@ -1,7 +1,5 @@
 """Kueue's ResourceFlavor. Source: Kueue v0.19, apis/kueue/v1beta2."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -9,8 +7,7 @@ from policies.dialects.kueue_kinds import RESOURCE_FLAVOR
 from policies.dialects.labels import label_faults, taint_faults, toleration_faults
 from policies.dialects.reading import Manifest, ManifestReader, identity, listing, mapping, text
 from policies.dialects.taints import Taint, Toleration, read_taint, read_toleration
-from policies.model.defect import Defect
-from policies.model.objects import KubeObject
+from policies.model.objects import Defect, KubeObject
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """Reads how a ClusterQueue may reclaim quota, and the quota that is reserved in it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Source: Kueue v0.19, apis/kueue v1beta2 and v1beta1. v1beta1 has priorityClassNa
 priorityClassRef.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -25,8 +23,7 @@ from policies.dialects.reading import (
     texts,
 )
 from policies.model import fields
-from policies.model.defect import Defect
-from policies.model.objects import Attached
+from policies.model.objects import Attached, Defect
 from policies.model.quantity import Quantity
 
 ELASTIC = f"{PREFIX}elastic-job"

@@ -1,14 +1,12 @@
 """Checks labels, label selectors, taints and tolerations as Kubernetes does. The CRDs accept any text there."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from policies.dialects.reading import listing, mapping
 from policies.model import fields
-from policies.model.defect import Defect
+from policies.model.objects import Defect
 
 _DOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*").fullmatch
 _BARE_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?").fullmatch

@@ -1,13 +1,11 @@
 """Finds faults that an API server would reject in kinds without a schema: jobs, Pods, LimitRanges, RuntimeClasses."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
 from policies.dialects.reading import Manifest, group_kind, listing, mapping, not_texts, text
 from policies.model import fields
-from policies.model.defect import Defect
+from policies.model.objects import Defect
 from policies.model.quantity import BadQuantity, Quantity, correction
 from policies.model.suggestion import certain
 from policies.schema.values import value_text

@@ -1,14 +1,11 @@
 """Computes the quota of YuniKorn queues: those in queues.yaml, and those of Namespaces with annotations."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from policies.dialects import yunikorn
 from policies.dialects.core import Namespace
-from policies.dialects.yunikorn_config import Config, ConfiguredQueue
 from policies.dialects.yunikorn_config.configmap import QueueConfigMap, tree
-from policies.dialects.yunikorn_config.model import amounts
+from policies.dialects.yunikorn_config.model import Config, ConfiguredQueue, amounts
 from policies.dialects.yunikorn_config.resources import least
 from policies.impact.quotas import NodeQuotas, PairQuota, QuotaPair
 from policies.model.forest import Forest

@@ -1,7 +1,5 @@
 """Migrates Volcano's queues: `guarantee` is quota never lent, `deserved` nominal quota, `capability` the limit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 

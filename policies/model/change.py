@@ -1,13 +1,10 @@
 """A request's change of one object, with the user and the time."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from policies.model.defect import Defect
-from policies.model.objects import KubeObject, Ref
+from policies.model.objects import Defect, KubeObject, Ref
 
 
 class ChangeOperation(StrEnum):

@@ -1,7 +1,5 @@
 """Computes the totals over siblings that their parent needs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from policies.model.objects import SubtreeShare

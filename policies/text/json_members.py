@@ -4,8 +4,6 @@
 faults can be reported at once.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass

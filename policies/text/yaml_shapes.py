@@ -9,8 +9,6 @@ that is not in the result is in a comment or was overridden by a merge, and the 
 place.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import lru_cache

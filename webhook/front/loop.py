@@ -4,8 +4,6 @@ A silent or slow client therefore costs a socket and some memory, never a thread
 every state has a deadline, and if there is no room, the least important connection is closed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import logging
@@ -19,12 +17,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from wsgiref.types import WSGIApplication
 
-from webhook.front.connection import ClientConnection, ConnectionState
+from webhook.front.connection import ClientConnection, ConnectionState, least, slowest
 from webhook.front.gate import ClientGate
 from webhook.front.heads import Heads
 from webhook.front.reading import RequestReader, RequestRefused, WholeRequest
 from webhook.front.response import DeferredResponse, HttpResponse, call_app, error_response, response_or_error
-from webhook.front.room import least, slowest
 from webhook.front.threads import Threads
 from webhook.settings import WebhookSettings
 

@@ -3,8 +3,6 @@
 Authors of changes that were not stored are remembered, so that other users need not wait for them.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -17,8 +15,7 @@ from policies.model.change import ChangeOperation
 from policies.model.forest import Forest
 from webhook.ledger.contents import LedgerContents, open_entries, settlement
 from webhook.ledger.direct_reads import DirectRead, DirectReads
-from webhook.ledger.entry import LedgerEntry, UnreadableEntry
-from webhook.ledger.limits import crowded
+from webhook.ledger.entry import LedgerEntry, UnreadableEntry, crowded
 from webhook.ledger.remembered_authors import (
     APART_SECONDS,
     REMEMBERED_SECONDS,

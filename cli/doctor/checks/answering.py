@@ -1,14 +1,11 @@
 """Checks that the API server reaches the webhook, with a dry run that the webhook must refuse."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
-from cli.doctor.result import CheckResult, check, failure, ok, skipped, warning
-from cli.doctor.target import CheckedCluster
+from cli.doctor.target import CheckedCluster, CheckResult, check, failure, ok, skipped, warning
 from cluster.errors import ApiError, Forbidden
 from cluster.resource import Resource
 from cluster.served import FOLLOWED

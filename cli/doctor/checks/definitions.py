@@ -1,11 +1,8 @@
 """Checks that CRDs are installed and served in a version that Quotree reads."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
-from cli.doctor.result import CheckResult, check, failure, ok, skipped
-from cli.doctor.target import CheckedCluster
+from cli.doctor.target import CheckedCluster, CheckResult, check, failure, ok, skipped
 from cluster.resource import Resource
 from cluster.served import FOLLOWED
 from policies.dialects import kueue, volcano

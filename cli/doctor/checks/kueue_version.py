@@ -1,11 +1,8 @@
 """Checks that Quotree is configured for the version of Kueue that is installed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
-from cli.doctor.result import CheckResult, check, ok, skipped, warning
-from cli.doctor.target import CheckedCluster
+from cli.doctor.target import CheckedCluster, CheckResult, check, ok, skipped, warning
 from policies.configuration.kueue.gates import KueueVersion
 from policies.dialects.reading import Manifest
 from policies.takeover.objects import manager_version

@@ -1,11 +1,8 @@
 """Checks the ledger, in which the webhook records changes of trees before it allows them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
-from cli.doctor.result import CheckResult, check, failure, ok, skipped, warning
-from cli.doctor.target import CheckedCluster
+from cli.doctor.target import CheckedCluster, CheckResult, check, failure, ok, skipped, warning
 from cluster.client import MERGE_PATCH
 from cluster.errors import ApiError, Forbidden
 from cluster.resource import CONFIG_MAPS

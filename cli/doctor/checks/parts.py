@@ -1,7 +1,5 @@
 """Checks the parts (shards) of a cluster: a reconciler must run for each part that a root names or that decides now."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -9,8 +7,7 @@ from datetime import datetime, timedelta
 
 from cli.doctor.checks.leases import holder_of, is_active, lease_of_process, observes
 from cli.doctor.part_trees import PartNode, PartTree, read_node, topology_flavor_name, trees
-from cli.doctor.result import CheckResult, HealthState, check, failure, ok, skipped, warning
-from cli.doctor.target import CheckedCluster, part_of
+from cli.doctor.target import CheckedCluster, CheckResult, HealthState, check, failure, ok, part_of, skipped, warning
 from cli.output import first_of, some
 from cluster.errors import NotFound
 from cluster.resource import LEASES

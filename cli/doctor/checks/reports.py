@@ -1,13 +1,10 @@
 """Checks that the audit can write its reports, and that no reports remain after the audit was uninstalled."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from cli.doctor.checks.leases import is_active, lease_of_process
-from cli.doctor.result import CheckResult, check, ok, skipped, warning
-from cli.doctor.target import CheckedCluster
+from cli.doctor.target import CheckedCluster, CheckResult, check, ok, skipped, warning
 from cluster.resource import LEASES, Resource
 from policies.audit.reports import APIS, MANAGED_BY, PREFIX, ReportApi
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text

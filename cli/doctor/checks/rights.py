@@ -1,7 +1,5 @@
 """Checks that each process has the rights of the shipped roles. rights.json is generated from manifests/."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,8 +8,7 @@ from functools import cache, partial
 from importlib import resources
 from typing import Any
 
-from cli.doctor.result import CheckResult, check, failure, ok, skipped
-from cli.doctor.target import CheckedCluster, option, part_of
+from cli.doctor.target import CheckedCluster, CheckResult, check, failure, ok, option, part_of, skipped
 from cluster.client import ClusterClient
 from cluster.errors import Forbidden
 from cluster.reviews import Access, Caller, may

@@ -3,8 +3,6 @@
 GitHub limits the annotations of each level in a step, so the last annotation summarizes the rest.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,8 +11,7 @@ from analysis.documents import SourcePlace
 from analysis.report import Report
 from cli.input.documents import STDIN
 from cli.report.formats.checks import of_suites
-from cli.report.formats.wording import annotated, relative
-from cli.report.reports import closing_line, head_line, not_evaluated_lines
+from cli.report.reports import annotated, closing_line, head_line, not_evaluated_lines, relative
 from cli.report.suite_outcomes import SuiteOutcome
 from cli.report.suites import closing_line as suites_closing_line
 from policies.model.findings import Severity

@@ -1,15 +1,12 @@
 """Renders GitLab's code quality report. The format cannot show a head line or rules that were not evaluated."""
 
-from __future__ import annotations
-
 from hashlib import sha256
 from typing import Any
 
 from analysis.documents import SourcePlace, Unreadable
 from analysis.report import Report
 from cli.output import json_text
-from cli.report.formats.wording import relative
-from cli.report.reports import rendered
+from cli.report.reports import relative, rendered
 from policies.judging.sentence import sentence
 from policies.model.findings import Severity
 from policies.model.printing import plain

@@ -1,7 +1,5 @@
 """Renders SARIF 2.1.0 for code scanning. A fingerprint identifies a finding in all commits."""
 
-from __future__ import annotations
-
 import os
 from pathlib import PurePosixPath
 from typing import Any
@@ -10,8 +8,7 @@ from urllib.parse import quote
 from analysis.documents import SourcePlace
 from analysis.report import LocatedCause, Report, ReportEntry
 from cli.output import json_text
-from cli.report.formats.wording import annotated, relative
-from cli.report.reports import head_line, rendered
+from cli.report.reports import annotated, head_line, relative, rendered
 from cli.version import VERSION
 from policies.judging.rule import Rule
 from policies.model.findings import SEVERITY, Severity

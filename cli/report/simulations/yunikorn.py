@@ -1,7 +1,5 @@
 """Renders a simulation of YuniKorn's queues as text, and as JSON with amounts as in queues.yaml."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

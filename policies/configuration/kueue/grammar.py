@@ -1,7 +1,5 @@
 """Checks of names and values that several sections of the Configuration use."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 

@@ -3,8 +3,6 @@
 Source: Kueue v0.19, pkg/controller/jobs.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from policies.dialects.core import POD

@@ -1,8 +1,6 @@
 """Finds faults of the structure that YuniKorn's validation refuses: partitions, root, names, ACLs, amounts and node
 sorting. Each check yields all faults."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
@@ -11,7 +9,7 @@ from policies.dialects.yunikorn_config import acl
 from policies.dialects.yunikorn_config.checking import throughout
 from policies.dialects.yunikorn_config.model import Config, ConfiguredQueue, Limit, Partition, Problem, Resources
 from policies.dialects.yunikorn_config.quotas import queue_amount
-from policies.model.cures import apart
+from policies.model.findings import apart
 from policies.model.quantity import BadQuantity, Quantity, correction
 
 SORT_TYPES = ("", "fair", "binpacking")

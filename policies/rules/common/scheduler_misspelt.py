@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from policies.dialects.core import POD, VOLCANO_SCHEDULER, Pod
@@ -9,10 +7,8 @@ from policies.dialects.volcano import JOB, VolcanoJob
 from policies.dialects.yunikorn import SCHEDULER
 from policies.dialects.yunikorn_work import KINDS as WORK
 from policies.dialects.yunikorn_work import NO_TEMPLATE, OtherWork
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
-from policies.model.cures import write_only
-from policies.model.findings import STRICT_ONLY, Action, Finding
+from policies.judging.rule import Proposal, rule
+from policies.model.findings import STRICT_ONLY, Action, Finding, write_only
 from policies.model.objects import KubeObject
 from policies.model.suggestion import KnownNames, did_you_mean
 

@@ -3,8 +3,6 @@
 A `pair` is "flavor/resource".
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -19,7 +17,7 @@ from policies.dialects.kueue import (
     flavor_resource,
 )
 from policies.dialects.kueue_kinds import RESOURCE_FLAVOR
-from policies.judging.proposal import Proposal
+from policies.judging.rule import Proposal
 from policies.model.findings import NotEvaluated, ObjectField
 from policies.model.forest import Forest
 from policies.model.objects import Ref

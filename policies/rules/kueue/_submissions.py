@@ -1,7 +1,5 @@
 """The Workloads that wait in a LocalQueue and the jobs that will get a Workload, with the requests of their pods."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +15,7 @@ from policies.dialects.kueue_kinds import RESOURCE_FLAVOR
 from policies.dialects.kueue_workload import WrittenPodSet, WrittenWorkload
 from policies.dialects.reading import mapping
 from policies.dialects.yunikorn_work import CRON_JOB, JOB_LABELS, OtherWork
-from policies.judging.proposal import Proposal
+from policies.judging.rule import Proposal
 from policies.model import fields
 from policies.model.forest import Forest
 from policies.model.objects import Ref

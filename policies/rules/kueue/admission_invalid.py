@@ -1,11 +1,8 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from policies.dialects.kueue import WORKLOAD
 from policies.dialects.kueue_workload import PodAmount, WrittenAssignment, WrittenWorkload
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import Finding
 
 

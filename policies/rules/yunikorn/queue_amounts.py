@@ -1,7 +1,5 @@
 """The rules about the amounts in queues.yaml."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from policies.dialects.core import CONFIG_MAP
@@ -15,8 +13,7 @@ from policies.dialects.yunikorn_config.quotas import (
     max_above_parent,
 )
 from policies.dialects.yunikorn_config.settings import quota_without_effect
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import Action, Finding
 from policies.rules.yunikorn._queue_config import findings, queue_findings
 

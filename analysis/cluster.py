@@ -1,5 +1,7 @@
 """Reads a cluster once: all objects of the kinds that rules or decisions read."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any

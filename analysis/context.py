@@ -1,5 +1,7 @@
 """A change, and the state it is compared with: nothing, the files of a folder, a snapshot, or a cluster."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime

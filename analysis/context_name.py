@@ -1,5 +1,7 @@
 """The name of the state with which a change is compared. It is separate from `analysis.context`, which loads slowly."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 

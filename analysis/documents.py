@@ -1,5 +1,7 @@
 """Reads the manifests of a text, with the place of every field."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any

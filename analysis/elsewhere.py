@@ -1,5 +1,7 @@
 """The manifests of a cluster that concern the work of Volcano and YuniKorn."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass
 

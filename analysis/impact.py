@@ -1,5 +1,7 @@
 """Computes the effect of a change set: on quota by the engine and the dialects, on work by simulations."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """The objects in the inputs of a command, each with its place."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace

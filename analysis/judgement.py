@@ -1,5 +1,7 @@
 """Judges all input objects as one change to the context."""
 
+from __future__ import annotations
+
 from collections.abc import Collection
 from datetime import UTC, datetime
 

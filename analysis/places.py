@@ -1,5 +1,7 @@
 """Finds the place of a finding in the input files: a file, a line and a column."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from analysis.documents import SourcePlace

@@ -3,6 +3,8 @@
 A bare file is read as the ConfigMap that would contain it, and values for YuniKorn's chart as the one that it makes.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

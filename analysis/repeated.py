@@ -1,5 +1,7 @@
 """The rule about an object that occurs twice in one organisation."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterable, Iterator
 
 from analysis.inputs import Repeated

@@ -1,5 +1,7 @@
 """Finds a safe order for a change set, by the judge of the webhook."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -1,5 +1,7 @@
 """Simulates objects of files, as a cluster would store them, in the queues of Kueue, Volcano and YuniKorn."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 

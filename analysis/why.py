@@ -3,6 +3,8 @@
 The text output is made from such an answer.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, TypeAlias

@@ -5,6 +5,8 @@ Queues, or Namespaces. A finding of an object in a namespace is shown to users w
 namespaces, or with `?namespace=` in that one. A caller without a right gets nothing, not even the number of findings.
 """
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any

@@ -1,5 +1,7 @@
 """Audits all stored objects when they change, and on a schedule, since exemptions and other dates expire."""
 
+from __future__ import annotations
+
 import logging
 import time
 from collections.abc import Callable, Collection

@@ -1,5 +1,7 @@
 """The metrics of the audit."""
 
+from __future__ import annotations
+
 from collections import Counter as Count
 from collections.abc import Callable, Iterable, Iterator
 

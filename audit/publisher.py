@@ -1,5 +1,7 @@
 """Writes the reports of the last audit into the cluster, and corrects changes by others. Only the leader does so."""
 
+from __future__ import annotations
+
 import logging
 import threading
 import time

@@ -1,5 +1,7 @@
 """Watches Quotree's reports in a cluster by their label, and whether their API is installed."""
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Callable, Iterable
 from hashlib import sha256

@@ -1,5 +1,7 @@
 """Reads the certificate that a server presents to its clients."""
 
+from __future__ import annotations
+
 import socket
 import ssl
 from collections.abc import Mapping

@@ -1,5 +1,7 @@
 """Completion in shells by click's mechanism: the shell's script calls `quotree` with the variable `VARIABLE` set."""
 
+from __future__ import annotations
+
 import os
 from typing import ClassVar
 

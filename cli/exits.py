@@ -1,5 +1,7 @@
 """The exit codes of all commands. No flag changes what a code means."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from enum import IntEnum
 

@@ -1,5 +1,7 @@
 """The command `quotree`. It finds its commands by the files in `cli/commands`, and only imports the one that runs."""
 
+from __future__ import annotations
+
 import ast
 import errno
 import pkgutil

@@ -1,5 +1,7 @@
 """Checks where symbolic links lead, since others may have created them, as in the checkout of a pull request."""
 
+from __future__ import annotations
+
 import glob
 import os
 from collections.abc import Sequence

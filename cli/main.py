@@ -1,5 +1,7 @@
 """The console scripts `quotree` and `kubectl-quotree`. Nothing heavy is imported here, so that `--version` is fast."""
 
+from __future__ import annotations
+
 import gc
 import os
 import sys

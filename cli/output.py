@@ -1,5 +1,7 @@
 """Prints results to standard output, and everything else to standard error."""
 
+from __future__ import annotations
+
 import json
 import os
 import secrets

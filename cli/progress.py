@@ -4,6 +4,8 @@ The line is on standard error, and is erased while anything else is printed. If 
 is no line.
 """
 
+from __future__ import annotations
+
 import os
 import shutil
 import sys

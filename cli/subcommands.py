@@ -1,5 +1,7 @@
 """Groups of commands below a command, such as `quotree queue`."""
 
+from __future__ import annotations
+
 import click
 
 

@@ -1,5 +1,7 @@
 """The routes of the dashboard. It reads with the rights of the user, and writes only the list of ended sessions."""
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Callable
 from functools import partial

@@ -1,5 +1,7 @@
 """The interface through which pages read data, always for one user."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Protocol
 

@@ -1,5 +1,7 @@
 """Runs the dashboard in gunicorn with one threaded worker process, so that its caches exist only once."""
 
+from __future__ import annotations
+
 import logging
 import ssl
 import threading

@@ -1,5 +1,7 @@
 """The settings of the dashboard's server."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

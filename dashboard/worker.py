@@ -1,5 +1,7 @@
 """gunicorn's threaded worker, changed so that no client can occupy a thread for long."""
 
+from __future__ import annotations
+
 import contextlib
 import socket
 import threading

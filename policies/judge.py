@@ -3,6 +3,8 @@
 The webhook and every command judge here, so all of them judge a change in the same way.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple

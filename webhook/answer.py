@@ -1,5 +1,7 @@
 """Writes verdicts as AdmissionReview bytes. Users read the message of a refusal, and the warnings."""
 
+from __future__ import annotations
+
 import base64
 import json
 from collections.abc import Mapping

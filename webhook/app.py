@@ -1,5 +1,7 @@
 """The WSGI app of the webhook. Each route reads an HTTP request, and `webhook/review_handler.py` answers it."""
 
+from __future__ import annotations
+
 import logging
 import re
 import threading

@@ -1,5 +1,7 @@
 """How large an object may be: larger than any object in real use, and small enough to be judged in time."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from typing import Any
 

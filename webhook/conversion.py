@@ -1,5 +1,7 @@
 """Answers ConversionReviews: converts Kueue's objects to the requested version."""
 
+from __future__ import annotations
+
 import json
 import math
 from collections.abc import Mapping

@@ -1,5 +1,7 @@
 """Judges a review on a forest: from the request to the rules and back."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from datetime import UTC, datetime
 

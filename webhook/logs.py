@@ -1,5 +1,7 @@
 """JSON log lines, with only the standard library."""
 
+from __future__ import annotations
+
 import json
 import logging
 import sys

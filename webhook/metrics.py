@@ -1,5 +1,7 @@
 """The metrics of the webhook."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import lru_cache
 

@@ -1,5 +1,7 @@
 """Reads the owners of a job or Pod, and the Workload that a job names, from the API server: no cache has them."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -3,6 +3,8 @@
 It has no ledger, and does not wait for a watch to show later changes, since only a running replica can do that.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus

@@ -1,5 +1,7 @@
 """Parses AdmissionReviews. Only this module reads the raw request; routes and rules get a Review."""
 
+from __future__ import annotations
+
 import json
 import math
 from collections.abc import Mapping

@@ -1,5 +1,7 @@
 """Reads a write of the subresource `scale` as what it is: a change of the whole job. Its review only has a number."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 from cluster.resource import Resource

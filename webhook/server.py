@@ -1,5 +1,7 @@
 """Runs the webhook in gunicorn with one worker, and starts and ends what belongs to the worker."""
 
+from __future__ import annotations
+
 import logging
 import threading
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """The settings of the webhook process."""
 
+from __future__ import annotations
+
 import ssl
 from dataclasses import dataclass, field
 from pathlib import Path

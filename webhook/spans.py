@@ -1,5 +1,7 @@
 """Makes the spans of a review. Not used while traces are off."""
 
+from __future__ import annotations
+
 import re
 import secrets
 import time

@@ -1,5 +1,7 @@
 """Writes findings as the warnings of a response, within the lengths that an API server passes on."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """gunicorn's worker: runs the loop of the connections, and ends without cutting a request off."""
 
+from __future__ import annotations
+
 import os
 import signal
 import time

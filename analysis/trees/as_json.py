@@ -1,5 +1,7 @@
 """The trees of a forest with their usage as JSON: the output of `quotree tree -o json`."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from typing import Any
 

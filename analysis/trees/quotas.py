@@ -1,5 +1,7 @@
 """The quota of a node in rows, one for each resource: as the user wrote it, and the sums over the children."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 

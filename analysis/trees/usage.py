@@ -1,5 +1,7 @@
 """The rows of trees with their usage, and the work that uses quota."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 

@@ -1,5 +1,7 @@
 """The shown part of the trees: all, some nodes with their subtrees and ancestors, or only their children."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """The nodes of a forest in the order in which they are drawn. There is no recursion, so trees may be deep or cyclic."""
 
+from __future__ import annotations
+
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar

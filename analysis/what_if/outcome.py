@@ -1,5 +1,7 @@
 """The outcome of a what-if: the results of the judge and of the simulation, in rows for a page."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,5 +1,7 @@
 """The trees before and after a change as two outlines: the nodes that change, and their ancestors."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple

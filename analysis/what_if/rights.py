@@ -1,5 +1,7 @@
 """The rights to list objects that a what-if needs, and those that the caller has."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from analysis.cluster import read_kinds

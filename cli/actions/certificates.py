@@ -1,5 +1,7 @@
 """Creates, renews or shows the webhook's certificates in a folder."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path

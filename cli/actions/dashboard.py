@@ -1,5 +1,7 @@
 """Shows the queues of a cluster or of files in the browser."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from analysis.simulation import decision_settings, play

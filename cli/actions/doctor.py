@@ -1,5 +1,7 @@
 """Runs the checks of an installation, also after one that fails with an error, and prints what is wrong."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """Answers a recorded AdmissionReview with the webhook's code, and prints the response."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack

@@ -1,5 +1,7 @@
 """Migrates the stored objects of a cluster to the newest version of their kinds."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 
 from cli.exits import Exit

@@ -1,5 +1,7 @@
 """Takes over a cluster from Kueue's manager, gives it back, or removes Quotree: prints the plan or carries it out."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TypeAlias

@@ -1,5 +1,7 @@
 """The actions of `quotree queue` that behave like vcctl: list, get, draw, create, operate and delete queues."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial

@@ -1,5 +1,7 @@
 """Opens, closes, pauses, resumes, moves and deletes Volcano's queues: prints the plan, and carries it out."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 

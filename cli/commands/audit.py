@@ -1,5 +1,7 @@
 """Judge the queues of a cluster and the objects that they name, and list the findings by tree."""
 
+from __future__ import annotations
+
 import click
 
 from cli.input import baseline as baselines

@@ -1,5 +1,7 @@
 """Record the present findings, so that only new ones fail."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Sequence
 

@@ -1,5 +1,7 @@
 """Make, renew or show the webhook's certificates."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import click

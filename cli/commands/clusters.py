@@ -1,5 +1,7 @@
 """List the MultiKueue worker clusters, with their connection state, errors and number of workloads."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any
 

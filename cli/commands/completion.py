@@ -1,5 +1,7 @@
 """Print the script that lets bash, zsh or fish complete commands, options and values."""
 
+from __future__ import annotations
+
 import click
 
 from cli.completion import SHELLS, script

@@ -1,5 +1,7 @@
 """Look at queues in the browser: of a cluster, or of files."""
 
+from __future__ import annotations
+
 import click
 
 from cli.exits import EXIT_CODES_OF_ACTIONS

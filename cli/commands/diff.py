@@ -1,5 +1,7 @@
 """Show the effect of a change on quota, and on work that runs or waits."""
 
+from __future__ import annotations
+
 import click
 
 from analysis.impact import impact

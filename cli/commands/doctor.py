@@ -1,5 +1,7 @@
 """Find out what is wrong with an installation, and how to fix it."""
 
+from __future__ import annotations
+
 import click
 
 from cli.exits import exit_codes

@@ -1,5 +1,7 @@
 """Explain a rule: what it refuses, why, and what to do."""
 
+from __future__ import annotations
+
 import click
 from click.shell_completion import CompletionItem
 

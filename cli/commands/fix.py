@@ -1,5 +1,7 @@
 """Fix manifests where a rule knows the right value, without changing the rest of a file."""
 
+from __future__ import annotations
+
 import difflib
 import os
 from collections.abc import Iterator

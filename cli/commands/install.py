@@ -1,5 +1,7 @@
 """Render manifests for a cluster, and take over a cluster from Kueue's manager."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import click

@@ -1,5 +1,7 @@
 """List Kueue's queues, workloads and flavors with their state, as kueuectl does."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any

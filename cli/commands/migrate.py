@@ -1,5 +1,7 @@
 """Migrate queues of Volcano or YuniKorn, or of Kueue's old versions, to Kueue."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

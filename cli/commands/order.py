@@ -1,5 +1,7 @@
 """Find a safe order of applying a change, also as sync waves of Argo CD."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 import click

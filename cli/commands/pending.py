@@ -1,5 +1,7 @@
 """List the pending workloads of each queue, with position and reason."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,7 @@
 """Open, close, pause, resume, move and delete Volcano's queues, each with all its descendants."""
 
+from __future__ import annotations
+
 import sys
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Resume a stopped ClusterQueue, LocalQueue, or single workload."""
 
+from __future__ import annotations
+
 import click
 
 from cli.exits import EXIT_CODES_OF_ACTIONS

@@ -1,5 +1,7 @@
 """Answer a recorded AdmissionReview as the webhook would."""
 
+from __future__ import annotations
+
 import click
 
 from cli.exits import exit_codes

@@ -1,5 +1,7 @@
 """List the rules."""
 
+from __future__ import annotations
+
 import click
 
 from cli.exits import EXIT_CODES_OF_ACTIONS

@@ -1,5 +1,7 @@
 """Run a server: the admission webhook, the reconciler, the audit or the dashboard."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from functools import partial
 from pathlib import Path

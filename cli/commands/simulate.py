@@ -1,5 +1,7 @@
 """Simulate queues and work from files: what is admitted, what is preempted, what waits and why."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 import click

@@ -1,5 +1,7 @@
 """Write the quota, usage and work of a cluster into a file, to judge against without the cluster."""
 
+from __future__ import annotations
+
 from datetime import UTC, datetime
 from pathlib import Path
 

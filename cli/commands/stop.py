@@ -1,5 +1,7 @@
 """Stop the admission of a ClusterQueue, a LocalQueue, or a single workload."""
 
+from __future__ import annotations
+
 import click
 
 from cli.exits import EXIT_CODES_OF_ACTIONS

@@ -1,5 +1,7 @@
 """Run test suites: changes, and the findings that they must have with your configuration."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 

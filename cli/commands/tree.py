@@ -1,5 +1,7 @@
 """Draw the quota trees of manifests or of a cluster."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -1,5 +1,7 @@
 """Remove Quotree from a cluster."""
 
+from __future__ import annotations
+
 import sys
 
 import click

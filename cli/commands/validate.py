@@ -1,5 +1,7 @@
 """Check manifests with the webhook's rules, all files as one change."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,5 +1,7 @@
 """Explain why a workload waits."""
 
+from __future__ import annotations
+
 import time
 from functools import partial
 from typing import Any

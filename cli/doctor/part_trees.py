@@ -1,5 +1,7 @@
 """Kueue's trees and their parts (shards): the part that the root names, and the parts that hold the ClusterQueues."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,5 +1,7 @@
 """The certificate that a process serves, and whether clients that trust a caBundle accept it."""
 
+from __future__ import annotations
+
 import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

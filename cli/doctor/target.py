@@ -1,5 +1,7 @@
 """The cluster to check with the objects of Quotree in it, and the results of checks."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime

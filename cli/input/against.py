@@ -1,5 +1,7 @@
 """The type of the option --against. `cli.input.context` reads the context; it takes longer to load."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

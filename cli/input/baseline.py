@@ -1,5 +1,7 @@
 """Reads and writes a baseline: a file of known findings, one JSON line each, so that only new findings fail."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass

@@ -1,5 +1,7 @@
 """Reads a change between two states: the objects before it, the applied objects, and the deleted objects."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 
 import click

@@ -1,5 +1,7 @@
 """Completes the contexts of a kubeconfig, without the client, which takes long to load."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator
 from pathlib import Path

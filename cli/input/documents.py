@@ -1,5 +1,7 @@
 """Manifests from files, directories and standard input."""
 
+from __future__ import annotations
+
 import errno
 import glob
 import os

@@ -1,5 +1,7 @@
 """The options that decide the exit code of a command that reports findings."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 

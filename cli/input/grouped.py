@@ -1,5 +1,7 @@
 """Adds several options to a command. Help shows the options in the order of the arguments."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import reduce, wraps
 from inspect import signature

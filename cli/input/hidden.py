@@ -3,6 +3,8 @@
 Example: `eng.yaml` becomes the template `eng.yaml.j2`. The Queue stays, but nobody judges it.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import PurePath

@@ -1,5 +1,7 @@
 """Options with the namespaces and names of Quotree and Kueue's manager, for commands that change an installation."""
 
+from __future__ import annotations
+
 import click
 
 from cli.input.grouped import grouped

@@ -1,5 +1,7 @@
 """Finds jobs in a cluster or in files that wait without a Workload, and so are in no list of pending Workloads."""
 
+from __future__ import annotations
+
 from collections.abc import Container, Iterable
 
 from cli.input.login import ClusterLogin

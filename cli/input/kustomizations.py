@@ -1,5 +1,7 @@
 """Reads kustomizations: their resources, their patches, and references that would have to be downloaded."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Reads the manifests of `quotree migrate` from files, standard input and --against, and converts them to Kueue."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

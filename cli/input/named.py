@@ -1,5 +1,7 @@
 """Reads the name of a workload or job: NAME, KIND/NAME as in kubectl, or NAMESPACE/NAME as in Quotree's output."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache

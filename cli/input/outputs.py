@@ -1,5 +1,7 @@
 """The options -o FORMAT[=FILE], which is repeatable, and --color."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any

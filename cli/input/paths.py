@@ -1,5 +1,7 @@
 """Paths as reports show them: a file always has the same path, however the user writes its folder."""
 
+from __future__ import annotations
+
 from pathlib import PurePosixPath
 
 HERE = "."

@@ -1,5 +1,7 @@
 """Detects templates, which are manifests with placeholders instead of values, and objects that are not judged."""
 
+from __future__ import annotations
+
 import re
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The options that decide how manifests are judged, which `validate` and `baseline` share."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import click

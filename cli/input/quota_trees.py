@@ -1,5 +1,7 @@
 """Reads the quota trees of a cluster, and their usage."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Reads untrusted files: only regular files, only up to a size, and without blocking."""
 
+from __future__ import annotations
+
 import os
 import re
 import stat

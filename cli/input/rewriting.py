@@ -1,5 +1,7 @@
 """Applies JSON Patches to the text of manifests. The rest of each file is not changed."""
 
+from __future__ import annotations
+
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -12,6 +12,8 @@ such folder. All other files together are the first root.
 If two files of one folder differ in a single object, this counts as a mistake, not as two roots.
 """
 
+from __future__ import annotations
+
 import os
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

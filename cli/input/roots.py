@@ -4,6 +4,8 @@
 use objects of the first root that they refer to.
 """
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

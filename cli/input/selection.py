@@ -1,5 +1,7 @@
 """The inputs that the user selects: files, standard input, and folders and charts to render."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field, replace
 
 import click

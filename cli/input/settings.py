@@ -1,5 +1,7 @@
 """Finds the configuration: --config, QUOTREE_CONFIG, a file in a parent folder of the first input, or the defaults."""
 
+from __future__ import annotations
+
 import io
 import os
 import re

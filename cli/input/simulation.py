@@ -1,5 +1,7 @@
 """Starts simulations of files, reads the settings of the engine, and reports problems of both."""
 
+from __future__ import annotations
+
 import io
 import os
 from collections.abc import Iterator, Sequence

@@ -1,5 +1,7 @@
 """The events of a simulation, in the order of the command line."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 

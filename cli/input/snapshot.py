@@ -3,6 +3,8 @@
 The state of a cluster is read in the same way as the reconciler reads it. No reconciler needs to run there.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 

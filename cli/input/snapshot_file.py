@@ -1,5 +1,7 @@
 """Reads a file of `quotree snapshot`: the quota, usage and work of a cluster at one moment."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime

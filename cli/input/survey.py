@@ -4,6 +4,8 @@ A kustomization or chart in a folder is rendered if its program is installed and
 Otherwise the resource files of a kustomization are read without changes, and a chart is skipped.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,5 +1,7 @@
 """Splits the inputs into organisations: by --each, or by the roots of the configuration file."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

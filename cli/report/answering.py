@@ -1,5 +1,7 @@
 """Makes a report from inputs and options, for `validate` and the other commands that judge in the same way."""
 
+from __future__ import annotations
+
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

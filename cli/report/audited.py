@@ -1,5 +1,7 @@
 """The result of `quotree audit`."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 

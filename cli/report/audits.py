@@ -1,5 +1,7 @@
 """Renders an audit as text, tables, JSON, OpenReports objects, and a baseline."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Removes the findings of a baseline from a report. An entry that is no longer found is itself reported."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 

@@ -4,6 +4,8 @@ The input is JSON from `analysis.why`, from `scheduling.visibility.as_json`, or 
 the caller may not read.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 

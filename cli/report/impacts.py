@@ -3,6 +3,8 @@
 Each function gets the impacts on all organisations that differ, most often one.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace

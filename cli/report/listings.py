@@ -1,5 +1,7 @@
 """Lists objects of Kueue as tables with the columns of kueuectl."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 

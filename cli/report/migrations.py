@@ -1,5 +1,7 @@
 """Renders a migration as YAML with comments about what is lost, and as JSON (docs/schemas/migration.schema.json)."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict

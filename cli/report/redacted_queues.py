@@ -4,6 +4,8 @@ The text is written again from the keys that this module lists. A value of the w
 that YuniKorn still refuses a text that it refused before.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping

@@ -5,6 +5,8 @@ environments or volumes, no names of containers, no annotations of other project
 queues.yaml.
 """
 
+from __future__ import annotations
+
 import hmac
 import secrets
 from collections.abc import Callable, Iterable, Mapping

@@ -1,5 +1,7 @@
 """Replaces a file atomically: readers see the old text or the new one, never a part."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 import secrets

@@ -1,5 +1,7 @@
 """Renders a report as text and as JSON (docs/schemas/report.schema.json), and the lines that other formats share."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """Renders a safe order of a change as text, tables, and JSON (docs/schemas/order.schema.json)."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 

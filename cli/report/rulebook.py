@@ -1,5 +1,7 @@
 """All rules, for the commands that list them."""
 
+from __future__ import annotations
+
 from policies.dialects import kueue, volcano
 from policies.judging.rule import Rule
 from policies.rules import registry, spelled

@@ -1,5 +1,7 @@
 """Renders a snapshot as JSON (docs/schemas/snapshot.schema.json), with one line for each object."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable, Mapping
 from decimal import Decimal

@@ -1,5 +1,7 @@
 """Runs the cases of test suites, and finds missing and unexpected findings."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from datetime import UTC, datetime
 

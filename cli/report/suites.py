@@ -1,5 +1,7 @@
 """Renders the outcomes of test suites as text and as JSON."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from typing import Any
 

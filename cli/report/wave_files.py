@@ -1,5 +1,7 @@
 """Writes the manifests of a safe order into files, each annotated with its sync wave for Argo CD."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,7 @@
 """Replacements for servers, for a dashboard that reads a cluster or files itself instead of calling a reconciler."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from urllib.parse import urlencode

@@ -1,5 +1,7 @@
 """Runs the audit: its caches, its Lease, its probes, and its shutdown."""
 
+from __future__ import annotations
+
 import logging
 import threading
 from contextlib import ExitStack

@@ -1,5 +1,7 @@
 """The certificates of a server: Quotree creates and renews them in a folder or a Secret, or others supply them."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -1,5 +1,7 @@
 """The addresses of servers, and the connection of one user to the API server, which other processes can also use."""
 
+from __future__ import annotations
+
 import logging
 import ssl
 from dataclasses import dataclass, field, replace

@@ -1,5 +1,7 @@
 """Serves the dashboard to a team. Each user has their own rights."""
 
+from __future__ import annotations
+
 import logging
 import threading
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """Reads files for the dashboard: their queues and work, simulated until nothing changes, in the form of a cluster."""
 
+from __future__ import annotations
+
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping

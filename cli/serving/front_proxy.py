@@ -1,5 +1,7 @@
 """Watches the settings by which a server recognizes requests that the API server forwards."""
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """The start and the end of a server: it announces its address, and stops at a signal."""
 
+from __future__ import annotations
+
 import logging
 import os
 import signal

@@ -1,5 +1,7 @@
 """Serves /v1/findings without an audit server: this process audits the objects that the user may read."""
 
+from __future__ import annotations
+
 import logging
 import threading
 import time

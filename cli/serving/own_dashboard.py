@@ -1,5 +1,7 @@
 """The dashboard for one person on their own machine, with the rights of their kubeconfig."""
 
+from __future__ import annotations
+
 import secrets
 import threading
 import time

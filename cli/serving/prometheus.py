@@ -1,5 +1,7 @@
 """The Prometheus that has the usage of queues in the last day."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace

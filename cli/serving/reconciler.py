@@ -1,5 +1,7 @@
 """Runs the reconciler: its Lease, its probes, and its shutdown."""
 
+from __future__ import annotations
+
 import logging
 import sys
 import threading

@@ -1,5 +1,7 @@
 """Runs the webhook, and keeps its certificates and its store up to date."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial

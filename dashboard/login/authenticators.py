@@ -1,5 +1,7 @@
 """Authenticates requests: by a token, by the headers of a trusted proxy, or by a key."""
 
+from __future__ import annotations
+
 import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Records sessions that ended before their cookie expired, in a ConfigMap that all replicas watch."""
 
+from __future__ import annotations
+
 import threading
 import time
 from hashlib import sha256

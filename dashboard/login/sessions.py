@@ -1,5 +1,7 @@
 """Encrypts tokens for cookies, so that the browser never stores a token and nobody can forge a session."""
 
+from __future__ import annotations
+
 import threading
 import time
 from base64 import urlsafe_b64encode

@@ -1,5 +1,7 @@
 """The page about MultiKueue's worker clusters: their connections, their free quota, and the work on them."""
 
+from __future__ import annotations
+
 import shlex
 from collections import Counter
 from collections.abc import Mapping

@@ -1,5 +1,7 @@
 """The page with the findings of the audit, by tree."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,5 +1,7 @@
 """Formats amounts, links and times for pages."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple

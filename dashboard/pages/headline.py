@@ -3,6 +3,8 @@
 The explanation leaves out what the user may not read, so the sentence does not name queues that the user may not see.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 

@@ -4,6 +4,8 @@ They are written as attributes, not as CSS: every SVG program supports attribute
 forbids them.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
 from functools import cache

@@ -3,6 +3,8 @@
 Secrets are not read. Certificates are those that the servers present.
 """
 
+from __future__ import annotations
+
 import base64
 import binascii
 import re

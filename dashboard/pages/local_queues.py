@@ -1,5 +1,7 @@
 """Reads the status of LocalQueues: their state, their counts, and their usage of their ClusterQueue's quota."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple

@@ -1,5 +1,7 @@
 """The first page, Now: the present problems, worst first, each with its next step, and the busiest trees."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -1,5 +1,7 @@
 """The page of a team's namespace: its LocalQueues, their pending work, and its Workloads."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial

@@ -1,5 +1,7 @@
 """The page of one node: its quota and usage, its children, borrowing, pending workloads, and findings."""
 
+from __future__ import annotations
+
 import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple

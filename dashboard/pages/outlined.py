@@ -1,5 +1,7 @@
 """The layout of a what-if's two outlines, before and after, in one SVG file."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

@@ -1,5 +1,7 @@
 """Building blocks of pages: parts that need other rights or another server, and tiles with large numbers."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar

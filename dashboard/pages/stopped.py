@@ -1,5 +1,7 @@
 """Explains why a queue admits nothing, with the fix. Kueue's condition names neither the queue nor the fix."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from dashboard.trees.tree import TreeNode

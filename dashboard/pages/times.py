@@ -1,5 +1,7 @@
 """Formats times for pages as the time that has passed, with the absolute time on hover."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from datetime import UTC, datetime
 

@@ -1,5 +1,7 @@
 """The topologies of flavors: the domains of one level, with their free capacity and their workloads."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

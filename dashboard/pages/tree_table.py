@@ -1,5 +1,7 @@
 """A tree as a table, in the order of the tree with some nodes folded, or sorted by a column."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice

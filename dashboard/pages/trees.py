@@ -1,5 +1,7 @@
 """The page with the trees of one project, as a drawing and as a table."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

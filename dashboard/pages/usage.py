@@ -1,5 +1,7 @@
 """The usage of a node in the last hours, as a step chart for each flavor and resource."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple

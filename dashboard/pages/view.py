@@ -1,5 +1,7 @@
 """The view of a tree: the filter and the order in the query string of its page."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlencode

@@ -1,5 +1,7 @@
 """The page What if: the form for a change, and the effects of the change."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

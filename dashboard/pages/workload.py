@@ -1,5 +1,7 @@
 """The page of one Workload: why it waits or which quota it uses, its history, and where it runs."""
 
+from __future__ import annotations
+
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 

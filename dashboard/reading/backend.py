@@ -1,5 +1,7 @@
 """The interface to the sources of pages: /v1 of the reconciler and the audit, and the API server, as one user."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256

@@ -1,5 +1,7 @@
 """Caches responses for a short time, so that a page reads each only once. While a server is down, old ones are used."""
 
+from __future__ import annotations
+
 import threading
 import time
 from collections import OrderedDict

@@ -1,5 +1,7 @@
 """Sends requests to servers, over connections that are kept for the most recent users."""
 
+from __future__ import annotations
+
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence

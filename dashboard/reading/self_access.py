@@ -1,5 +1,7 @@
 """Finds out which pages the user may open, so that menus and links only lead to these."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import cached_property
 

@@ -1,5 +1,7 @@
 """Reads the certificates that servers present to their clients, without reading Secrets."""
 
+from __future__ import annotations
+
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence

@@ -1,5 +1,7 @@
 """Finds the important parts of a tree: queues with pending work, borrowers and their lenders, and unused quota."""
 
+from __future__ import annotations
+
 import heapq
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -10,6 +10,8 @@ On a narrow screen, children that have children may become bands, if their colum
 them. Bands are stacked and have the whole width. Widths in a band are not to scale.
 """
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -8,6 +8,8 @@ program. The process has one thread, so a fork cannot copy a locked lock. The co
 of the process does not change.
 """
 
+from __future__ import annotations
+
 import contextlib
 import fcntl
 import gc

@@ -1,5 +1,7 @@
 """A change as kubectl commands: a merge patch for each existing object, and a manifest for each new one."""
 
+from __future__ import annotations
+
 import json
 import shlex
 from collections.abc import Iterable, Mapping

@@ -1,5 +1,7 @@
 """The edits of the what-if form: new quota, a new parent, a stop, new work. The form keeps each as one line of text."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias

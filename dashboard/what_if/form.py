@@ -1,5 +1,7 @@
 """The what-if form: the edits that it keeps, and the input that becomes the next edit."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -1,5 +1,7 @@
 """Links that contain a change, for colleagues. A link only has the edits, never rights or pasted text."""
 
+from __future__ import annotations
+
 import json
 import time
 from base64 import urlsafe_b64encode

@@ -1,5 +1,7 @@
 """Applies edits to manifests. The result is the list of changed objects, in the form for `kubectl apply`."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy

@@ -4,6 +4,8 @@ Data that was read with the rights of one login is in a separate process and is 
 the process ends, and the simulation does not delay other pages.
 """
 
+from __future__ import annotations
+
 import contextlib
 import subprocess
 import sys

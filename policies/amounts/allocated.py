@@ -4,6 +4,8 @@ When a Pod is resized, its spec has the new requests at once, but the kubelet ch
 Source: Kubernetes KEP-1287 and KEP-5419.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -5,6 +5,8 @@ large enough. So a forged owner reference has no effect: the job waits in its ow
 Source: Kueue v0.19, FindAncestorJobManagedByKueue, which also stops at another UID, but does not check kind or size.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from typing import Any
 

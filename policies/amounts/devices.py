@@ -4,6 +4,8 @@ No device is allocated here: requests become amounts of the resources in `resour
 Source: Kueue v0.19.2, pkg/dra (KEP-2941); Kubernetes v1.34, resource.k8s.io/v1.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

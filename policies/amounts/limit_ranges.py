@@ -3,6 +3,8 @@
 Source: Kubernetes' LimitRange; Kueue v0.19, pkg/util/limitrange.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias

@@ -6,6 +6,8 @@ meaningless: call `Forest.ends_at_root` first.
 Source: Kueue v0.19, pkg/cache/scheduler/resource_node.go; KEP-79.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 from policies.dialects.kueue import KueueNode

@@ -3,6 +3,8 @@
 Source: Volcano v1.16, pkg/scheduler/plugins/capacity, buildHierarchicalQueueAttrs.
 """
 
+from __future__ import annotations
+
 from math import inf
 
 

@@ -6,6 +6,8 @@ values are null at the top level and are left out below.
 Source: Kueue v0.19, pkg/util/pod and pkg/controller/jobs/pod; Kubernetes v1, core types.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Mapping
 from hashlib import sha256

@@ -1,5 +1,7 @@
 """Writes the findings of an audit as JSON, in the same form for `quotree audit -o json` and for /v1/findings."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import Any
 

@@ -5,6 +5,8 @@ namespace are in a report there, which the users of that namespace may read.
 Source: openreports.io/v1alpha1; wgpolicyk8s.io/v1alpha2.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

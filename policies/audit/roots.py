@@ -1,5 +1,7 @@
 """Finds the dialect (Kueue, Volcano or YuniKorn) of a finding's object, and the root of its quota tree."""
 
+from __future__ import annotations
+
 from functools import cache
 from typing import NamedTuple
 

@@ -8,6 +8,8 @@ Expressions must work in Kubernetes 1.30, which has quantities, optional fields 
 two variables.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import TypeAlias
 

@@ -1,5 +1,7 @@
 """CEL expressions for the resource groups of a Cohort or a ClusterQueue."""
 
+from __future__ import annotations
+
 from policies.cel.expression import joined_list, list_of_spec
 
 GROUPS = list_of_spec("groups", "resourceGroups")

@@ -1,5 +1,7 @@
 """Amounts of a Volcano queue in CEL."""
 
+from __future__ import annotations
+
 from policies.cel.expression import amount, of_spec, quantity
 
 AMOUNTS = (

@@ -1,5 +1,7 @@
 """Reads Quotree's configuration file: apiVersion, kind and the keys of `Configuration`."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection
 from dataclasses import replace
 

@@ -1,5 +1,7 @@
 """Reads `reconciler.jobs`: kinds of jobs that an administrator describes."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
 from typing import Any

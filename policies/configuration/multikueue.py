@@ -1,5 +1,7 @@
 """Reads `reconciler.multiKueue`: settings of MultiKueue that Kueue's own Configuration does not have."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

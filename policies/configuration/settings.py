@@ -1,5 +1,7 @@
 """The settings of an administrator: the profile, actions of rules, and the settings for each project."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date

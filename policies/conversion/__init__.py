@@ -7,6 +7,8 @@ back, but only in places that were not edited in the other version since then.
 Source of the field names: Kueue v0.19, apis/kueue v1beta1 and v1beta2.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
 from functools import cache

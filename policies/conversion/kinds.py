@@ -1,5 +1,7 @@
 """The differences between the two versions, by kind. Fields that only one version has are not handled here."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 

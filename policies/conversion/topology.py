@@ -5,6 +5,8 @@ suffix that all values have in common. The numbers of pods have the same two for
 Source: Kueue v0.19, TopologyAssignment of v1beta2.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from itertools import groupby, islice
 from typing import Any, Final, TypeAlias

@@ -1,5 +1,7 @@
 """Addresses that no API server has: link-local ones, and those of metadata services, where clouds serve credentials."""
 
+from __future__ import annotations
+
 import ipaddress
 import re
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """A Node of Kubernetes as rules read it: its labels, which name its topology domains, and its allocatable resources."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -3,6 +3,8 @@
 Volcano and YuniKorn both use their annotations and labels. The dialect of each project interprets its own ones.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,5 +1,7 @@
 """The kinds that people keep in files: queues, the objects that queues refer to, and Namespaces."""
 
+from __future__ import annotations
+
 from policies.dialects import core, kueue, kueue_kinds, volcano
 
 DECLARED = (

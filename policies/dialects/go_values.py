@@ -3,6 +3,8 @@
 Source: Go, strconv: ParseBool, ParseInt and Atoi with base 10; time: ParseDuration.
 """
 
+from __future__ import annotations
+
 import re
 from typing import Final
 

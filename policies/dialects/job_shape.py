@@ -6,6 +6,8 @@ configuration.
 A path is a text of keys with dots between them. In paths of numbers `*` stands for every entry of a list or mapping.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod

@@ -5,6 +5,8 @@ program, read the manager's files, or connect to a server without a verified cer
 Source: Kueue v0.19, pkg/controller/admissionchecks/multikueue, which refuses the same with the same messages.
 """
 
+from __future__ import annotations
+
 import ipaddress
 import posixpath
 import re

@@ -4,6 +4,8 @@ Source: Kueue v0.19, apis/kueue v1beta2 and v1beta1; Cohort also as v1alpha1 (Ku
 differ: spec.cohort became spec.cohortName, a Cohort's spec.parent became spec.parentName.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 

@@ -4,6 +4,8 @@ An AdmissionCheck is read for its controller and parameters, MultiKueue's kinds 
 Topology for its levels. For the other kinds only the structure is checked.
 """
 
+from __future__ import annotations
+
 import posixpath
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Kueue's ResourceFlavor. Source: Kueue v0.19, apis/kueue/v1beta2."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 

@@ -3,6 +3,8 @@
 Source: Kueue v0.19, pkg/controller/jobframework and pkg/controller/jobs.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

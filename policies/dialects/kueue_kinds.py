@@ -1,5 +1,7 @@
 """The kinds of kueue.x-k8s.io, and references to objects of these kinds."""
 
+from __future__ import annotations
+
 from policies.model.objects import GroupKind
 
 GROUP = "kueue.x-k8s.io"

@@ -1,5 +1,7 @@
 """Reads the controller reference of an object. Only the UID in it proves which object is the owner."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

@@ -1,5 +1,7 @@
 """The label, gates and finalizer of a Pod that Kueue manages, its requests, and the job that it belongs to."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

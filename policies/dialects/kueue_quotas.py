@@ -1,5 +1,7 @@
 """The resource groups of Kueue's Cohorts and ClusterQueues, with the indexes of each part in the manifest."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache

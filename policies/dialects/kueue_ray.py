@@ -1,5 +1,7 @@
 """Reads the Ray cluster that a RayJob, RayCluster or RayService describes."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,7 @@
 """Reads how a ClusterQueue may reclaim quota, and the quota that is reserved in it."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 

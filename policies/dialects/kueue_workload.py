@@ -4,6 +4,8 @@ Source: Kueue v0.19, apis/kueue v1beta2 and v1beta1. v1beta1 has priorityClassNa
 priorityClassRef.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

@@ -1,5 +1,7 @@
 """Checks labels, label selectors, taints and tolerations as Kubernetes does. The CRDs accept any text there."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any

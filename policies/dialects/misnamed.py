@@ -4,6 +4,8 @@ Other projects have kinds such as Queue, Job and Workload, too. So kinds are com
 Quotree judges. A group that is not similar to one of these counts as a group of another project.
 """
 
+from __future__ import annotations
+
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

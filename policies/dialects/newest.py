@@ -1,5 +1,7 @@
 """The newest version of each API group, for objects that have no manifest."""
 
+from __future__ import annotations
+
 from policies.model.objects import Ref
 
 _NEWEST = {

@@ -1,5 +1,7 @@
 """Reads a Node of Kubernetes. All packages use this reading, and keep the fields that they need."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """Finds amounts that are valid quantities, but are most likely mistakes."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple

@@ -3,6 +3,8 @@
 Source: spark-operator v1beta2; Kubeflow Trainer v1alpha1; AppWrapper v1beta2.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any

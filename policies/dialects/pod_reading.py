@@ -4,6 +4,8 @@ A package that needs other fields derives its own class from this reading. Only 
 deletion of a Pod, so all classes use the same names for them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,5 +1,7 @@
 """Kubernetes' PriorityClass, with the annotation by which YuniKorn decides whether its pods may be preempted."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -4,6 +4,8 @@ The webhook adds the gate and the label when a Pod is created. The controller th
 writes the queue into an annotation.
 """
 
+from __future__ import annotations
+
 from policies.dialects.pod_reading import gates_in
 from policies.dialects.reading import Manifest, mapping, metadata, texts
 

@@ -1,5 +1,7 @@
 """The reader of each kind, in every version that the three projects serve or have served."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial

@@ -4,6 +4,8 @@ A value that the schema refuses counts as absent here, so that the rest of the o
 `policies.schema.structure` reports these values.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy

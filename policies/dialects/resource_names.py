@@ -1,5 +1,7 @@
 """Names of resources that pods request, and corrections of misspelt ones."""
 
+from __future__ import annotations
+
 from policies.model.suggestion import is_slip, only
 
 _OF_KUBERNETES = ("cpu", "memory", "ephemeral-storage", "pods")

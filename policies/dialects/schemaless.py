@@ -1,5 +1,7 @@
 """Finds faults that an API server would reject in kinds without a schema: jobs, Pods, LimitRanges, RuntimeClasses."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any
 

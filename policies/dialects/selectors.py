@@ -1,5 +1,7 @@
 """Label selectors: which namespaces a ClusterQueue serves. Source: Kubernetes, metav1.LabelSelector."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -5,6 +5,8 @@ A newer API server may know more fields. So an unknown field is certainly wrong 
 field that is absent.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import replace
 

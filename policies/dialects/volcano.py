@@ -1,5 +1,7 @@
 """Volcano's Queue, PodGroup and Job. Source: scheduling.volcano.sh/v1beta1, batch.volcano.sh/v1alpha1."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate, islice

@@ -1,5 +1,7 @@
 """The labels and annotations of a Pod that waits for the quota of a Volcano queue without Volcano's scheduler."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from policies.dialects.quota_gates import ADMITTED, QUOTA_KEY

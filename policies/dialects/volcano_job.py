@@ -1,5 +1,7 @@
 """The spec of a Volcano Job: tasks, policies, volumes. Source: batch.volcano.sh/v1alpha1."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -3,6 +3,8 @@
 Source: Volcano, pkg/scheduler/plugins/nodegroup; docs/design/queue-scoped-overcommit.md, which has no code.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """Finds the Pods that run Volcano's programs."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from policies.dialects.reading import Manifest, listing, mapping, text

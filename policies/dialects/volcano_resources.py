@@ -3,6 +3,8 @@
 Source: Volcano v1.16, pkg/scheduler/api/resource_info.go; Kubernetes, pkg/apis/core/helper.
 """
 
+from __future__ import annotations
+
 from functools import lru_cache
 
 from policies.dialects.labels import is_qualified_name

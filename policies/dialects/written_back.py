@@ -3,6 +3,8 @@
 Such a client leaves out empty parts, adds empty parts, and writes quantities in Kubernetes' canonical form.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from policies.model.quantity import canonical

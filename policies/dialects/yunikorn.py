@@ -5,6 +5,8 @@ YuniKorn refuses nothing. It logs an annotation that it cannot read, and continu
 Source: YuniKorn 1.9, k8shim `pkg/common/utils`, `pkg/common/resource.go`; core `pkg/common/resources`.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Mapping

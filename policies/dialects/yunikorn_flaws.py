@@ -4,6 +4,8 @@ YuniKorn itself accepts all of them and continues without a quota. A readable an
 here.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Iterator

@@ -3,6 +3,8 @@
 Source: YuniKorn after 1.9, k8shim `pkg/cache/metadata.go`, `pkg/common/utils/utils.go`.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Mapping

@@ -1,5 +1,7 @@
 """The labels and annotations of a Pod that waits for YuniKorn's quota without YuniKorn's scheduler."""
 
+from __future__ import annotations
+
 from policies.dialects import yunikorn
 from policies.dialects.core import APP_ID, Namespace
 from policies.dialects.quota_gates import ADMITTED, QUOTA_KEY

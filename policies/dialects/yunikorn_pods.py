@@ -6,6 +6,8 @@ unless the resize is infeasible.
 Source: YuniKorn 1.9, k8shim `pkg/common/resource.go`; Kubernetes KEP-753, KEP-1287, KEP-2837.
 """
 
+from __future__ import annotations
+
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
 from typing import Any

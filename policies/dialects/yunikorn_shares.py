@@ -4,6 +4,8 @@ Which queue the parent is depends on the placement rules. The rules treat Namesp
 annotation alike, unless a queue is declared for one of them. So the sums are kept for each value of this annotation.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 from policies.dialects import core, yunikorn

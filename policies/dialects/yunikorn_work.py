@@ -1,5 +1,7 @@
 """Workloads that create Pods, as YuniKorn's admission controller reads them: their pod templates."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 

@@ -1,5 +1,7 @@
 """The quota of a node as four numbers that apply to Kueue, Volcano and YuniKorn, and how two states of it differ."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

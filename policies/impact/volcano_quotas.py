@@ -4,6 +4,8 @@ The quota of root is the sum of the Nodes, which no manifest has. Without a capa
 Source: Volcano's capacity plugin with hierarchy: realCapability.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from math import inf
 

@@ -1,5 +1,7 @@
 """Computes the quota of YuniKorn queues: those in queues.yaml, and those of Namespaces with annotations."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 
 from policies.dialects import yunikorn

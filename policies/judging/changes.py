@@ -1,5 +1,7 @@
 """Makes the change of a request from the manifests before and after it."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 from policies.dialects import read

@@ -1,5 +1,7 @@
 """Computes the fingerprint of a finding, which stays the same if its line, its numbers or its wording change."""
 
+from __future__ import annotations
+
 import json
 from collections import Counter
 from collections.abc import Iterable

@@ -1,5 +1,7 @@
 """Decides which findings of a rule refuse, warn or inform, from the configuration and the state before the change."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime

@@ -1,5 +1,7 @@
 """Writes a finding as a sentence, which is the same for the command line, the webhook and Events."""
 
+from __future__ import annotations
+
 import re
 
 from policies.judging.verdict import Judged

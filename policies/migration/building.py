@@ -1,5 +1,7 @@
 """Makes Kueue's objects for a tree of queues, and lists what cannot be migrated."""
 
+from __future__ import annotations
+
 import hashlib
 import re
 from collections import Counter

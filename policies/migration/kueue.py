@@ -1,5 +1,7 @@
 """Migrates Kueue's objects of old versions to v1beta2."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal

@@ -3,6 +3,8 @@
 In such a Namespace the API server accepts no new objects, and it deletes the others.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import replace
 

@@ -1,5 +1,7 @@
 """The input and the result of a migration, independent of the scheduler that the queues come from."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias

@@ -11,6 +11,8 @@ the limit of an ancestor allows, H is cut. A limit that can never be reached is 
 docs/migrate.md describes the result for users.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """The queues of the source scheduler as one tree."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 

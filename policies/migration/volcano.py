@@ -1,5 +1,7 @@
 """Migrates Volcano's queues: `guarantee` is quota never lent, `deserved` nominal quota, `capability` the limit."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 

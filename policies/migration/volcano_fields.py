@@ -1,5 +1,7 @@
 """Lists the fields of a Volcano queue for which Kueue's objects have no field."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 
 from policies.dialects.reading import Manifest, mapping

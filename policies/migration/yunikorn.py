@@ -1,5 +1,7 @@
 """Migrates YuniKorn's queues: `guaranteed` becomes nominal quota, which may be lent, and `max` the limit."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 

@@ -1,5 +1,7 @@
 """Lists the settings of a queues.yaml for which Kueue's objects have no field."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping
 
 from policies.dialects.labels import is_qualified_name

@@ -1,5 +1,7 @@
 """Computes the queues in which placement rules put the work of Namespaces and Pods, and which ones they create."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 

@@ -1,5 +1,7 @@
 """A request's change of one object, with the user and the time."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum

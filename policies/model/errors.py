@@ -1,5 +1,7 @@
 """The errors of `policies`. Callers decide how to report them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 
 from policies.model.suggestion import suggest

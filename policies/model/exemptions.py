@@ -3,6 +3,8 @@
 ignore.quotree.dev/<rule-id>: "reason; until=YYYY-MM-DD; ref=..."
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Field paths as Kubernetes prints them, and JSON pointers for patches."""
 
+from __future__ import annotations
+
 import re
 from typing import TypeAlias
 

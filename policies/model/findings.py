@@ -1,5 +1,7 @@
 """Findings, which rules report, their actions and severities, and the patches that fix them."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

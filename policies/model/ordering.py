@@ -1,5 +1,7 @@
 """Finds the fastest order to put many objects into a forest."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 
 from policies.model.objects import KubeObject, Node, Ref

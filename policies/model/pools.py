@@ -5,6 +5,8 @@ for all amounts that do not fit a signed 64-bit integer. Source: Kueue v0.19, pk
 pkg/cache/scheduler.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 

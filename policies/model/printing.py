@@ -1,5 +1,7 @@
 """Makes texts of users safe to show in a refusal, a warning, a report, a log or an Event, and long lists short."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 

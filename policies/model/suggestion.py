@@ -1,5 +1,7 @@
 """Suggests names for an unknown name. All messages with `did you mean` use this module."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 

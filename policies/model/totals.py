@@ -1,5 +1,7 @@
 """Computes the totals over siblings that their parent needs."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 
 from policies.model.objects import SubtreeShare

@@ -1,5 +1,7 @@
 """The defaults that the mutating webhook fills in, as JSON Patch operations (RFC 6902). They are idempotent."""
 
+from __future__ import annotations
+
 from policies.configuration.settings import Configuration, KueueSettings, YuniKornSettings
 from policies.dialects import core, kueue, kueue_jobs, volcano, yunikorn
 from policies.dialects.reading import Manifest, group_kind, integer, mapping, metadata, text, texts

@@ -1,5 +1,7 @@
 """What the mutating webhook adds to Kueue's objects and to the jobs that Kueue queues."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

@@ -4,6 +4,8 @@ A scheduling gate can only be added when a Pod is created.
 Source: Kueue v0.19, pkg/controller/jobs/{pod,deployment,statefulset,leaderworkerset}.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Makes and applies JSON Patches (RFC 6902): those of rules and of the mutating webhook."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 

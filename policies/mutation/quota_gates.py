@@ -1,6 +1,8 @@
 """Adds Quotree's scheduling gate, at which Pods wait for the quota of YuniKorn or Volcano. A gate can only be added
 when a Pod is created."""
 
+from __future__ import annotations
+
 from policies.configuration.settings import Configuration, Enforce, YuniKornSettings
 from policies.dialects import volcano_gates, yunikorn_gates
 from policies.dialects.core import namespace_in, read_namespace

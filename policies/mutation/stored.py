@@ -1,5 +1,7 @@
 """Completes objects from files as the mutating webhook would."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import replace
 

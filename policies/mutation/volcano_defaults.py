@@ -1,5 +1,7 @@
 """The defaults of Volcano's own webhooks: for Jobs, and for Pods if resource groups are configured."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from typing import Any
 

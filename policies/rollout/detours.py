@@ -3,6 +3,8 @@
 A node has less quota, or is outside of its tree. YuniKorn's ConfigMap has room for the queues before and after.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy

@@ -6,6 +6,8 @@ states before and after the wave.
 Source: Argo CD, Sync Phases and Waves: within a wave objects are applied by kind and name; pruning comes last.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 

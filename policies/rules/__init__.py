@@ -1,6 +1,8 @@
 """The rules: one package for each project. A module has one rule, or a few that share their check. All modules are
 imported automatically."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache

@@ -1,5 +1,7 @@
 """The pod templates of Pods and workloads as YuniKorn reads them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from policies.dialects.core import POD, Pod

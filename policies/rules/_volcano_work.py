@@ -1,5 +1,7 @@
 """Work that names a Volcano queue: Jobs, PodGroups and Pods, and workloads whose pod templates name one."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from policies.dialects.core import VOLCANO_QUEUE, VOLCANO_SCHEDULER, Pod

@@ -4,6 +4,8 @@ The names and types are those of the API server that the tests run. `make field-
 with the first object of such a type.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Writes the messages for violations of a schema. Imported only when a manifest is invalid."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

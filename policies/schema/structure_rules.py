@@ -6,6 +6,8 @@ The checks in TRANSITIONS compare the value with the one before the change, and 
 `judged-by` in the schema has no check: a rule of Quotree reports the same fault.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 

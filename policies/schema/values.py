@@ -1,5 +1,7 @@
 """Values of a manifest in messages, and what is said of one whose type is wrong."""
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Collection

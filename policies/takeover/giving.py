@@ -4,6 +4,8 @@ Quotree's reconciler is stopped first. Its APIService goes before it, and comes 
 webhook judges new work until Kueue's webhooks are called again, and stays afterwards.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,6 +4,8 @@ A step describes how objects must look, and is done when they look like this. So
 record of a take-over, and a user who was interrupted can run the command again.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,5 +1,7 @@
 """Makes the plan of a take-over or its reversal: the refusals and the steps."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any

@@ -5,6 +5,8 @@ stopped before their labels, annotations and finalizers are removed, which they 
 Objects of Kueue, Volcano and YuniKorn stay, unless their definitions are removed on request.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

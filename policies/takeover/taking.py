@@ -5,6 +5,8 @@ Kueue's webhook is not called any more. Between the two managers nothing is admi
 Source: Kueue v0.19 and v0.20, config/.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 

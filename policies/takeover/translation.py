@@ -3,6 +3,8 @@
 Source: Kueue v0.19 and v0.20, apis/config, and the flags of its manager.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256

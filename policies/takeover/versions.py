@@ -1,5 +1,7 @@
 """Finds the installed version of Kueue, by its Deployment and its definitions."""
 
+from __future__ import annotations
+
 from policies.configuration.kueue.gates import KueueVersion
 from policies.dialects.kueue_kinds import LABEL
 from policies.dialects.reading import Manifest, listing, mapping, metadata, texts

@@ -4,6 +4,8 @@
 faults can be reported at once.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Reads JSON manifests: values, spans and steps. Stricter than the API server: a duplicate key is an error."""
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Iterator

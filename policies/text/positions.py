@@ -1,5 +1,7 @@
 """Offsets, spans, and lines and columns of a text."""
 
+from __future__ import annotations
+
 import re
 from bisect import bisect_left
 from functools import cached_property

@@ -4,6 +4,8 @@ It supports the usual layouts, and may be wrong for others. The caller parses th
 patched value.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable, Mapping
 from itertools import pairwise

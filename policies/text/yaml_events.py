@@ -1,5 +1,7 @@
 """Reads the events of a YAML text. In `policies`, only this module imports the YAML library."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar

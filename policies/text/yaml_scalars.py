@@ -9,6 +9,8 @@ is neither YAML 1.1 nor 1.2:
 - dates and times stay strings; .inf and .nan have no value, since JSON has no such numbers.
 """
 
+from __future__ import annotations
+
 import re
 from decimal import Decimal
 from functools import lru_cache

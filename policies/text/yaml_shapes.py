@@ -9,6 +9,8 @@ that is not in the result is in a comment or was overridden by a merge, and the 
 place.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable
 from functools import lru_cache

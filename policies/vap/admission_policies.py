@@ -1,5 +1,7 @@
 """Makes the ValidatingAdmissionPolicies and bindings of the CEL forms of rules."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import Any
 

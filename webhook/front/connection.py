@@ -1,5 +1,7 @@
 """One connection of a client: its socket, its state and its deadline; and which one ends if there is no room."""
 
+from __future__ import annotations
+
 import contextlib
 import select
 import socket

@@ -1,5 +1,7 @@
 """Decides which clients are served. With a client CA, these are only clients with a certificate of this CA."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,7 @@
 """Remembers parsed heads of requests by their bytes, since an API server sends the same few again and again."""
 
+from __future__ import annotations
+
 import re
 from typing import NamedTuple
 

@@ -4,6 +4,8 @@ A silent or slow client therefore costs a socket and some memory, never a thread
 every state has a deadline, and if there is no room, the least important connection is closed.
 """
 
+from __future__ import annotations
+
 import contextlib
 import errno
 import logging

@@ -4,6 +4,8 @@ Python runs one thread at a time, so a worker thread does not speed up a short r
 long as judging it. A request that may take longer gets a worker thread.
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable
 from functools import partial

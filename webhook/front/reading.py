@@ -1,5 +1,7 @@
 """Reads the requests of one connection, one after another. A body is read only if there is memory for it."""
 
+from __future__ import annotations
+
 import io
 import sys
 from collections.abc import Callable

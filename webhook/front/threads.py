@@ -1,5 +1,7 @@
 """The worker threads: they answer the requests that the thread of the connections does not answer itself."""
 
+from __future__ import annotations
+
 import contextlib
 import threading
 from collections import Counter, deque

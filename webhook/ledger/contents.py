@@ -1,5 +1,7 @@
 """Compares the ledger with a cache: which entries are open or settled, and which forests the open ones can lead to."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product

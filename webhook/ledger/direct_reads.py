@@ -1,5 +1,7 @@
 """Keeps single objects that the ledger read from the API server, because a watch did not show them soon enough."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple

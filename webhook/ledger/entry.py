@@ -3,6 +3,8 @@
 Without the limits, a user who may write in one namespace could fill the ledger for everyone.
 """
 
+from __future__ import annotations
+
 import base64
 import json
 import zlib

@@ -1,5 +1,7 @@
 """The thread that removes old entries even if no change is written, and the readiness of the ledger."""
 
+from __future__ import annotations
+
 import logging
 import random
 import threading

@@ -1,5 +1,7 @@
 """Orders the changes of all replicas: requests take turns, and wait for changes that are not stored yet."""
 
+from __future__ import annotations
+
 import logging
 import threading
 import time

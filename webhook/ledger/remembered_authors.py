@@ -1,5 +1,7 @@
 """Remembers authors of changes that were not stored, and measures how long the API server takes to store one."""
 
+from __future__ import annotations
+
 from collections import deque
 from collections.abc import Iterable, Mapping
 from functools import lru_cache

@@ -4,6 +4,8 @@ If the entries A and B are open, four forests are possible: without both, with A
 allowed if all of them allow it, refused if all refuse it, and waits otherwise.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -3,6 +3,8 @@
 Authors of changes that were not stored are remembered, so that other users need not wait for them.
 """
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence

@@ -1,5 +1,7 @@
 """The ledger as a ConfigMap: one key for each entry, and one for the watermarks."""
 
+from __future__ import annotations
+
 import json
 import logging
 import threading

@@ -1,5 +1,7 @@
 """The checks of `quotree doctor`, one file for each topic."""
 
+from __future__ import annotations
+
 from cli.doctor.checks.answering import webhook_answers
 from cli.doctor.checks.certificates import ca_bundle, certificate_expiry, webhook_configurations
 from cli.doctor.checks.dashboard import dashboard

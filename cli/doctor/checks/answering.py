@@ -1,5 +1,7 @@
 """Checks that the API server reaches the webhook, with a dry run that the webhook must refuse."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from typing import Any

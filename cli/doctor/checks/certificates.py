@@ -1,5 +1,7 @@
 """Checks that the API server trusts the webhook's certificate, and that no certificate expires soon."""
 
+from __future__ import annotations
+
 import base64
 import binascii
 from collections.abc import Iterable, Iterator

@@ -1,5 +1,7 @@
 """Checks that the servers that the dashboard calls exist, and that it may impersonate users."""
 
+from __future__ import annotations
+
 import base64
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath

@@ -1,5 +1,7 @@
 """Checks that CRDs are installed and served in a version that Quotree reads."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 
 from cli.doctor.target import CheckedCluster, CheckResult, check, failure, ok, skipped

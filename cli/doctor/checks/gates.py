@@ -1,5 +1,7 @@
 """Checks that a reconciler removes the gates of Pods that wait for quota of Volcano or YuniKorn."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from cli.doctor.checks.leases import observes

@@ -1,5 +1,7 @@
 """Checks the metrics of replicas: whether their caches are synced and fresh, and when the last audit ended."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -1,5 +1,7 @@
 """Checks that Quotree is configured for the version of Kueue that is installed."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from cli.doctor.target import CheckedCluster, CheckResult, check, ok, skipped, warning

@@ -1,5 +1,7 @@
 """Checks which reconciler leads, and whether Kueue's manager still runs."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,5 +1,7 @@
 """Checks the ledger, in which the webhook records changes of trees before it allows them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from cli.doctor.target import CheckedCluster, CheckResult, check, failure, ok, skipped, warning

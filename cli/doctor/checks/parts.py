@@ -1,5 +1,7 @@
 """Checks the parts (shards) of a cluster: a reconciler must run for each part that a root names or that decides now."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass

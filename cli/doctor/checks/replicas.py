@@ -1,5 +1,7 @@
 """Checks the replicas and the versions of the Deployments."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 
 from cli.doctor.target import CheckedCluster, CheckResult, check, failure, ok, skipped, warning

@@ -1,5 +1,7 @@
 """Checks that the audit can write its reports, and that no reports remain after the audit was uninstalled."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """Checks that each process has the rights of the shipped roles. rights.json is generated from manifests/."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

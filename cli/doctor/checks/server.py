@@ -1,5 +1,7 @@
 """Checks that the API server answers, its version, and its clock."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 

@@ -1,5 +1,7 @@
 """Checks that each Service has a replica that is ready, and the APIService of the reconciler, which leads to one."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 
 from cli.doctor.target import CheckedCluster, CheckResult, check, failure, ok, option, skipped

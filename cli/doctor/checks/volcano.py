@@ -1,5 +1,7 @@
 """Checks that Volcano's queue controller and the reconciler do not write the same queues."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 

@@ -1,5 +1,7 @@
 """Checks the worker clusters of MultiKueue."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Runs programs of the user (git, kustomize, helm) without a shell, and limits their time and output."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 import shutil

@@ -3,6 +3,8 @@
 The programs are those that the user has installed, so that the judged manifests are those that would be applied.
 """
 
+from __future__ import annotations
+
 import os
 import re
 import tempfile

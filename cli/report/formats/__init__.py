@@ -1,5 +1,7 @@
 """The output formats of each kind of result. The module of a format is imported only when the format is used."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TypeAlias

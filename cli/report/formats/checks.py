@@ -1,5 +1,7 @@
 """Turns a report, or the outcomes of suites, into test cases that pass or fail, for JUnit and TAP."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum

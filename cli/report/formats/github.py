@@ -3,6 +3,8 @@
 GitHub limits the annotations of each level in a step, so the last annotation summarizes the rest.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Renders GitLab's code quality report. The format cannot show a head line or rules that were not evaluated."""
 
+from __future__ import annotations
+
 from hashlib import sha256
 from typing import Any
 

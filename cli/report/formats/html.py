@@ -1,5 +1,7 @@
 """Renders a report or a page as one HTML file without external resources and scripts."""
 
+from __future__ import annotations
+
 from importlib.resources import files
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Renders JUnit XML according to the schema of Jenkins. A finding that fails the run is a failed test case."""
 
+from __future__ import annotations
+
 from collections import Counter
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 

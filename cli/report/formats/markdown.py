@@ -1,5 +1,7 @@
 """Renders Markdown for a job summary or a comment. Texts of manifests are escaped, so that they contain no markup."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Iterator, Sequence
 

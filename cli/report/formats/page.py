@@ -1,5 +1,7 @@
 """A result as a title and tables, for the formats `markdown`, `html` and `table`."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """Renders SARIF 2.1.0 for code scanning. A fingerprint identifies a finding in all commits."""
 
+from __future__ import annotations
+
 import os
 from pathlib import PurePosixPath
 from typing import Any

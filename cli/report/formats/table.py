@@ -1,5 +1,7 @@
 """Renders a report as a table with one line for each finding. Lines are not wrapped."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from itertools import chain, zip_longest
 

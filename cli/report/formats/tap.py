@@ -1,5 +1,7 @@
 """Renders the Test Anything Protocol, version 14. A finding that fails the run is `not ok`."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator
 

@@ -1,5 +1,7 @@
 """Renders the JSON output as YAML, with the same keys and values."""
 
+from __future__ import annotations
+
 import re
 from decimal import Decimal
 from typing import Any

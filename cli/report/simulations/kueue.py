@@ -1,5 +1,7 @@
 """Renders a simulation of Kueue's queues as text, and as JSON with times in seconds since its start."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from functools import partial
 from itertools import chain

@@ -1,5 +1,7 @@
 """The text layout that all simulations share."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 
 from cli.output import section, some

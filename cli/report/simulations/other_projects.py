@@ -1,5 +1,7 @@
 """Renders the simulations of Volcano's and YuniKorn's queues. A project without work is left out."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Renders a simulation of Volcano's queues as text, and as JSON with amounts as in a Queue."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Renders a simulation of YuniKorn's queues as text, and as JSON with amounts as in queues.yaml."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from typing import Any
 

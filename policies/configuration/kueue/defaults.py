@@ -3,6 +3,8 @@
 Source: Kueue v0.19, apis/config/v1beta2, defaults.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

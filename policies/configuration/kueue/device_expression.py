@@ -4,6 +4,8 @@ This is a parser of CEL, but not a type checker. It knows the type of literals, 
 Source: Kubernetes, dynamic resource allocation, device selectors; the CEL language definition.
 """
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass, field
 

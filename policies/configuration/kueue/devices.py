@@ -1,5 +1,7 @@
 """Finds faults of resources.deviceClassMappings, which map the devices of a class to a resource of queues."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,5 +1,7 @@
 """Durations as Go writes them, such as 1h30m or -1ns."""
 
+from __future__ import annotations
+
 from policies.configuration.kueue.fault import Fault, invalid
 from policies.dialects.go_values import read_duration
 from policies.model.errors import BadConfiguration

@@ -1,5 +1,7 @@
 """Faults of a Configuration, with the same types and fields as Kueue reports."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from policies.model.suggestion import suggest

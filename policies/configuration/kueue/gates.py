@@ -7,6 +7,8 @@ Source: Kueue v0.19.2, pkg/features; Kueue main of 2026-08-23 and the release no
 the defaults of four gates. These gates have the usual default here, on.
 """
 
+from __future__ import annotations
+
 import csv
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -1,5 +1,7 @@
 """Checks of names and values that several sections of the Configuration use."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterator, Mapping
 

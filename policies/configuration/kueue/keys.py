@@ -3,6 +3,8 @@
 An entry applies to its key and to all keys below it. Source: Kueue v0.19, apis/config v1beta2.
 """
 
+from __future__ import annotations
+
 import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Finds faults of metrics.customLabels."""
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -1,5 +1,7 @@
 """Finds faults of the section `multiKueue`."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from typing import Any
 

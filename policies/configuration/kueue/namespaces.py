@@ -1,5 +1,7 @@
 """Finds faults in managedJobsNamespaceSelector and integrations."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterable, Iterator
 from typing import TypeAlias
 

@@ -3,6 +3,8 @@
 Source: Kueue v0.19, apis/config v1beta2.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction

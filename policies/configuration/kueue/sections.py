@@ -1,5 +1,7 @@
 """Finds faults of the smaller sections."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from decimal import Decimal
 from ipaddress import ip_address

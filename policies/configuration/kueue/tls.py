@@ -1,5 +1,7 @@
 """Finds faults of the section `tls`. Versions and cipher suites have Go's names, curves have numbers."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from policies.configuration.kueue.fault import Fault, invalid

@@ -3,6 +3,8 @@
 Source: Kueue v0.19, pkg/config, validation.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from types import UnionType

@@ -1,5 +1,7 @@
 """The values of a valid Configuration. Times are in nanoseconds. None means that a key is absent."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -6,6 +6,8 @@ docs/kinds-of-jobs.md from the descriptions.
 Source: Kueue v0.19, pkg/controller/jobs.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from pkgutil import iter_modules

@@ -1,5 +1,7 @@
 """Kubernetes' own Job. Source: Kueue v0.19, pkg/controller/jobs/job."""
 
+from __future__ import annotations
+
 from policies.dialects.core import POD
 from policies.dialects.job_shape import Active, Count, JobShape, PodSetPath, ReadyPods, Sign, SuspendField
 from policies.model.objects import GroupKind

@@ -1,5 +1,7 @@
 """JobSet, v1alpha2. Source: Kueue v0.19, pkg/controller/jobs/jobset."""
 
+from __future__ import annotations
+
 from policies.dialects.frameworks.batch import COMPLETION_INDEX, JOB
 from policies.dialects.job_shape import (
     Active,

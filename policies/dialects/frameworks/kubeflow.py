@@ -3,6 +3,8 @@
 Source: Kueue v0.19, pkg/controller/jobs.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 from policies.dialects.core import POD

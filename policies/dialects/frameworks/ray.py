@@ -1,5 +1,7 @@
 """The kinds of KubeRay. Source: Kueue v0.19, pkg/controller/jobs/{raycluster,rayjob,rayservice}; KubeRay v1."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from functools import partial
 from typing import Any

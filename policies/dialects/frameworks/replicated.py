@@ -1,5 +1,7 @@
 """Pods, and the kinds whose Pods are queued one by one. Source: Kueue v0.19, pkg/controller/jobs."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from functools import partial
 

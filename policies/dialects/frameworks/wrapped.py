@@ -3,6 +3,8 @@
 Source: Kueue v0.19, pkg/controller/jobs/{appwrapper,sparkapplication}.
 """
 
+from __future__ import annotations
+
 from policies.dialects.job_shape import Framework, SuspendField
 from policies.model.objects import GroupKind
 

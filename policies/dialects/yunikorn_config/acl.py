@@ -1,5 +1,7 @@
 """Access control lists of queues: `*`, or two comma-separated lists, of users and of groups, with a space between."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Collection
 from dataclasses import dataclass

@@ -5,6 +5,8 @@ depend on line numbers, since results stay valid for queues that have moved to o
 check is kept, and only for queues with children.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 

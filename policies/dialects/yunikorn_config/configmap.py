@@ -5,6 +5,8 @@ a key that ends in `.gz` is unzipped, and the ending is dropped. The key of the 
 by default `queues.yaml`.
 """
 
+from __future__ import annotations
+
 import base64
 import gzip
 import io

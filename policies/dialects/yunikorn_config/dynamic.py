@@ -1,5 +1,7 @@
 """Applies the tags of an application to its queue: the shim sends the quota of the Namespace in them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple

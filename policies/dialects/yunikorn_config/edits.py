@@ -7,6 +7,8 @@ a placeholder entry: the result must be these two entries. Texts with anchors, m
 breaks are parsed as a whole, since these have an effect beyond one entry. So are texts with faults.
 """
 
+from __future__ import annotations
+
 import re
 from bisect import bisect_right
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """Checks the limits of users and groups: each list alone, and each limit against its queue and the ancestors."""
 
+from __future__ import annotations
+
 import re
 from collections import ChainMap
 from collections.abc import Iterator, Mapping

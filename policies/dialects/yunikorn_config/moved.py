@@ -1,5 +1,7 @@
 """Moves parts of a configuration to other lines after an edit. Parts before the edit remain the same objects."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple

@@ -1,5 +1,7 @@
 """Evaluates Go's regular expressions, if they mean the same in Python and cannot take long."""
 
+from __future__ import annotations
+
 import re
 from functools import lru_cache
 

@@ -1,5 +1,7 @@
 """Computes the queue in which YuniKorn's placement rules put an application, or the reason of a rejection."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol

@@ -1,5 +1,7 @@
 """Finds placement rules that YuniKorn refuses (checks R1 to R6), and rules that it accepts but cannot use."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Sequence
 

@@ -1,5 +1,7 @@
 """Reads a queues.yaml: as a whole, or from the difference to a text that was read before."""
 
+from __future__ import annotations
+
 from functools import lru_cache
 
 from policies.dialects.yunikorn_config.decode import DecodedText, read_whole

@@ -4,6 +4,8 @@ A missing type counts as 0 unless a function says otherwise. None means that the
 distinguish None from empty amounts. Source: YuniKorn core, `pkg/common/resources`.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias

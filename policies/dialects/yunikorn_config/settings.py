@@ -4,6 +4,8 @@ These are properties of queues, names in ACLs and filters, resource types that n
 effect.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace

@@ -3,6 +3,8 @@
 Source: YuniKorn core, `pkg/common/resources`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection
 
 from policies.dialects.yunikorn_config.resources import YuniKornAmounts

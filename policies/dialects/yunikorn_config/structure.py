@@ -1,6 +1,8 @@
 """Finds faults of the structure that YuniKorn's validation refuses: partitions, root, names, ACLs, amounts and node
 sorting. Each check yields all faults."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 

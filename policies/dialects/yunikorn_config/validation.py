@@ -3,6 +3,8 @@
 Some faults pass it, but make the load fail.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import replace
 

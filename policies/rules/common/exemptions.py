@@ -1,5 +1,7 @@
 """The rules about exemptions."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from itertools import islice
 

@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 
 from policies.dialects import kueue_jobs as kueue

@@ -1,5 +1,7 @@
 """Changes of a job with a queue, after which its Pods would use quota that it was not admitted to."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """Changes of a single Pod that runs on quota, after which it would use quota that is not counted for it."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterator, Mapping
 
 from policies.amounts.requests import pod_requests

@@ -3,6 +3,8 @@
 A `pair` is "flavor/resource".
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

@@ -1,5 +1,7 @@
 """The Workloads that wait in a LocalQueue and the jobs that will get a Workload, with the requests of their pods."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property

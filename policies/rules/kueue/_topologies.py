@@ -1,5 +1,7 @@
 """Shared by the rules about topologies: the Topologies of flavors, and the room in their domains."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 

@@ -3,6 +3,8 @@
 Source: Kueue v0.19, validation of topology requests in its job framework.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any

@@ -1,5 +1,7 @@
 """The rules about limits of borrowing and lending that one object decides."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from policies.cel.expression import Expression, amount, joined, quantity

@@ -1,5 +1,7 @@
 """The rules about the AdmissionChecks of MultiKueue that a ClusterQueue uses."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from policies.dialects.kueue import CLUSTER_QUEUE, AdmissionCheckUse, ClusterQueue

@@ -1,5 +1,7 @@
 """The rules about flavors and checks that a ClusterQueue names and that do not exist."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
 
 from policies.dialects.kueue import CLUSTER_QUEUE, RESOURCE_FLAVOR, ClusterQueue

@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 
 from policies.dialects.core import namespace_in

@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from policies.dialects.kueue_jobs import PRIORITY_CLASS, QUEUE_NAME

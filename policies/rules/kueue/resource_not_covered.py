@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 from collections.abc import Collection, Iterator
 
 from policies.dialects.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, ClusterQueue

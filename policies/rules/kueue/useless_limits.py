@@ -1,5 +1,7 @@
 """The rules about limits of borrowing and lending that the rest of the tree makes useless."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from policies.amounts import quota as arithmetic

@@ -1,5 +1,7 @@
 """The rules about the worker clusters that MultiKueue uses, and the configs that name them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from policies.dialects.kueue_checks import MULTIKUEUE, AdmissionCheck, MultiKueueClusterObject, MultiKueueConfigObject

@@ -1,5 +1,7 @@
 """Finds the descendant of a queue with the highest capability."""
 
+from __future__ import annotations
+
 from policies.dialects.volcano import Queue
 from policies.model.forest import Forest
 from policies.model.objects import Ref

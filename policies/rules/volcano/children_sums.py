@@ -1,5 +1,7 @@
 """The rules that compare the sum of an amount over the children of a queue with its own amount."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest

@@ -1,5 +1,7 @@
 """The rules about the annotations that place a Volcano queue in the tree of hierarchical DRF."""
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Iterable, Iterator

@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 
 from policies.dialects.volcano import JOB, VolcanoJob

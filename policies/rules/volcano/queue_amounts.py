@@ -1,5 +1,7 @@
 """The rules that compare the amounts of one Volcano queue."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from policies.cel.expression import Expression, quantity

@@ -4,6 +4,8 @@ The forest keeps one sum for all namespaces with the same `parentqueue`. So the 
 values and the depth of the tree, not on the number of namespaces.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache

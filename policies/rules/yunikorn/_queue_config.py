@@ -1,5 +1,7 @@
 """YuniKorn's queues and placement rules, and the findings about the ConfigMap that has them."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache

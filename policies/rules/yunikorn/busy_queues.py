@@ -3,6 +3,8 @@
 Pods that run in a queue use it. So do namespaces whose `parentqueue` leads to it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from heapq import nsmallest

@@ -1,5 +1,7 @@
 """The rules about the legacy quota annotations of Namespaces."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from policies.cel.expression import Expression, Variables, joined

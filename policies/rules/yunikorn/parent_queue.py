@@ -5,6 +5,8 @@ below the named queue. Each placement rule with such a parent makes a candidate 
 judge all candidates.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from heapq import nsmallest
 from typing import NamedTuple, TypeAlias

@@ -1,5 +1,7 @@
 """The rules about the amounts in queues.yaml."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from policies.dialects.core import CONFIG_MAP

@@ -1,5 +1,7 @@
 """The rules about a queues.yaml that YuniKorn refuses, cannot load, or ignores in parts."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from policies.dialects.core import CONFIG_MAP

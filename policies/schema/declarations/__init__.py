@@ -15,6 +15,8 @@ check;
 - `x-quantity`, `x-expected`: the words of a message for the expected value.
 """
 
+from __future__ import annotations
+
 import json
 from functools import cache
 from pathlib import Path

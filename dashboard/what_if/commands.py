@@ -10,24 +10,12 @@ from typing import Any
 from cluster.resource import Resource
 from dashboard.reading.backend import Manifest
 from dashboard.what_if.manifests import KINDS, LAST_APPLIED, as_yaml
-
-
-def patch_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """The merge patch (RFC 7386) from `before` to `after`. A list that differs is replaced as a whole."""
-    found: dict[str, Any] = {name: None for name in before if name not in after}
-    for name, value in after.items():
-        old = before.get(name)
-        if isinstance(value, Mapping) and isinstance(old, Mapping):
-            if inner := patch_of(old, value):
-                found[name] = inner
-        elif name not in before or old != value:
-            found[name] = value
-    return found
+from policies.mutation.patching import merge_patch
 
 
 def patch_command(resource: Resource, before: Manifest, after: Manifest) -> str:
     """The `kubectl patch` command for one object; empty if no field changes that a user writes."""
-    patch = patch_of(_written(before), _written(after))
+    patch = merge_patch(_written(before), _written(after))
     if not patch:
         return ""
     kind = f"{resource.plural}.{resource.group}".rstrip(".")

@@ -15,7 +15,7 @@ import yaml
 
 from generators.chart.template import When, replace_key
 from generators.files import ROOT, documents
-from policies.takeover.objects import difference
+from policies.mutation.patching import merge_patch
 
 MANIFESTS = ROOT / "manifests"
 APART = {"cert-manager-crds", "kueue-without-v1beta1"}
@@ -133,7 +133,7 @@ def _merge(component: str, patch: Object, into: Object) -> None:
     for key, ours in patch.items():
         theirs: Any = into.get(key)
         if key == CONFIGURATION:
-            more = difference(yaml.load(theirs, yaml.CSafeLoader), yaml.load(ours, yaml.CSafeLoader))
+            more = merge_patch(yaml.load(theirs, yaml.CSafeLoader), yaml.load(ours, yaml.CSafeLoader))
             into[When(condition(component), more)] = None
         elif key == "webhooks" or key in BY_NAME:
             into[key] = [*theirs, When(condition(component), ours)]

@@ -1,4 +1,4 @@
-"""Makes and applies JSON Patches (RFC 6902): those of rules and of the mutating webhook."""
+"""Makes and applies JSON Patches (RFC 6902), those of rules and of the mutating webhook, and makes merge patches."""
 
 from __future__ import annotations
 
@@ -16,6 +16,18 @@ def added(value: object, *path: str | int) -> dict[str, Any]:
 
 def removed(*path: str | int) -> dict[str, Any]:
     return {"op": "remove", "path": pointer(*path)}
+
+
+def merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """The merge patch (RFC 7386) from one to the other. A missing field becomes None; a changed list is replaced."""
+    changed: dict[str, Any] = {key: None for key in before if key not in after}
+    for key, value in after.items():
+        known = before.get(key)
+        if value == known and key in before:
+            continue
+        both = isinstance(value, Mapping) and isinstance(known, Mapping)
+        changed[key] = merge_patch(known or {}, value) if both else value
+    return changed
 
 
 def patched(manifest: Mapping[str, Any], operations: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from policies.configuration.kueue.gates import gates_of_flag
 from policies.dialects.reading import Manifest, listing, mapping, metadata, replaced, text, texts
+from policies.mutation.patching import merge_patch
 
 REPLICAS_BEFORE = "quotree.dev/replicas-before"
 CONVERSION_BEFORE = "quotree.dev/conversion-before"
@@ -236,21 +237,8 @@ def _updates(found: FoundCluster, wanted: Iterable[Manifest]) -> Iterator[Planne
         present = found.objects.get(ref)
         if present is None:
             yield PlannedWrite(ref, manifest)
-        elif body := difference(present, manifest):
+        elif body := merge_patch(present, manifest):
             yield PlannedWrite(ref, body, version_of(present))
-
-
-def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """The merge patch from the old to the new object."""
-    patch: dict[str, Any] = {key: None for key in old if key not in new}
-    for key, value in new.items():
-        before = old.get(key)
-        if isinstance(before, Mapping) and isinstance(value, Mapping):
-            if below := difference(before, value):
-                patch[key] = below
-        elif before != value or key not in old:
-            patch[key] = value
-    return patch
 
 
 def noted(manifest: Manifest, key: str, value: object) -> dict[str, Any]:

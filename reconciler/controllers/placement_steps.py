@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.reading import mapping
+from policies.mutation.patching import merge_patch
 from reconciler.core.controller import WakeAt, Wanted
 from reconciler.jobs.described import JobKind
 from reconciler.jobs.kind import job_patch
@@ -18,7 +19,7 @@ from reconciler.multikueue.writes import RemoteWrites
 from reconciler.objects.moments import next_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.packed import Packed
-from reconciler.objects.patches import differences, status_patch
+from reconciler.objects.patches import status_patch
 from reconciler.objects.wanted import WantedWrite, reference
 from reconciler.objects.workers import WorkerWrite
 from scheduling.objects.workload import Workload
@@ -141,4 +142,4 @@ class PlacementSteps:
             remote = self._snapshot.remote_manifest(step.cluster, at.name, at.owner)
             after = status_for(kind, job, remote) if remote is not None else None
         if after is not None and after != before:
-            yield WantedWrite(at.owner, job_patch(kind.resource, job, {"status": differences(before, after)}, "status"))
+            yield WantedWrite(at.owner, job_patch(kind.resource, job, {"status": merge_patch(before, after)}, "status"))

@@ -13,9 +13,10 @@ from typing import Any
 
 from cluster.actions import Patch
 from policies.model.objects import parted
+from policies.mutation.patching import merge_patch
 from reconciler.controllers.local_usage import admission_share
 from reconciler.objects.activity import ACTIVE, ActiveCondition
-from reconciler.objects.patches import differences, manager_of
+from reconciler.objects.patches import manager_of
 from reconciler.objects.stored import Stored, with_condition
 from reconciler.objects.watched import CLUSTER_QUEUES, COHORTS, LOCAL_QUEUES
 from scheduling.objects.amounts import FlavorResource, plus, quantity_of
@@ -172,7 +173,7 @@ def change(
     `cohorts_own_schema`: as for `status_of_cohort`.
     """
     after = _status(world, touch, before, now, shares, cohorts_own_schema) if before is not None else None
-    body = differences(before.status, after) if before is not None and after is not None else {}
+    body = merge_patch(before.status, after) if before is not None and after is not None else {}
     if before is None or not body:
         return None
     kind, key = touch

@@ -18,13 +18,13 @@ from policies.dialects.go_values import TRUE
 from policies.dialects.job_shape import at, total
 from policies.dialects.kueue_jobs import COMPLETIONS_FOLLOW, min_parallelism
 from policies.dialects.reading import Manifest, listing, mapping
+from policies.mutation.patching import merge_patch
 from reconciler.jobs.composed import original
 from reconciler.jobs.described import JobKind
 from reconciler.jobs.elastic import with_gate
 from reconciler.jobs.kind import STOP_FORGOTTEN, STOP_NOTED, Writing, job_patch, notes
 from reconciler.jobs.pod_changes import MANAGED_LABELS, CannotStart, all_placed, changes, placed, restored, started
 from reconciler.jobs.step import JobInputs
-from reconciler.objects.patches import differences
 from scheduling.objects.reclaimable import reclaimable_of_job
 from scheduling.objects.workload import Workload
 
@@ -104,7 +104,7 @@ def without_start_time(job: Manifest) -> Patch:
 def spec_change(job: Manifest, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """The merge patch that sets these fields of the spec; empty if they have these values."""
     spec = mapping(job.get("spec"))
-    return differences({key: spec[key] for key in wanted if key in spec}, wanted)
+    return merge_patch({key: spec[key] for key in wanted if key in spec}, wanted)
 
 
 def as_admitted(job: Manifest, read: Workload, inputs: JobInputs) -> dict[str, Any] | None:

@@ -13,11 +13,11 @@ from typing import Any, Self
 from cluster.actions import Patch
 from policies.dialects.job_shape import PodsAt, Sign, Step, at, conditions, pods_at, total
 from policies.dialects.reading import Manifest, listing, mapping, text
+from policies.mutation.patching import merge_patch
 from reconciler.jobs.elastic import with_gate
 from reconciler.jobs.kind import STOP_FORGOTTEN, STOP_NOTED, STOPPING, DescribedKind, Ending, Writing, job_patch, notes
 from reconciler.jobs.pod_changes import CannotStart, PodChanges, all_placed, changes, placed, restored, started
 from reconciler.jobs.step import JobInputs
-from reconciler.objects.patches import differences
 from scheduling.objects.naming import Naming
 from scheduling.objects.workload import Workload
 
@@ -197,7 +197,7 @@ def _put(made: dict[str, Any], path: tuple[Step, ...], value: object) -> None:
 def _body(job: Manifest, wanted: Manifest) -> dict[str, Any]:
     """The merge patch from one job to the other, without the fields that users do not write."""
     before, after = ({key: value for key, value in each.items() if key not in _NOT_ITS_BODY} for each in (job, wanted))
-    return differences(before, after)
+    return merge_patch(before, after)
 
 
 def _names(found: Mapping[str, object]) -> str:

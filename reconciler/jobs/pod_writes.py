@@ -12,9 +12,9 @@ from cluster.resource import PODS
 from policies.dialects.kueue_jobs import MANAGED
 from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
 from policies.mutation.kueue_pod_defaults import GATE, TOPOLOGY_GATE
+from policies.mutation.patching import merge_patch
 from reconciler.jobs.pod_changes import PodChanges, joined, started
 from reconciler.jobs.pod_member import TERMINATION_TARGET, GroupPod
-from reconciler.objects.patches import differences
 from reconciler.objects.stored import condition_to_write
 from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
 
@@ -44,7 +44,7 @@ def start(
     pod, selector = member.packed.manifest(), joined(assigned.node_selector, place, "node selector")
     wanted = started(pod, replace(assigned, node_selector=selector, gates=()))
     gates = (GATE,) if placed else (GATE, TOPOLOGY_GATE)
-    body = differences(_startable(pod), _startable(wanted, gates))
+    body = merge_patch(_startable(pod), _startable(wanted, gates))
     return WantedWrite(
         (KIND, member.key), _patch(member, body), about(member), "Started", message, workload=member.workload
     )

@@ -20,6 +20,7 @@ from policies.dialects.pod_reading import PodLife, pod_reading
 from policies.dialects.reading import listing, mapping, metadata, text
 from policies.model.objects import parted
 from policies.mutation.kueue_pod_defaults import GATE
+from policies.mutation.patching import merge_patch
 from reconciler.jobs.pod_member import TERMINATION_TARGET, GroupPod
 from reconciler.jobs.pod_roles import roles_of
 from reconciler.jobs.pod_writes import KIND, POD_MANAGER, about
@@ -28,7 +29,6 @@ from reconciler.multikueue.worker_cache import WorkerCache
 from reconciler.objects.grouped import Grouped
 from reconciler.objects.observed import Key
 from reconciler.objects.packed import Packed
-from reconciler.objects.patches import differences
 from reconciler.objects.wanted import WantedWrite
 from reconciler.objects.watched import WatchedKind
 from scheduling.objects.workload import ORIGIN, Workload
@@ -297,6 +297,6 @@ def _compared(condition: Mapping[str, Any]) -> dict[str, Any]:
 
 def _status(member: GroupPod, status: Mapping[str, Any]) -> WantedWrite:
     before = mapping(member.packed.manifest().get("status"))
-    body = differences({key: value for key, value in before.items() if key in _REPORTED}, status)
+    body = merge_patch({key: value for key, value in before.items() if key in _REPORTED}, status)
     action = Patch(PODS, member.namespace, member.name, {"status": body}, member.version, POD_MANAGER, "status")
     return WantedWrite((KIND, member.key), action, about(member))

@@ -15,6 +15,7 @@ from cluster.actions import Apply, Patch
 from cluster.resource import Resource
 from policies.dialects.kueue_checks import MULTIKUEUE, PROVISIONING
 from policies.dialects.kueue_kinds import GROUP
+from policies.mutation.patching import merge_patch
 from scheduling.objects.workload import (
     ADMITTED,
     BLOCKED_ON_GATES,
@@ -99,7 +100,7 @@ def status_patch(before: Workload, after: Workload, manager: str) -> Patch | Non
         for key, value in then.items()
         if _owns(owner, key) and (key in changed or owner != MULTIKUEUE)  # MULTIKUEUE owns only its own check
     }
-    body = {"status": differences(_status(was), _status(then))}
+    body = {"status": merge_patch(_status(was), _status(then))}
     applied = {"apiVersion": f"{GROUP}/{WORKLOADS.version}", "kind": "Workload", "status": _status(owned)}
     version = before.resource_version
     return Apply(WORKLOADS, before.namespace, before.name, body, version, owner, "status", applied=applied)
@@ -156,18 +157,6 @@ def patch(workload: Workload, body: Mapping[str, Any], manager: str, subresource
     """A merge patch of the Workload, bound to the version that was read."""
     version = workload.resource_version
     return Patch(WORKLOADS, workload.namespace, workload.name, body, version, manager, subresource)
-
-
-def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """The merge patch (RFC 7386) from one to the other. A missing field becomes None; a changed list is replaced."""
-    changed: dict[str, Any] = {key: None for key in before if key not in after}
-    for key, value in after.items():
-        known = before.get(key)
-        if value == known and key in before:
-            continue
-        both = isinstance(value, Mapping) and isinstance(known, Mapping)
-        changed[key] = differences(known or {}, value) if both else value
-    return changed
 
 
 def patched(body: Mapping[str, Any]) -> list[str]:

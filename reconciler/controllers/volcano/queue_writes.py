@@ -9,10 +9,10 @@ from cluster.actions import Apply, Delete, Patch
 from policies.dialects.reading import mapping
 from policies.dialects.volcano import BROKEN_SUMS
 from policies.model.quantity import BadQuantity, Quantity
+from policies.mutation.patching import merge_patch
 from reconciler.controllers.volcano.kinds import COMMANDS, QUEUES
 from reconciler.controllers.volcano.queue_writers import FIELD_MANAGER, OUR_FIELD, STATE_MANAGER
 from reconciler.objects.observed import Observed
-from reconciler.objects.patches import differences
 from reconciler.objects.stored import Stored
 from scheduling.volcano_queues.queue_object import CLOSED_BY_PARENT, FINALIZER, OPERATION, QueueObject
 from scheduling.volcano_queues.states import VolcanoQueueState
@@ -75,7 +75,7 @@ def counts_patch(queue: QueueObject, stored: Stored, sums: Sums, *, allocates: b
         held = mapping(before.get("allocated"))
         allocated = _allocated(held, sums)
         after["allocated"] = allocated if allocated or held else before.get("allocated")
-    body = differences(before, {key: value for key, value in after.items() if value is not None})
+    body = merge_patch(before, {key: value for key, value in after.items() if value is not None})
     return patch(queue.name, {"status": body}, stored.version, "status") if body else None
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from reconciler.objects.patches import differences
+from policies.mutation.patching import merge_patch
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.multikueue.kueue_objects import ELASTIC, REPLACES, copy_of, job_copy, size, sized, workload_of
 from tests.apiserver.multikueue.kueue_played import (
@@ -282,7 +282,7 @@ class KueueManager(Played):
 
     def _status(self, job: Manifest, remote: Manifest | None) -> None:
         """Copy the whole status: fields that were removed on the worker are removed here, also in nested maps."""
-        body = differences(job.get("status") or {}, (remote or {}).get("status") or {})
+        body = merge_patch(job.get("status") or {}, (remote or {}).get("status") or {})
         self._here.patch("Job", job, {"status": body}, "/status")
 
     def _garbage(self, known: set[str]) -> Iterator[tuple[str, Write]]:

@@ -6,8 +6,9 @@ import json
 import shlex
 from typing import Any
 
-from dashboard.what_if.commands import commands, patch_of
+from dashboard.what_if.commands import commands
 from dashboard.what_if.manifests import LAST_APPLIED
+from policies.mutation.patching import merge_patch
 from tests.builders import cluster_queue, flavor, group
 from tests.dashboard.people import ADMIN, TENANT, signed_in
 from tests.dashboard.what_if.answers import QUOTA, cluster
@@ -17,8 +18,8 @@ def test_a_merge_patch_turns_one_object_into_the_other() -> None:
     before = {"a": 1, "gone": 2, "same": [1], "in": {"x": 1, "y": 2}}
     after = {"a": 3, "same": [1], "in": {"x": 1, "y": 4}, "new": {}}
 
-    assert patch_of(before, after) == {"gone": None, "a": 3, "in": {"y": 4}, "new": {}}
-    assert patch_of(before, before) == {}
+    assert merge_patch(before, after) == {"gone": None, "a": 3, "in": {"y": 4}, "new": {}}
+    assert merge_patch(before, before) == {}
 
 
 def queue(cpu: int, **meta: Any) -> dict[str, Any]:

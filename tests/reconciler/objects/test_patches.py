@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from cluster.actions import Apply, Patch
 from policies.dialects.kueue_checks import MULTIKUEUE, PROVISIONING
+from policies.mutation.patching import merge_patch
 from reconciler.objects.patches import (
     ADMISSION_MANAGER,
     RECLAIMABLE_MANAGER,
     WORKLOADS,
     condition_manager,
-    differences,
     spec_patch,
     status_patch,
 )
@@ -171,4 +171,4 @@ _TREES: st.SearchStrategy[dict[str, Any]] = st.dictionaries(
 
 @given(_TREES, _TREES)
 def test_merging_the_differences_of_two_trees_gives_the_second(before: dict[str, Any], after: dict[str, Any]) -> None:
-    assert merged(before, differences(before, after)) == after
+    assert merged(before, merge_patch(before, after)) == after

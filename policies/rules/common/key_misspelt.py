@@ -63,7 +63,7 @@ _JOB = GroupKind("batch", "Job")
 @rule(
     "key-misspelt",
     source="Quotree: YuniKorn and Kueue ignore keys that they do not know",
-    kinds=(NAMESPACE, *kueue.KINDS, *MAKERS),
+    kinds=(NAMESPACE, *MAKERS),
     default=Action.WARN,
     alone=True,
     no_cel="does no harm while the webhook is down",
@@ -105,8 +105,7 @@ def key_misspelt(proposal: Proposal) -> Iterator[Finding]:
             ("labels", written.labels, then.labels),
             ("annotations", written.annotations, then.annotations),
         ):
-            where = fields.join(written.at, "metadata", part)
-            yield from _near(obj, where, pairs, known, YUNIKORN, _OF_YUNIKORN_PODS)
+            yield from _near(obj, fields.join(written.at, part), pairs, known, YUNIKORN, _OF_YUNIKORN_PODS)
 
 
 def _new(before: Mapping[str, Finding], now: Mapping[str, Finding]) -> Iterator[Finding]:
@@ -118,8 +117,8 @@ def _misplaced(work: QueuedJob | OtherWork | None) -> dict[str, Finding]:
     if isinstance(work, QueuedJob):
         places = [("metadata.annotations", work.annotations, "Kueue reads it from labels, not from annotations")]
         if work.ref.group_kind == _JOB:
-            in_template = fields.join(work.template.at, "metadata", "labels")
-            places.append((in_template, work.template.labels, "Kueue reads it from the Job, not from its pods"))
+            reason = "Kueue reads it from the Job, not from its pods"
+            places += [(fields.join(each.at, "labels"), each.labels, reason) for each in work.templates]
         return _unread(work, _LABELS_ONLY, places, work.labels, "metadata.labels") | _beside_pods(work)
     if work is not None and work.ref.group_kind == CRON_JOB:
         places = [("metadata.labels", work.labels, "a CronJob does not give its own labels to its Jobs")]

@@ -17,7 +17,7 @@ from reconciler.jobs.kinds import SHIPPED
 if TYPE_CHECKING:  # it takes long to load
     from cluster.client import ClusterClient
 
-_PLURALS = {kind.kind: each.resource for kind, each in SHIPPED.items()}
+_KINDS = {kind.kind: each for kind, each in SHIPPED.items()}
 _STARTING = ("ContainerCreating", "PodInitializing")
 """The reasons of containers that wait although nothing is wrong."""
 _MOST_LEVELS = 3
@@ -56,6 +56,11 @@ def held_pods(login: ClusterLogin, job: Mapping[str, str]) -> list[dict[str, Any
 
 def _causes(cluster: ClusterClient, job: Mapping[str, str]) -> Iterator[tuple[Named, ReportedCause]]:
     head = Named(job["kind"], job["name"])
+    if head.kind in _KINDS and _KINDS[head.kind].suspended(_get(cluster, head, job["namespace"])):
+        yield (
+            head,
+            ReportedCause("Suspended", "it is still suspended; check with `quotree doctor` that the reconciler runs"),
+        )
     pods = [each for each in _list(cluster, PODS, job) if _is_of(each, head, job["workload"])]
     warnings = _warnings(_list(cluster, EVENTS, job, "type=Warning"))
     newest = max((text(metadata(pod).get("creationTimestamp")) or "" for pod in pods), default="")
@@ -103,7 +108,7 @@ def _is_below(cluster: ClusterClient, named: Named, head: Named, namespace: str)
 
 def _get(cluster: ClusterClient, named: Named, namespace: str) -> Manifest:
     try:
-        return cluster.get(_PLURALS[named.kind].item(named.name, namespace))
+        return cluster.get(_KINDS[named.kind].resource.item(named.name, namespace))
     except (KeyError, NotFound, Forbidden):
         return {}
 

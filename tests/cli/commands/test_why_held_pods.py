@@ -104,6 +104,13 @@ def test_warning_about_a_job_of_the_job_counts(api: Namespace, why: Callable[...
     assert held(why()) == [f"Job train-workers-0: FailedCreate: {QUOTA}"]
 
 
+def test_job_that_is_suspended_still_is_reported(api: Namespace, why: Callable[..., Result]) -> None:
+    api.single["/apis/batch/v1/namespaces/a/jobs/train"] = batch_job("train", namespace="a")
+
+    cure = "check with `quotree doctor` that the reconciler runs"
+    assert held(why()) == [f"Job train: Suspended: it is still suspended; {cure}"]
+
+
 def test_pods_that_do_not_run_are_reported_once_for_each_cause(api: Namespace, why: Callable[..., Result]) -> None:
     unscheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}
     pulled = waiting("ImagePullBackOff", 'Back-off pulling image "nope"')

@@ -25,11 +25,13 @@ _SPEC = "template.spec"
 class DevicesUnresolved(Exception):
     """The devices of a workload cannot be counted; the message says why, in Kueue's words.
 
+    `requeued`: the message of the condition Requeued, if it is another one.
     `missing`: whether a ResourceClaimTemplate does not exist.
     """
 
-    def __init__(self, message: str, *, missing: bool = False):
+    def __init__(self, message: str, requeued: str = "", *, missing: bool = False):
         super().__init__(message)
+        self.requeued = requeued
         self.missing = missing
 
 
@@ -256,7 +258,10 @@ def device_charges(
     if claimed and not settings.enabled:
         raise DevicesUnresolved("Workload uses DRA resources but the KueueDRAIntegration feature gate is not enabled")
     if any(_claim_of(claim) for _, spec in pod_sets for claim in _claims(spec)):
-        raise DevicesUnresolved("KueueDRAIntegration feature does not support use of resource claims")
+        raise DevicesUnresolved(
+            "KueueDRAIntegration feature does not support use of resource claims",
+            requeued="DRA resource claims not supported",
+        )
     by_claim = [
         _by_templates(namespace, pod_set, f"spec.podSets[{index}].{_SPEC}", settings, objects)
         for index, pod_set in enumerate(pod_sets)

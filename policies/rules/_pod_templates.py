@@ -8,7 +8,7 @@ from policies.dialects import kueue_jobs
 from policies.dialects.core import POD, Pod
 from policies.dialects.kueue_jobs import QueuedJob
 from policies.dialects.yunikorn_work import KINDS, NO_TEMPLATE, OtherWork, WrittenTemplate
-from policies.judging.proposal import Proposal
+from policies.judging.rule import Proposal
 from policies.model.objects import KubeObject
 
 MAKERS = (POD, *dict.fromkeys((*KINDS, *kueue_jobs.KINDS)))

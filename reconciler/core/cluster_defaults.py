@@ -26,7 +26,7 @@ class ClusterDefaults:
         self._classes: dict[str, Manifest] = {}
         self._priorities: dict[Key, Manifest] = {}
 
-    def put(self, world: World, observed: Observed[object], now: int) -> bool:
+    def put(self, world: World, observed: Observed[object]) -> bool:
         """Process one object and update the world. An object without a value is gone.
 
         Returns whether the priorities of jobs may have changed.
@@ -36,10 +36,10 @@ class ClusterDefaults:
         if kind == LIMIT_RANGE_VIEW.kind:
             namespace, name = parted(key)
             put_or_drop(self._ranges.setdefault(namespace, {}), name, manifest)
-            world.put_limit_ranges(namespace, summarize(self._ranges[namespace].values()), now)
+            world.put_limit_ranges(namespace, summarize(self._ranges[namespace].values()))
         elif kind == RUNTIME_CLASS_VIEW.kind:
             put_or_drop(self._classes, key, manifest)
-            world.put_overheads(self._overheads(), now)
+            world.put_overheads(self._overheads())
         else:
             before = self._priorities.get(observed.key)
             put_or_drop(self._priorities, observed.key, manifest)

@@ -70,7 +70,8 @@ class Decider:
 
     def steps(self, now: int) -> None:
         """Take the next step of each Workload that a change may concern. A busy Workload waits until it is free."""
-        names, self._informer.stale = self._informer.stale, {}
+        names = self._informer.stale | self._world.recounted
+        self._informer.stale, self._world.recounted = {}, {}
         self._second_passes.forget_gone(self._world.workloads)
         for name in names:
             self._step(name, now, before_cycles=True)

@@ -147,7 +147,7 @@ class Informer:
         if kind == WORKLOAD:
             self.enter(name, now)
         elif kind in ClusterDefaults.KINDS:
-            self._inputs_outdated |= self._defaults.put(self.world, observed, moment)
+            self._inputs_outdated |= self._defaults.put(self.world, observed)
         else:
             same = before is not None and before.value == observed.value  # only its status has changed
             self._change_world(self.watched[kind], observed, moment, same=same)
@@ -269,7 +269,8 @@ class Informer:
             self.waits.free(self.records.object_of(key))
 
     def ring(self, now: int) -> None:
-        """Handle alarms and ended backoffs. A standby does so too."""
+        """Handle alarms, ended backoffs and changed requests. A standby does so too."""
+        self.world.recount(whole_second(now))
         for key in self.alarms.due(now):
             if key[0] == WORKLOAD and self.records.workload(key[1]) is not None:
                 self.stale[key[1]] = None

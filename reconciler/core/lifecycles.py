@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from policies.dialects.kueue_checks import MULTIKUEUE
-from policies.model.objects import parted
 from reconciler.core.records import Records
-from reconciler.objects.watched import CLAIM_TEMPLATE_VIEW
 from scheduling.cycle.misconfigured import misconfigured
 from scheduling.objects.admissibility import adjusted
 from scheduling.objects.inadmissible_reasons import MISCONFIGURED, SUSPENDED
@@ -123,10 +121,8 @@ def affected_workloads(world: World, kind: str, name: str) -> Iterator[Workload]
         queues.add(name)
     elif kind == "AdmissionCheck":
         queues.update(world.queues_with_check(name))
-    elif kind == CLAIM_TEMPLATE_VIEW.kind:
-        yield from world.naming(name)
-    elif kind in ("Namespace", "LimitRange"):
-        for each in world.queues.local_queues_in(name if kind == "Namespace" else parted(name)[0]):
+    elif kind == "Namespace":
+        for each in world.queues.local_queues_in(name):
             yield from world.queues.kept_out_at(each.key)
     for queue_name in queues:
         yield from world.workloads_in(queue_name)

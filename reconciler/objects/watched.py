@@ -294,15 +294,15 @@ DEVICE_CLASS_VIEW: WatchedKind[DeviceClass] = WatchedKind(
     "DeviceClass",
     Resource("resource.k8s.io", "v1", "deviceclasses", namespaced=False),
     read_device_class,
-    World.put_device_class,
-    World.drop_device_class,
+    lambda world, found, _: world.put_device_class(found),
+    lambda world, name, _: world.drop_device_class(name),
 )
 CLAIM_TEMPLATE_VIEW: WatchedKind[ClaimTemplate] = WatchedKind(
     "ResourceClaimTemplate",
     Resource("resource.k8s.io", "v1", "resourceclaimtemplates", namespaced=True),
     read_claim_template,
-    World.put_claim_template,
-    World.drop_claim_template,
+    lambda world, found, _: world.put_claim_template(found),
+    lambda world, key, _: world.drop_claim_template(key),
 )
 DEVICE_VIEWS: tuple[WatchedKind[object], ...] = (DEVICE_CLASS_VIEW, CLAIM_TEMPLATE_VIEW)
 """These are watched only if devices are counted."""

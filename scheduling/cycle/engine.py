@@ -40,6 +40,7 @@ class AdmissionEngine:
     def step(self, now: int) -> list[Decision]:
         """Run a cycle over the heads of all ClusterQueues. Returns no decisions if there are no heads."""
         world = self.world
+        world.recount(now)
         if self._block_admission is not None:
             if self._block_admission.blocks():
                 return []

@@ -23,12 +23,12 @@ from scheduling.quota.tree import QuotaTree
 class Blocker:
     """Why a workload is in no ClusterQueue: the reason and message of its condition QuotaReserved.
 
-    inadmissible: the workload itself is the cause, so that its condition Requeued is False.
+    inadmissible: the message of its condition Requeued, which is False if the workload itself is the cause.
     """
 
     reason: str
     message: str
-    inadmissible: bool = False
+    inadmissible: str = ""
 
 
 class PendingQueues:
@@ -364,12 +364,16 @@ class PendingQueues:
         """The LocalQueues (`namespace/name`) that point to the ClusterQueue, which may not exist."""
         return self._local_of.get(queue, {})
 
-    def renew(self, workload: Workload, now: int) -> None:
-        """Make the workload's entry again, since the requests of its pods may have changed."""
-        queue = self.queue_of(workload)
+    def has(self, key: str) -> bool:
+        """Whether the workload waits or is kept out. After a failed write it does neither for a while."""
+        return key in self._workloads or key in self._kept_out
+
+    def forget_attempts(self, key: str) -> None:
+        """Let the next `put` of the workload queue it like a new one, since its requests may have changed."""
+        workload = self._workloads.get(key)
+        queue = self.queue_of(workload) if workload is not None else None
         if queue is not None:
-            self.pending[queue].drop(workload.key)
-            self._admit(workload, now)
+            self.pending[queue].drop(key)
 
     def _admit_all(self, local: str, now: int) -> None:
         for workload in [*self._at.get(local, {}).values()]:

@@ -98,7 +98,7 @@ class KueueIntake:
             if is_submission(manifest):
                 submitted.append(manifest)
         self._namespaces(by_kind.get(core.NAMESPACE, ()), [*by_kind.get(kueue.LOCAL_QUEUE, ()), *submitted])
-        self._surroundings(by_kind, now)
+        self._surroundings(by_kind)
         if self._places is not None and self.world.state.fleet is None and by_kind.get(core.NODE):
             self._start_places(self._places)
         takers = self._takers(now)
@@ -121,10 +121,10 @@ class KueueIntake:
             return lambda ref: None if users(ref.name) else drop(ref.name)
 
         droppers: Mapping[GroupKind, Callable[[Ref], None]] = {
-            LIMIT_RANGE: lambda ref: self._drop_range(ref, now),
-            RUNTIME_CLASS: lambda ref: self._drop_class(ref.name, now),
-            DEVICE_CLASS: lambda ref: world.drop_device_class(ref.name, now),
-            CLAIM_TEMPLATE: lambda ref: world.drop_claim_template(ref.key, now),
+            LIMIT_RANGE: self._drop_range,
+            RUNTIME_CLASS: lambda ref: self._drop_class(ref.name),
+            DEVICE_CLASS: lambda ref: world.drop_device_class(ref.name),
+            CLAIM_TEMPLATE: lambda ref: world.drop_claim_template(ref.key),
             kueue.LOCAL_QUEUE: lambda ref: world.drop_local_queue(ref.key),
             kueue.CLUSTER_QUEUE: lambda ref: self._drop_queue(ref.name, now),
             kueue.COHORT: lambda ref: world.drop_cohort(ref.name, now),
@@ -190,8 +190,8 @@ class KueueIntake:
     def _takers(self, now: int) -> Mapping[GroupKind, Callable[[Manifest], None]]:
         world, orchestrated = self.world, self.world.state.options.orchestrated
         return {
-            DEVICE_CLASS: lambda manifest: world.put_device_class(read_device_class(manifest), now),
-            CLAIM_TEMPLATE: lambda manifest: world.put_claim_template(read_claim_template(manifest), now),
+            DEVICE_CLASS: lambda manifest: world.put_device_class(read_device_class(manifest)),
+            CLAIM_TEMPLATE: lambda manifest: world.put_claim_template(read_claim_template(manifest)),
             core.NODE: self._put_node,
             TOPOLOGY: lambda manifest: world.put_topology(*read_topology_settings(manifest)),
             WORKLOAD_PRIORITY_CLASS: self.submissions.put_class,
@@ -219,30 +219,30 @@ class KueueIntake:
             if name not in self.world.queues.namespaces:
                 self.world.put_namespace(name, {NAME_OF_NAMESPACE: name})
 
-    def _surroundings(self, by_kind: Mapping[GroupKind, Iterable[Manifest]], now: int) -> None:
+    def _surroundings(self, by_kind: Mapping[GroupKind, Iterable[Manifest]]) -> None:
         """Put LimitRanges and RuntimeClasses."""
         for manifest in by_kind.get(RUNTIME_CLASS, ()):
             self._overheads[text(metadata(manifest).get("name")) or ""] = readable(at(manifest, "overhead.podFixed"))
         if by_kind.get(RUNTIME_CLASS):
-            self.world.put_overheads(dict(self._overheads), now)
+            self.world.put_overheads(dict(self._overheads))
         ranges = by_kind.get(LIMIT_RANGE, ())
         for manifest in ranges:
             name = text(metadata(manifest).get("name")) or ""
             self._ranges.setdefault(_namespace(manifest), {})[name] = manifest
         for namespace in sorted(set(map(_namespace, ranges))):
-            self._put_ranges(namespace, now)
+            self._put_ranges(namespace)
 
-    def _put_ranges(self, namespace: str, now: int) -> None:
+    def _put_ranges(self, namespace: str) -> None:
         ranges = [manifest for _, manifest in sorted(self._ranges[namespace].items())]
-        self.world.put_limit_ranges(namespace, summarize(ranges), now)
+        self.world.put_limit_ranges(namespace, summarize(ranges))
 
-    def _drop_range(self, ref: Ref, now: int) -> None:
+    def _drop_range(self, ref: Ref) -> None:
         if self._ranges.get(ref.namespace, {}).pop(ref.name, None) is not None:
-            self._put_ranges(ref.namespace, now)
+            self._put_ranges(ref.namespace)
 
-    def _drop_class(self, name: str, now: int) -> None:
+    def _drop_class(self, name: str) -> None:
         if self._overheads.pop(name, None) is not None:
-            self.world.put_overheads(dict(self._overheads), now)
+            self.world.put_overheads(dict(self._overheads))
 
     # --- assumptions
 

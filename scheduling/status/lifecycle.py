@@ -69,7 +69,7 @@ class Lifecycle:
     gated: whether its annotation keeps it out of the queues.
     successor: the larger slice of its elastic job that took over its quota, as stored in the API server.
     outgrown: why its quota does not cover its devices any more.
-    inadmissible: `blocked` names a fault of the workload itself, so that its condition Requeued is False.
+    inadmissible: the message of its condition Requeued, which is False if `blocked` names a fault of the workload.
     """
 
     now: int
@@ -86,7 +86,7 @@ class Lifecycle:
     gated: bool = False
     successor: Workload | None = None
     outgrown: str = ""
-    inadmissible: bool = False
+    inadmissible: str = ""
 
     def next(self, workload: Workload) -> Workload:
         """The workload after its next step; the same one if there is nothing to do."""
@@ -194,7 +194,7 @@ class Lifecycle:
         after = unreserve(workload, *cause, self.now, self.observability)
         if not self.inadmissible or not workload.active or in_backoff(workload):
             return after
-        return requeued(after, INADMISSIBLE, cause.message, self.now, status=False)
+        return requeued(after, INADMISSIBLE, self.inadmissible, self.now, status=False)
 
     def _gate(self, workload: Workload) -> UnadmittedCause | None:
         """The cause if admission gates keep the workload out of the queues, or no longer do.

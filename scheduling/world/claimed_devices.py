@@ -86,10 +86,6 @@ class ClaimedDevices:
     def _users_of(self, names: Iterable[str]) -> list[str]:
         return list(dict.fromkeys(key for name in names for key in self._users.get(name, ())))
 
-    def users(self, name: str) -> Iterable[str]:
-        """The workloads that name the ResourceClaimTemplate (`namespace/name`), or wait for the extended resource."""
-        return self._users.get(name, ())
-
     # --- workloads
 
     def count(self, workload: Workload, around: Surroundings) -> Blocker | None:
@@ -108,7 +104,7 @@ class ClaimedDevices:
         try:
             self._charges[workload.key] = device_charges(workload.namespace, specs, self._settings, self._objects)
         except DevicesUnresolved as error:
-            return Blocker(MISCONFIGURED, str(error), inadmissible=True)
+            return Blocker(MISCONFIGURED, str(error), error.requeued or str(error))
         return None
 
     def hold(self, workload: Workload, counts: Callable[[str], bool]) -> None:

@@ -48,6 +48,7 @@ class World:
     counting: how requests are counted.
     consumption: the usage of LocalQueues, for admission fair sharing; else None.
     readiness_changed: the ClusterQueues whose readiness changed, until the reader clears it.
+    recounted: the workloads whose requests were counted again, until the reader clears it.
     terminating: the ClusterQueues that are being deleted.
     assumed: the workloads whose reservation is not in their object yet.
     undecided: the ClusterQueues of which no workload is tried.
@@ -75,6 +76,7 @@ class World:
         self._cohorts: dict[str, CohortSettings] = {}  # settings of Cohorts
         self.readiness: dict[str, Readiness] = {}
         self.readiness_changed: set[str] = set()
+        self.recounted: dict[str, None] = {}
         self._limited: dict[str, Surroundings] = {}  # by namespace, for those that had a LimitRange
         self._unlimited = Surroundings(compat=self.state.options.compat)  # of all others
         self.terminating: set[str] = set()
@@ -84,6 +86,7 @@ class World:
         self._references = References()
         self._with_quota = WorkloadsWithQuota()
         self._devices = ClaimedDevices(counting.devices)
+        self._outdated: dict[str, bool] = {}  # workloads to count again, and whether to forget attempts
         self._surplus: dict[str, Mapping[str, int]] = {}  # surplus Pods by workload and pod set
         self._with_topology: dict[str, None] = {}  # flavors with a topology
         self._with_room: dict[str, None] = {}  # flavors with more room since the last cycle
@@ -304,45 +307,55 @@ class World:
     def drop_namespace(self, name: str) -> None:
         self.queues.namespaces.pop(name, None)
 
-    def put_overheads(self, overheads: Mapping[str, Quantities], now: int) -> None:
+    def put_overheads(self, overheads: Mapping[str, Quantities]) -> None:
         """Store the pod overheads of the RuntimeClasses, by name."""
         self._unlimited = replace(self._unlimited, overheads=overheads)
         self._limited = {name: replace(each, overheads=overheads) for name, each in self._limited.items()}
-        self._renew(self.queues.local_queues.values(), now)
+        self._renew(self.queues.local_queues.values())
 
-    def put_limit_ranges(self, namespace: str, limits: Summary, now: int) -> None:
+    def put_limit_ranges(self, namespace: str, limits: Summary) -> None:
         self._limited[namespace] = replace(self._unlimited, limit_ranges=limits)
-        self._renew(self.queues.local_queues_in(namespace), now)
+        self._renew(self.queues.local_queues_in(namespace))
 
-    def _renew(self, local_queues: Iterable[LocalQueueSettings], now: int) -> None:
+    def _renew(self, local_queues: Iterable[LocalQueueSettings]) -> None:
         for local in local_queues:
-            for workload in [*self.queues.waiting_at(local.key)]:
-                blocker = self._devices.count(workload, self.around(workload.namespace))
-                if blocker is not None:
-                    self.queues.keep_out(workload, blocker)
-                else:
-                    self.queues.renew(workload, now)
+            for each in (*self.queues.waiting_at(local.key), *self.queues.kept_out_at(local.key)):
+                self._outdated[each.key] = True
 
-    def put_device_class(self, device_class: DeviceClass, now: int) -> None:
-        self._recount(self._devices.put_class(device_class), now)
+    def put_device_class(self, device_class: DeviceClass) -> None:
+        self._devices_changed(self._devices.put_class(device_class))
 
-    def drop_device_class(self, name: str, now: int) -> None:
-        self._recount(self._devices.drop_class(name), now)
+    def drop_device_class(self, name: str) -> None:
+        self._devices_changed(self._devices.drop_class(name))
 
-    def put_claim_template(self, template: ClaimTemplate, now: int) -> None:
-        self._recount(self._devices.put_template(template), now)
+    def put_claim_template(self, template: ClaimTemplate) -> None:
+        self._devices_changed(self._devices.put_template(template))
 
-    def drop_claim_template(self, key: str, now: int) -> None:
-        self._recount(self._devices.drop_template(key), now)
+    def drop_claim_template(self, key: str) -> None:
+        self._devices_changed(self._devices.drop_template(key))
 
-    def _recount(self, keys: Iterable[str], now: int) -> None:
-        """Queue these workloads again with the devices that they request now, or keep them out of the queues."""
+    def _devices_changed(self, keys: Iterable[str]) -> None:
+        """Note workloads to count again. Those with quota are compared at once: pods may start with any template."""
         for key in keys:
-            self.put_workload(self.workloads[key], now)
+            holder = self._with_quota.find(key)
+            if holder is not None and holder.admission is not None:
+                self._devices.hold(holder, partial(self._counts, holder.admission.cluster_queue))
+                self.recounted[key] = None
+            else:
+                self._outdated.setdefault(key, False)
 
-    def naming(self, template: str) -> list[Workload]:
-        """The workloads that name the ResourceClaimTemplate (`namespace/name`) and are not finished."""
-        return [self.workloads[key] for key in self._devices.users(template)]
+    def recount(self, now: int) -> None:
+        """Count the requests of waiting workloads again whose LimitRanges, overheads or devices have changed.
+
+        It is called once before a cycle, after all events: one object can concern all workloads of a namespace.
+        """
+        outdated, self._outdated = self._outdated, {}
+        for key, tried_again in outdated.items():
+            if self.queues.has(key):
+                if tried_again:
+                    self.queues.forget_attempts(key)
+                self.put_workload(self.workloads[key], now)
+                self.recounted[key] = None
 
     def outgrown(self, key: str) -> str:
         """Why the quota of the workload does not cover its devices any more; empty if it does."""
@@ -382,6 +395,7 @@ class World:
         self._last_attempts.forget(key)
         workload = self.workloads.pop(key, None)
         self._surplus.pop(key, None)
+        self.recounted.pop(key, None)
         if workload is not None:
             self.touched.waiting(workload)
             self._devices.forget(key)

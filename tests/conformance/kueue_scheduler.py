@@ -115,7 +115,7 @@ def world_of(case: Data, fleet: Fleet | None = None) -> World:
         world.put_namespace(meta["name"], meta.get("labels") or {})
     for ranges in (*(given.get("limitRanges") or ()), *(given.get("objects") or ())):
         if ranges.get("kind", "LimitRange") == "LimitRange":
-            world.put_limit_ranges(ranges["metadata"]["namespace"], summarize([ranges]), now)
+            world.put_limit_ranges(ranges["metadata"]["namespace"], summarize([ranges]))
     for local in given.get("localQueues") or ():
         world.put_local_queue(read_local_queue_settings(local), now)
     for workload in given.get("workloads") or ():

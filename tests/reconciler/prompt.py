@@ -13,6 +13,7 @@ from reconciler.core.state import ClusterState
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, Outcome
 from scheduling.objects.order import Ordering
+from scheduling.objects.requests import DEFAULT, Counting
 from scheduling.quota.state import Options
 from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.status.observability import LEGACY, Observability
@@ -48,6 +49,7 @@ class Prompt(StoredObjects):
         options: Options | None = None,
         spans: SpanRecorder | None = None,
         fleet: Fleet | None = None,
+        counting: Counting = DEFAULT,
     ) -> None:
         super().__init__()
         self.late = late
@@ -59,7 +61,7 @@ class Prompt(StoredObjects):
         self.writes: list[tuple[Key, Action]] = []
         self.events: list[tuple[str, str, str, str]] = []
         asks, made = Asks(self.write, self._read), (*controllers, statuses)
-        state = ClusterState(World(options, ordering, fleet=fleet))
+        state = ClusterState(World(options, ordering, counting, fleet=fleet))
         more: dict[str, Any] = {"observability": observability, "waiting": waiting, "spans": spans}
         self.loop = loop(asks, made, clock=lambda: self.now, state=state, **more)
         self.watched = self.loop.core.informer.watched

@@ -17,8 +17,7 @@ from policies.dialects.kueue_kinds import (
     MULTIKUEUE_CONFIG,
     PROVISIONING_REQUEST_CONFIG,
 )
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.objects import GroupKind, Ref

@@ -81,7 +81,7 @@ def test_a_head_reports_pods_that_could_never_be_created() -> None:
     assert reported(made, "over")[:2] == ("False", "Pending")
     assert reported(made, "over")[2].startswith("resources validation failed: ")
 
-    made.world.put_limit_ranges(NAMESPACE, ONLY_ONE, made.now)
+    made.world.put_limit_ranges(NAMESPACE, ONLY_ONE)
     made.put(asks("large", "a", 2))
     made.settle()
     assert reported(made, "large")[:2] == ("False", "Pending")

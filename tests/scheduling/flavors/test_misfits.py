@@ -20,7 +20,7 @@ def _cluster() -> Cluster:
     """`wide` asks for more than its namespace allows, and was told so."""
     cluster = Cluster()
     cluster.put_queue(queue_settings("q", None, {"spot": Terms(4)}))
-    cluster.world.put_limit_ranges(NAMESPACE, _AT_MOST_ONE, cluster.now)
+    cluster.world.put_limit_ranges(NAMESPACE, _AT_MOST_ONE)
     cluster.put(_job("wide", 2))
     (reported,) = cluster.step()
     assert isinstance(reported, Wait)
@@ -44,7 +44,7 @@ def test_a_misfit_is_not_tried_again_when_other_work_finishes() -> None:
 def test_a_misfit_runs_once_the_limit_ranges_of_its_namespace_allow_it() -> None:
     cluster = _cluster()
 
-    cluster.world.put_limit_ranges(NAMESPACE, summarize([]), cluster.now)
+    cluster.world.put_limit_ranges(NAMESPACE, summarize([]))
     cluster.settle()
 
     assert cluster.running() == ["ns/wide"]

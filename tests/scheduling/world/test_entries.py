@@ -42,7 +42,7 @@ def _cluster() -> Cluster:
     cluster = Cluster()
     for name in ("q", "other"):
         cluster.put_queue(queue_settings(name, None, {"spot": Terms(1)}))
-    cluster.world.put_limit_ranges(NAMESPACE, _DEFAULTS, cluster.now)
+    cluster.world.put_limit_ranges(NAMESPACE, _DEFAULTS)
     cluster.put(_JOB)
     return cluster
 
@@ -67,7 +67,8 @@ def test_a_kept_entry_equals_a_new_one_after_a_change_of_the_workload(changed: W
     cluster.put(changed)
 
     fresh = cluster.fresh()
-    fresh.put_limit_ranges(NAMESPACE, _DEFAULTS, cluster.now)
+    fresh.put_limit_ranges(NAMESPACE, _DEFAULTS)
+    fresh.recount(cluster.now)
     assert _parts(cluster.world) == _parts(fresh)
     kept = _entry(cluster.world, _JOB.key)
     assert kept.requests is None or kept.requests == _tried(fresh).requests
@@ -76,7 +77,7 @@ def test_a_kept_entry_equals_a_new_one_after_a_change_of_the_workload(changed: W
 def _tried(world: World) -> PendingEntry:
     """As it is once a cycle has counted what it requests."""
     cluster = Cluster()
-    cluster.world.put_limit_ranges(NAMESPACE, world.around(NAMESPACE).limit_ranges, 0)
+    cluster.world.put_limit_ranges(NAMESPACE, world.around(NAMESPACE).limit_ranges)
     cluster.put_queue(queue_settings("q", None, {"spot": Terms(1)}))
     cluster.put(replace(world.workloads[_JOB.key], queue="q", requeue=None, conditions={}))
     cluster.step()
@@ -87,17 +88,19 @@ def test_a_kept_entry_equals_a_new_one_after_a_change_of_the_limit_ranges() -> N
     cluster = _cluster()
     cluster.step()
 
-    cluster.world.put_limit_ranges(NAMESPACE, _OTHERS, cluster.now)
+    cluster.world.put_limit_ranges(NAMESPACE, _OTHERS)
+    cluster.world.recount(cluster.now)
     cluster.put(_CHANGES["told why it waits"])
 
     fresh = cluster.fresh()
-    fresh.put_limit_ranges(NAMESPACE, _OTHERS, cluster.now)
+    fresh.put_limit_ranges(NAMESPACE, _OTHERS)
+    fresh.recount(cluster.now)
     assert _parts(cluster.world) == _parts(fresh)
 
 
 def test_a_namespace_that_is_created_after_a_runtime_class_has_its_overhead() -> None:
     cluster = Cluster()
-    cluster.world.put_overheads({"kata": {"cpu": Quantity.of_nano(10**9)}}, cluster.now)
+    cluster.world.put_overheads({"kata": {"cpu": Quantity.of_nano(10**9)}})
     cluster.world.put_namespace("new", {})
     job = replace(_JOB, namespace="new")
 

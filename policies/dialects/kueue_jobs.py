@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from policies.dialects.core import POD
+from policies.dialects.core import POD, VOLCANO_SCHEDULER
 from policies.dialects.frameworks import FRAMEWORKS, batch, ray, replicated
 from policies.dialects.frameworks.wrapped import SPARK_APPLICATION
 from policies.dialects.go_values import read_integer
@@ -76,6 +76,7 @@ class QueuedJob(KubeObject):
     `parallelism`, `completions`, `indexed`: fields of a batch Job.
     `replacement`: its podReplacementPolicy.
     `templates`: its pod templates as the three projects read them.
+    `volcano_queue`: the queue in which the Spark operator creates its PodGroup; empty for none.
     `pod_sets`: the pods of the job, if the templates of its kind can be read.
     `owner`: the kind and name of its controller, if Kueue queues that kind; Kueue then queues the controller instead.
     `controller`: its controller reference, of any kind.
@@ -96,6 +97,7 @@ class QueuedJob(KubeObject):
     indexed: bool = False
     replacement: str = ""
     templates: tuple[WrittenTemplate, ...] = ()
+    volcano_queue: str = ""
     pod_sets: tuple[PodsAt, ...] = ()
     owner: str = ""
     controller: ControllerReference | None = None
@@ -138,6 +140,7 @@ def job_reader(framework: Framework) -> Callable[[Manifest], QueuedJob]:
             indexed=spec.get("completionMode") == "Indexed",
             replacement=text(spec.get("podReplacementPolicy")) or "",
             templates=of_spark or tuple(pod_template(each.at, each.template) for each in pod_sets),
+            volcano_queue=_volcano_queue(spec) if of_spark else "",
             pod_sets=pod_sets,
             owner=managed_owner(meta),
             controller=controller_of(meta),
@@ -193,6 +196,11 @@ def _of_spark(spec: Manifest) -> Iterator[WrittenTemplate]:
         scheduler, its_field = text(pods.get("schedulerName")), f"{place}.schedulerName"
         yield written_template(place, pods, batch or scheduler, "spec.batchScheduler" if batch else its_field)
         yield pod_template(f"{place}.template", mapping(pods.get("template")))
+
+
+def _volcano_queue(spec: Manifest) -> str:
+    queue = text(at(spec, "batchSchedulerOptions.queue"))
+    return queue if queue and spec.get("batchScheduler") == VOLCANO_SCHEDULER else ""
 
 
 def _runs(manifest: Manifest, framework: Framework) -> bool:

@@ -147,7 +147,7 @@ def _beside_pods(job: QueuedJob) -> dict[str, Finding]:
     """The findings for keys of `_OF_PODS`."""
     reason = "Kueue reads it from the annotations of the pods"
     places = [("metadata.annotations", job.annotations, reason), ("metadata.labels", job.labels, reason)]
-    places += [(f"{pods.at}.metadata.labels", pods.labels, reason) for pods in job.pod_sets]
+    places += [(fields.join(each.at, "labels"), each.labels, reason) for each in job.templates]
     alone = len(job.pod_sets) == 1
     right = (
         f"{job.pod_sets[0].at}.metadata.annotations"

@@ -195,6 +195,19 @@ def test_a_long_summary_is_cut_at_a_whole_character(runner: dict[str, str]) -> N
 # -- action.yml --------------------------------------------------------------------------------------------------------
 
 
+def test_the_installation_runs_no_module_of_the_checkout(tmp_path: Path, runner: dict[str, str]) -> None:
+    (tmp_path / "checkout").mkdir()
+    (tmp_path / "checkout" / "venv.py").write_text("raise SystemExit('a module of the checkout runs')")
+    create = ACTION["runs"]["steps"][0]["run"].splitlines()[0]
+
+    done = subprocess.run(
+        ["bash", "-c", create], cwd=tmp_path / "checkout", env=runner, capture_output=True, text=True, timeout=120
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "quotree-venv" / "bin" / "pip").exists()
+
+
 def test_the_action_sets_the_variables_that_its_scripts_read() -> None:
     steps = {step["name"]: step for step in ACTION["runs"]["steps"]}
 

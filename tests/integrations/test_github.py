@@ -26,6 +26,9 @@ import json, pathlib, sys
 folder = pathlib.Path(__file__).parent
 with (folder / "calls").open("a") as calls:
     calls.write(json.dumps(sys.argv[1:]) + "\\n")
+if "user" in sys.argv:
+    login = folder / "login"
+    sys.exit(print(login.read_text()) if login.exists() else 1)
 if "--jq" in sys.argv:
     print((folder / "found").read_text(), end="")
 for argument in sys.argv:
@@ -170,6 +173,19 @@ def test_the_existing_comment_is_updated(runner: dict[str, str]) -> None:
 
     assert "PATCH" in calls[-1]
     assert "repos/acme/quota/issues/comments/41" in calls[-1]
+
+
+@pytest.mark.parametrize(
+    ("login", "author"), [("", '.user.type == "Bot"'), ("ada", '.user.login == "ada"')], ids=["app", "user"]
+)
+def test_only_a_comment_of_its_own_is_updated(runner: dict[str, str], login: str, author: str) -> None:
+    if login:
+        (Path(runner["RUNNER_TEMP"]) / "bin" / "login").write_text(login)
+
+    calls, _ = comment(runner, "nothing is wrong\n", 0, "41\n")
+
+    (query,) = (call for call in calls if "--paginate" in call)
+    assert query[-1] == f'.[] | select({author} and (.body | startswith("{MARKER}"))) | .id'
 
 
 def test_no_comment_is_posted_without_findings(runner: dict[str, str]) -> None:

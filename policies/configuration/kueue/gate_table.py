@@ -209,7 +209,7 @@ GATES: tuple[FeatureGate, ...] = (
     ),
     on("ValidateRayAndSparkJobUpdates", IDLE, WEBHOOK, webhooks=True),
     on("VectorizedResourceRequests", IDLE, _INSIDE),
-    on("VisibilityOnDemand", OFF, "There is no aggregated API server; pending lists are served at `/v1`."),
+    on("VisibilityOnDemand", OFF, "Pending lists are served in [another API group](reconciler-api.md)."),
     on(
         "WorkloadIdentifierAnnotations",
         SUPPORTED,

@@ -56,7 +56,7 @@ def queued_job(
     A job that names none gets the LocalQueue `default` if it exists. The same holds for a Deployment or a similar kind
     if Pods are managed, since its Pods are queued. A job that gets no queue is suspended only with `without_queue`, and
     not if it is the child of a managed job: the reconciler checks whether that one counts it. It also gets the default
-    priority class, since it may be queued later.
+    priority class, since it may be queued later, unless its owner is of a kind that is queued.
     If an ancestor job already counts the job, it is suspended only while the ancestor does not run. It still gets the
     queue, so that the reconciler counts it together with its siblings. `forest` must have the ancestor by its UID.
     If the queue sends work to other clusters, the job is also left to MultiKueue.
@@ -68,16 +68,18 @@ def queued_job(
     if not managed or not isinstance(meta, dict) or not isinstance(spec, dict) or framework.leaves_out(manifest):
         return []
     namespace, labels = text(meta.get("namespace")) or "default", texts(meta.get("labels"))
-    missing = (
-        {} if labels.get(PRIORITY_CLASS) or not has_default_class(forest, settings) else {PRIORITY_CLASS: DEFAULT_CLASS}
-    )
+    lacks_class = has_default_class(forest, settings) and not labels.get(PRIORITY_CLASS)
+    missing = {PRIORITY_CLASS: DEFAULT_CLASS} if lacks_class else {}
     job = job_reader(framework)(manifest)
     queue = labels.get(QUEUE_NAME)
     if not queue and not has_default_queue(namespace, forest):
-        if framework.suspend is None or ancestor(kind, job.controller, namespace, forest, queued=False):
+        if framework.suspend is None:
             return []
-        held = _suspended(manifest, framework.suspend) if settings.without_queue else []
-        return [*missing_texts(meta, ("metadata",), "labels", missing), *held]
+        if job.controller is not None and job.controller.kind in (KINDS.keys() | described.keys()):
+            missing = {}
+        runs = not settings.without_queue or ancestor(kind, job.controller, namespace, forest, queued=False)
+        operations = [] if runs else _suspended(manifest, framework.suspend)
+        return [*missing_texts(meta, ("metadata",), "labels", missing), *operations]
     above = counted_above(job, forest, slicing=settings.enabled("ElasticJobsViaWorkloadSlices"))
     if above is None and framework.templates and ancestor(kind, job.controller, namespace, forest, whole=False):
         return []  # the templates of the ancestor have the labels already

@@ -30,5 +30,5 @@ def _of_template(obj: KubeObject, template: WrittenTemplate) -> Attached | None:
     queue = template.annotations.get(VOLCANO_QUEUE) if template.scheduler_name == VOLCANO_SCHEDULER else None
     if not queue:
         return None
-    field = fields.join(f"{template.at}.metadata.annotations", VOLCANO_QUEUE)
+    field = fields.join(template.at, "annotations", VOLCANO_QUEUE)
     return Attached(ref=obj.ref, api_version=obj.api_version, queue=queue_ref(queue), queue_field=field)

@@ -82,7 +82,11 @@ GATES: tuple[FeatureGate, ...] = (
     ),
     off("ConcurrentAdmission", OFF, "Workloads have no variants that compete for admission.", webhooks=True),
     off("CustomMetricLabels", SUPPORTED, "See [labels of your own](kueue-metrics.md#labels-of-your-own)."),
-    on("DeferRayServiceFinalizationForRedisCleanup", OFF, "The deletion of a RayService is not delayed."),
+    on(
+        "DeferRayServiceFinalizationForRedisCleanup",
+        OFF,
+        "The deletion of a RayService is not delayed; see [jobs](kueue-jobs.md#jobs) for the clean-up of Redis.",
+    ),
     off("DisableWaitForPodsReady", SUPPORTED, "`true`: pods may take any time to become ready."),
     on("ElasticJobsViaWorkloadSlices", SUPPORTED, "See [elastic jobs](elastic-jobs.md).", webhooks=True),
     off("ElasticJobsViaWorkloadSlicesWithTAS", ON, "A larger slice keeps the places of the smaller one."),

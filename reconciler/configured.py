@@ -13,6 +13,7 @@ from policies.configuration.kueue.reading import GROUP, KIND, check_identity, re
 from policies.configuration.kueue.values import CustomLabel, KueueConfiguration, LeaderElection
 from policies.configuration.multikueue import MultiKueueOptions
 from policies.configuration.settings import Configuration, Dialect, QuotaReclaim
+from policies.dialects.frameworks import FRAMEWORKS
 from policies.dialects.job_shape import JobShape
 from policies.dialects.reading import Manifest
 from policies.model.errors import BadConfiguration
@@ -47,6 +48,7 @@ class ReconcilerConfiguration:
     `times`: the times of the Lease.
     `metrics_off`: the keys that switch metrics off.
     `idle`: the keys of the files that have no effect in Quotree.
+    `never_started`: the kinds of jobs that the webhook suspends and the reconciler does not queue.
     `custom_labels`: the labels that are added to metrics.
     `local_queues`: a label selector for the LocalQueues that have metrics; None for all.
     """
@@ -55,6 +57,7 @@ class ReconcilerConfiguration:
     times: LeaseTimes = field(default_factory=LeaseTimes)
     metrics_off: frozenset[str] = frozenset()
     idle: tuple[str, ...] = ()
+    never_started: tuple[str, ...] = ()
     custom_labels: tuple[CustomLabel, ...] = ()
     local_queues: Mapping[str, Any] | None = None
 
@@ -92,7 +95,15 @@ def read_configured(
     if own.volcano.reclaim is not QuotaReclaim.OFF and Dialect.VOLCANO not in own.gates:
         idle = (*idle, "volcano.reclaim")
     times = _times(found.leader_election)
-    return ReconcilerConfiguration(settings, times, found.metrics_off, idle, found.custom_labels, found.local_queues)
+    return ReconcilerConfiguration(
+        settings, times, found.metrics_off, idle, _never_started(settings), found.custom_labels, found.local_queues
+    )
+
+
+def _never_started(settings: DecisionSettings) -> tuple[str, ...]:
+    own, queued = settings.configuration.kueue, {kind.shape.kind for kind in settings.kinds}
+    suspended = (FRAMEWORKS[name] for name in own.frameworks or FRAMEWORKS) if own.manage_jobs else ()
+    return tuple(each.name for each in suspended if isinstance(each, JobShape) and each.kind not in queued)
 
 
 def of_part(configured: ReconcilerConfiguration, part: str) -> ReconcilerConfiguration:

@@ -21,7 +21,7 @@ from policies.dialects.labels import is_domain
 from policies.dialects.reading import listing, mapping, metadata, texts
 from policies.model.change import ChangeOperation, User
 from policies.model.forest import Forest
-from policies.mutation.kueue_defaults import has_default_queue, in_namespace
+from policies.mutation.kueue_defaults import has_default_queue, settings_for
 from webhook.review import Review
 
 _BETWEEN = {REPLICA_SET.kind: REPLICA_SET}
@@ -48,8 +48,8 @@ def owners(
     """The owners, the direct one first. Most objects have no owner, and then nothing is read.
 
     `forest`: has the LocalQueues named `default`, for objects that are about to get a queue.
-    The walk ends at an owner whose UID is not the one in the owner reference. Raises OwnerUnknown, and OwnerMissing
-    where Kueue's webhooks refuse the object.
+    The walk ends at an owner of a kind that is not managed, or whose UID is not the one in the owner reference. Raises
+    OwnerUnknown, and OwnerMissing where Kueue's webhooks refuse the object.
     """
     found: list[QueuedJob] = []
     if not _asks(review, configuration, forest):
@@ -57,7 +57,10 @@ def owners(
     described = configuration.reconciler.jobs
     above = controller_of(metadata(review.manifest))
     while above is not None and is_domain(above.name) and len(found) < DEEPEST:
-        framework = _BETWEEN.get(above.kind) or KINDS.get(above.kind) or described.get(above.kind)
+        framework = KINDS.get(above.kind)
+        if framework is not None and not configuration.kueue.prepares(framework.name):
+            break  # nobody counts it, so the object queues on its own
+        framework = framework or _BETWEEN.get(above.kind) or described.get(above.kind)
         if framework is None:
             break
         resource = Resource(above.kind.group, framework.version, framework.plural, namespaced=True)
@@ -130,7 +133,7 @@ def _asks(review: Review, configuration: Configuration, forest: Forest) -> bool:
     For a Pod they matter only when it is created, since a gate is added only then. They also matter if a tenant creates
     it as the Pod of a job.
     """
-    settings = in_namespace(configuration.kueue, review.namespace or "default", forest)
+    settings = settings_for(review.kind, review.namespace or "default", configuration.kueue, forest)
     if review.object is None or review.subresource or not (settings.manage_jobs or settings.manage_pods):
         return False
     if review.kind == POD and review.operation is not ChangeOperation.CREATE:

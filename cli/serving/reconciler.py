@@ -70,6 +70,12 @@ def run(configured: ReconcilerConfiguration, process: ProcessSettings, past: Pro
     log.info("gates and defaults are those of Kueue %s", configured.settings.configuration.kueue.version)
     for key in configured.idle:
         log.info("%s of the configuration has no effect here", key)
+    if never := configured.never_started:
+        log.warning(
+            "the webhook suspends jobs of %s that name a queue, and integrations.frameworks leaves these kinds out, so "
+            "that nobody starts them; set kueue.frameworks in Quotree's Configuration to the same kinds",
+            ", ".join(never),
+        )
     sys.setswitchinterval(_TURNS)
     try:
         with ExitStack() as opened:

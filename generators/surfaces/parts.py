@@ -81,7 +81,7 @@ PARTS = (
         "Jobs and Pods",
         Level.BETA,
         "The webhook holds back jobs and Pods that name a LocalQueue.",
-        ("kueue.manage", "kueue.freeAfter", "kueue.admittingUsers"),
+        ("kueue.manage", "kueue.frameworks", "kueue.freeAfter", "kueue.admittingUsers"),
         ("pods",),
         ("kueue.manageJobs", "kueue.managePods"),
     ),

@@ -24,6 +24,7 @@ from policies.configuration.settings import (
     VolcanoSettings,
     YuniKornSettings,
 )
+from policies.dialects.frameworks import FRAMEWORKS
 from policies.dialects.labels import selector_faults
 from policies.dialects.selectors import LabelSelector, read_label_selector
 from policies.dialects.volcano_programs import VC_CONTROLLER, VC_SCHEDULER
@@ -64,6 +65,7 @@ def read_configuration(
             manage_jobs=kueue.flag("manageJobs", False),
             manage_pods=kueue.flag("managePods", False),
             namespaces=_namespaces(kueue),
+            frameworks=tuple(_checked_names(kueue, "frameworks", FRAMEWORKS, kueue.texts("frameworks"))),
             without_queue=kueue.flag("manageJobsWithoutQueueName", False),
             admitting_users=_admitting_users(kueue),
             free_after=_free_after(kueue),

@@ -56,6 +56,7 @@ class KueueSettings:
     `manage_pods`: whether it adds a scheduling gate to Pods that name a LocalQueue, also to those of Deployments and
     similar kinds.
     `namespaces`: selects the namespaces in which jobs and Pods are managed.
+    `frameworks`: which of Kueue's kinds of jobs are managed, by their names in Kueue's Configuration; empty for all.
     `without_queue`: whether jobs that name no LocalQueue are suspended as well.
     `admitting_users`: the only users who may start jobs and Pods that wait for quota, by their names in the API server.
     `version`: the version of Kueue.
@@ -66,6 +67,7 @@ class KueueSettings:
     manage_jobs: bool = False
     manage_pods: bool = False
     namespaces: LabelSelector = field(default_factory=LabelSelector)
+    frameworks: tuple[str, ...] = ()
     without_queue: bool = False
     admitting_users: tuple[str, ...] = ADMITTING_USERS
     version: KueueVersion = KueueVersion.V0_19
@@ -74,6 +76,10 @@ class KueueSettings:
     def enabled(self, gate: str) -> bool:
         value = self.feature_gates.get(gate)
         return OF_WEBHOOKS[self.version].get(gate, False) if value is None else value
+
+    def prepares(self, framework: str) -> bool:
+        """Whether jobs of this kind, by its name in `frameworks`, are managed."""
+        return not self.frameworks or framework in self.frameworks
 
     @property
     def orchestrated(self) -> bool:

@@ -26,8 +26,7 @@ from policies.dialects.labels import is_qualified_name, selector_faults
 from policies.dialects.reading import Manifest, ManifestReader, identity, listing, mapping, text
 from policies.dialects.selectors import LabelSelector, read_label_selector
 from policies.model import fields
-from policies.model.defect import Defect
-from policies.model.objects import Attached, Node, Ref, SubtreeShare
+from policies.model.objects import Attached, Defect, Node, Ref, SubtreeShare
 from policies.model.pools import NO_POOL, NO_TERMS, Pool, Terms, upward_share
 from policies.model.quantity import Quantity
 
@@ -186,6 +185,10 @@ class ClusterQueue(KueueNode):
     stop_policy: str = "None"
     preemption: Preemption = field(default_factory=Preemption)
     reserved: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def is_stopped(self) -> bool:
+        return self.stop_policy in ("Hold", "HoldAndDrain")
 
     def uses(self) -> frozenset[Ref]:
         return KueueNode.uses(self) | {ADMISSION_CHECK.named(check.name) for check in self.checks}

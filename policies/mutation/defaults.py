@@ -100,7 +100,7 @@ def _pod(manifest: Manifest, forest: Forest, configuration: Configuration, user:
 
 def _kueue(manifest: Manifest, forest: Forest, configuration: Configuration) -> KueueSettings:
     namespace = text(metadata(manifest).get("namespace")) or "default"
-    return kueue_defaults.in_namespace(configuration.kueue, namespace, forest)
+    return kueue_defaults.settings_for(group_kind(manifest), namespace, configuration.kueue, forest)
 
 
 def _namespace(manifest: Manifest, settings: YuniKornSettings) -> Patch:

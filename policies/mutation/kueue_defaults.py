@@ -95,12 +95,14 @@ def queued_job(
     return operations
 
 
-def in_namespace(settings: KueueSettings, namespace: str, forest: Forest) -> KueueSettings:
-    """The settings for a namespace. If it is not selected, neither jobs nor Pods are managed.
+def settings_for(kind: GroupKind, namespace: str, settings: KueueSettings, forest: Forest) -> KueueSettings:
+    """The settings for objects of a kind in a namespace. If one of them is not selected, such objects are not managed.
 
     An unknown namespace counts as selected for jobs and Pods that name a queue. Its jobs without a queue are left to
     the reconciler.
     """
+    if kind in KINDS and not settings.prepares(KINDS[kind].name):
+        return replace(settings, manage_jobs=False, manage_pods=False)
     if not settings.namespaces.requirements:
         return settings
     known = namespace_in(forest, namespace)

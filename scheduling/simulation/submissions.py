@@ -26,6 +26,10 @@ from scheduling.status.progress import finish
 from scheduling.visibility.as_json import job_of
 
 _BY_PODS = "Kueue queues its Pods, which its controller creates; add the Pods to the input"
+_NOT_RUN = (
+    "the simulation cannot make its Workload, and the reconciler runs such jobs only if reconciler.jobs in Quotree's "
+    "Configuration describes the kind; add its Workload to the input"
+)
 _NO_TEMPLATE = "it has no pod template where its kind has one"
 _NO_QUEUE = "it names no queue, so Kueue ignores it; add the label kueue.x-k8s.io/queue-name"
 
@@ -145,7 +149,9 @@ class Submissions:
                 return LeftOut(name, f"it has {framework.unless}, so Kueue ignores it")
             if not queue_of(manifest):
                 return LeftOut(name, _NO_QUEUE)
-            return LeftOut(name, _NO_TEMPLATE if kind in SHAPES else _BY_PODS)
+            if framework is None or framework.by_pods:
+                return LeftOut(name, _BY_PODS)
+            return LeftOut(name, _NO_TEMPLATE if kind in SHAPES else _NOT_RUN)
         workload = self._read(made)
         if _is_over(manifest):
             return finish(workload, "JobFinished", "Job finished successfully", workload.created)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
@@ -25,6 +26,8 @@ from tests.bench.played import PAIRS, Played, crowded, forest, tree
 from tests.bench.stopwatch import Stopwatch
 
 _FAIR = Options(fair_sharing=True)
+_CYCLES = 3
+"""The cycles of a row; its figure is their median."""
 
 
 def rows(folder: Path, large: bool = False) -> None:
@@ -258,15 +261,17 @@ def _search(options: Options, lenders: int, count: int, leave: int) -> float:
 
 
 def _cycles(count: int) -> None:
-    """One cycle with so many heads: each borrows while there is quota to borrow, or each preempts one workload."""
+    """Cycles with so many heads: each borrows while there is quota to borrow, or each preempts one workload."""
     print(f"\n{f'one cycle over {count} heads':40} {'ms':>10} {'us/head':>10}")
     for name, options in (("classic", Options()), ("fair sharing", _FAIR)):
         for depth in (2, 5):
             for what, prepared in (("borrow", _borrowers), ("preempt", _preemptors)):
-                played = prepared(count, depth, options)
                 watch = Stopwatch()
-                with watch.lap():
-                    played.engine.step(played.now)
+                for _ in range(_CYCLES):
+                    played = prepared(count, depth, options)
+                    gc.collect()  # otherwise one cycle in a few pays for what the preparation left
+                    with watch.lap():
+                        played.engine.step(played.now)
                 row = f"{name}, depth {depth}, all {what}"
                 print(f"{row:40} {watch.millis:10.1f} {watch.micros / count:10.0f}", flush=True)
 

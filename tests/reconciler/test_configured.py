@@ -17,7 +17,7 @@ from policies.configuration.kueue.values import (
     UNADMITTED_WORKLOADS,
     RetentionPolicies,
 )
-from policies.configuration.settings import Dialect
+from policies.configuration.settings import Configuration, Dialect, KueueSettings
 from policies.model.errors import BadConfiguration
 from reconciler.configured import ReconcilerConfiguration, read_configured
 from reconciler.process import DecisionSettings, Reconciler
@@ -85,6 +85,18 @@ def test_a_configuration_of_kueue_is_accepted_and_ignored_fields_are_named() -> 
         "leaderElection.resourceName",
         "visibilityServer",
     )
+
+
+def test_kinds_that_only_the_webhook_knows_are_named() -> None:
+    def never_started(*frameworks: str, **kueue: Any) -> tuple[str, ...]:
+        manifest = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
+        own = Configuration(kueue=KueueSettings(**kueue))
+        return read_configured({**manifest, "integrations": {"frameworks": [*frameworks]}}, own=own).never_started
+
+    assert "jobset.x-k8s.io/jobset" in never_started("batch/job", manage_jobs=True)
+    assert never_started("batch/job", manage_jobs=True, frameworks=("batch/job",)) == ()
+    assert never_started("batch/job") == ()
+    assert "batch/job" not in never_started(manage_jobs=True)
 
 
 @pytest.mark.parametrize(

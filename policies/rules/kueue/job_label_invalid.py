@@ -2,8 +2,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from policies.configuration.settings import Configuration
 from policies.dialects.core import POD, Pod
 from policies.dialects.go_values import read_count
+from policies.dialects.job_shape import JobShape
 from policies.dialects.kueue_jobs import (
     IDENTIFIERS,
     KINDS,
@@ -19,10 +21,9 @@ from policies.dialects.kueue_jobs import (
 )
 from policies.dialects.kueue_workload import ELASTIC
 from policies.dialects.labels import is_domain
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
-from policies.model.findings import Action, Finding
+from policies.model.findings import STRICT_ONLY, Action, Finding
 
 Fault = tuple[str, str, str, str]
 """A fault as (labels or annotations, key, message, fix)."""
@@ -41,13 +42,23 @@ def job_label_invalid(proposal: Proposal) -> Iterator[Finding]:
     Why it is refused: Kueue reads the queue, the time and the group of a job only from labels and annotations. With an
     empty name, the name of a queue that cannot exist, a time that is not a number, or a pod group without a size, the
     job waits forever or runs without quota. A Pod with the label of managed Pods whose owner is managed as well gets a
-    warning.
+    warning. So does a new job with a queue that the webhook suspends, and that the reconciler does not run.
     Example: `kueue.x-k8s.io/queue-name: Team_A`; `max-exec-time-seconds: 1h`; a pod-group-name without its total count.
     Fix: write names in lower case with letters, digits, `-` and `.`; write times and counts as whole numbers above 0.
     """
     gates = proposal.configuration.kueue
     slicing, annotated = (gates.enabled(gate) for gate in ("ElasticJobsViaWorkloadSlices", IDENTIFIERS))
-    for _, job in proposal.changed(QueuedJob):
+    for before, job in proposal.changed(QueuedJob):
+        if before is None and job.queue and _never_starts(job, proposal.configuration):
+            yield Finding(
+                job.ref,
+                fields.join("metadata.labels", QUEUE_NAME),
+                f"it stays suspended, since the reconciler does not run jobs of kind {job.ref.kind}",
+                fix="describe the kind under reconciler.jobs, or leave it out of kueue.frameworks",
+                subject=f"never starts {QUEUE_NAME}",
+                profiles=STRICT_ONLY,
+                action=Action.WARN,
+            )
         yield from _findings(job, _common(job.labels, job.annotations, job.framework.prebuilt, job.ref.kind))
         if slicing and job.annotations.get(ELASTIC) == "true" and not job.framework.elastic:
             message = f"a {job.ref.kind} cannot change its size while it runs"
@@ -56,6 +67,13 @@ def job_label_invalid(proposal: Proposal) -> Iterator[Finding]:
         yield from _findings(pod, _common(pod.labels, pod.annotations, True, "Pod"))
         yield from _findings(pod, _grouped(pod, annotated=annotated))
         yield from _managed_twice(pod)
+
+
+def _never_starts(job: QueuedJob, configuration: Configuration) -> bool:
+    """Whether the webhook suspends such jobs, and no description says how the reconciler runs them."""
+    settings, framework = configuration.kueue, job.framework
+    suspends = settings.manage_jobs and framework.suspend is not None and settings.prepares(framework.name)
+    return suspends and not isinstance(framework, JobShape) and framework.kind not in configuration.reconciler.jobs
 
 
 def _managed_twice(pod: Pod) -> Iterator[Finding]:

@@ -6,10 +6,9 @@ from policies.dialects.core import POD, Pod
 from policies.dialects.job_shape import JobShape
 from policies.dialects.kueue_jobs import KINDS, POD_SET, TOPOLOGY_REQUESTS, QueuedJob
 from policies.dialects.kueue_pods import LABEL
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import Finding
-from policies.mutation.kueue_defaults import in_namespace
+from policies.mutation.kueue_defaults import settings_for
 from policies.rules.kueue import _evading_pods
 from policies.rules.kueue._evading_jobs import QueuedJobChange
 
@@ -38,7 +37,7 @@ def quota_evaded(proposal: Proposal) -> Iterator[Finding]:
     if not settings.manage_jobs or proposal.circumstances.user.name in settings.admitting_users:
         return
     for before, job in proposal.changed(QueuedJob):
-        managed = in_namespace(settings, job.ref.namespace, proposal.after).manage_jobs
+        managed = settings_for(job.ref.group_kind, job.ref.namespace, settings, proposal.after).manage_jobs
         if managed and (_queued(job) or (before is not None and _queued(before))):
             yield from QueuedJobChange(proposal, before, job).findings()
 

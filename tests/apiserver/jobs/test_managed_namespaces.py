@@ -1,4 +1,4 @@
-"""End to end: jobs are suspended in the namespaces where they are managed, and nowhere else."""
+"""End to end: jobs of managed kinds are suspended in the namespaces where they are managed, and no others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import yaml
 
 from tests.apiserver import build
 from tests.apiserver.harness import ApiError, ControlPlane
-from tests.apiserver.kueue_world import KUEUE
+from tests.apiserver.jobs.job_kinds import JOB_SET, definition
+from tests.apiserver.kueue_world import KUEUE, served
 from tests.apiserver.webhook.guard import Guard
 from tests.builders import batch_job, kueue, template
 from tests.waiting import eventually
@@ -24,6 +25,7 @@ CONFIGURATION = {
         "manageJobs": True,
         "managedJobsNamespaceSelector": {"matchLabels": {"batch": "yes"}},
         "manageJobsWithoutQueueName": True,
+        "frameworks": ["batch/job"],
     },
 }
 _NAMES = count()
@@ -32,6 +34,7 @@ _NAMES = count()
 @pytest.fixture(scope="module")
 def server(programs: build.Programs) -> Iterator[ControlPlane]:
     with ControlPlane() as made, Guard(made, yaml.safe_dump(CONFIGURATION)):
+        made.kubectl("apply", "-f", "-", input=yaml.safe_dump(definition(JOB_SET)))
         for name, labels in (("theirs", {}), ("ours", {"batch": "yes"})):  # a webhook that knows ours knows theirs
             made.request("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
         yield made
@@ -49,6 +52,17 @@ def test_jobs_are_suspended_with_or_without_a_queue_only_in_managed_namespaces(s
     assert stored(server, "theirs") == (None, False)
     assert stored(server, "ours", **{QUEUE: "a"}) == ("a", True)
     assert stored(server, "theirs", **{QUEUE: "a"}) == ("a", False)
+
+
+def test_jobs_of_kinds_that_are_not_named_start_at_once(server: ControlPlane) -> None:
+    def is_suspended(name: str, version: str, kind: str, spec: dict[str, Any]) -> bool:
+        body = {"apiVersion": version, "kind": kind, "metadata": {"name": name, "labels": {QUEUE: "a"}}, "spec": spec}
+        path = f"/apis/{version}/namespaces/ours/{kind.lower()}s?dryRun=All"
+        return bool(server.request("POST", path, body)["spec"].get("suspend"))
+
+    eventually(lambda: served(server, f"/apis/{JOB_SET.version}/namespaces/ours/jobsets"))
+    eventually(lambda: is_suspended("job", "batch/v1", "Job", {"template": template("1")}))
+    assert not is_suspended("set", JOB_SET.version, JOB_SET.kind, JOB_SET.spec)
 
 
 def test_the_default_queue_applies_only_in_managed_namespaces(server: ControlPlane) -> None:

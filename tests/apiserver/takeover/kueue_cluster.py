@@ -36,6 +36,7 @@ kind: Configuration
 profile: strict
 kueue:
   manageJobs: true
+  frameworks: [batch/job, jobset.x-k8s.io/jobset, trainer.kubeflow.org/trainjob, pod]
   managePods: true
 """
 CONFIGURATION = """\

@@ -162,6 +162,11 @@ def test_replaced_volcano_programs_are_read() -> None:
     assert "reconciler.replaces[0]: 'volcano' is unknown" in refusal(reconciler={"replaces": ["volcano"]})
 
 
+def test_kinds_of_jobs_are_named_as_in_the_configuration_of_kueue() -> None:
+    assert configured(kueue={"frameworks": ["batch/job"]}).kueue.frameworks == ("batch/job",)
+    assert "kueue.frameworks[1]: 'job' is unknown" in refusal(kueue={"frameworks": ["batch/job", "job"]})
+
+
 def test_free_after_defaults_by_profile() -> None:
     assert configured().counts_ending
     assert not configured(profile="compat").counts_ending

@@ -85,6 +85,16 @@ def test_work_is_managed_in_selected_namespaces_alone(labels: dict[str, str] | N
         assert bool(patch(pod, forest, asked)) == managed
 
 
+def test_work_of_other_kinds_than_the_named_ones_is_left_alone() -> None:
+    settings = KueueSettings(manage_jobs=True, manage_pods=True, frameworks=("batch/job", "pod"))
+    asked, named = Configuration(kueue=settings), {"labels": {QUEUE: "a"}}
+
+    assert patch(job(**named), Forest(), asked)
+    assert patch(job("Pod", "v1", **named), Forest(), asked)
+    assert patch(job("TFJob", "kubeflow.org/v1", **named), Forest(), asked) == []
+    assert patch(job("Deployment", "apps/v1", **named), Forest(), asked) == []
+
+
 SET = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "set", "uid": "u", "controller": True}
 
 

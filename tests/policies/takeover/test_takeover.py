@@ -327,6 +327,10 @@ REFUSED: dict[str, tuple[list[dict[str, Any]], str]] = {
         "gates are judged for Kueue 0.19, and it exists in 0.20",
     ),
     "a Kueue of no version": ([*kueue("kueue:main"), *definitions(), *quotree()], "of an unknown version"),
+    "a kind is not suspended": (
+        [*kueue(), *definitions(), *quotree(f"{KUEUE_KEYS}  frameworks: [batch/job, pod]\n")],
+        "new jobs of jobset.x-k8s.io/jobset would start unsuspended",
+    ),
     "jobs are not suspended": ([*kueue(), *definitions(), *quotree("  managePods: true\n")], "kueue.manageJobs: true"),
     "Pods are not held": ([*kueue(), *definitions(), *quotree("  manageJobs: true\n")], "kueue.managePods: true"),
     "Pods that Kueue does not queue are held": (
@@ -463,9 +467,12 @@ def test_take_over_requires_manage_jobs_without_queue_name_in_the_webhook_config
 
 def test_missing_integrations_are_set_to_the_default_of_kueue() -> None:
     section = CONFIGURATION[CONFIGURATION.index("integrations:") : CONFIGURATION.index("fairSharing:")]
-    memory = Memory(
-        [*kueue(written=CONFIGURATION.replace(section, "")), *definitions(), *quotree("  manageJobs: true\n")]
-    )
+    theirs = [*kueue(written=CONFIGURATION.replace(section, "")), *definitions()]
+    (refusal,) = taking(Memory([*theirs, *quotree("  manageJobs: true\n")]).found()).refusals
+    assert "jobset.x-k8s.io/jobset, so such jobs that name a queue would never start" in refusal
+    assert "set kueue.frameworks: [batch/job] in" in refusal
+
+    memory = Memory([*theirs, *quotree("  manageJobs: true\n  frameworks: [batch/job]\n")])
     plan = carried_out(memory, taking)
 
     assert plan.refusals == ()

@@ -309,8 +309,10 @@ def test_a_later_fix_lets_waiting_jobs_run() -> None:
 def test_work_without_a_workload_is_left_out_with_a_reason() -> None:
     deployment = queued_job("web", "a", 1) | {"apiVersion": "apps/v1", "kind": "Deployment"}
     job_set = queued_job("set", "a", 1) | {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet"}
+    train = queued_job("train", "a", 1) | {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob"}
     simulation = simulated(
         *SHARING,
+        train,
         queued_job("free", None, 1),
         queued_job("classy", "a", 1, priority_class="gone"),
         queued_pod("p1", "a", 1, "duo", 2),
@@ -320,7 +322,9 @@ def test_work_without_a_workload_is_left_out_with_a_reason() -> None:
 
     found = {str(each.name): each.reason for each in simulation.left_out.values()}
 
-    assert found.keys() == {"Job ns/free", "Job ns/classy", "PodGroup ns/duo", "Deployment ns/web", "JobSet ns/set"}
+    jobs = {"Job ns/free", "Job ns/classy", "TrainJob ns/train", "JobSet ns/set"}
+    assert found.keys() == {*jobs, "PodGroup ns/duo", "Deployment ns/web"}
+    assert "describes the kind; add its Workload to the input" in found["TrainJob ns/train"]
     assert "names no queue" in found["Job ns/free"]
     assert found["Job ns/classy"] == "WorkloadPriorityClass gone does not exist; create it or name another"
     assert found["PodGroup ns/duo"] == "Pod group duo has 1 of 2 Pods; create the others"

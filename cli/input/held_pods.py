@@ -79,7 +79,7 @@ def _list(
 ) -> list[Manifest]:
     try:
         return list(cluster.list(resource, namespace=job["namespace"], field_selector=selector))
-    except Forbidden:
+    except (Forbidden, NotFound):
         return []
 
 

@@ -21,6 +21,7 @@ from reconciler.controllers.clusters import ClustersController
 from reconciler.controllers.default_queues import DefaultQueuesController
 from reconciler.controllers.jobs.controller import JobsController
 from reconciler.controllers.jobs.watched_jobs import watched_jobs
+from reconciler.controllers.local_usage import UsageController
 from reconciler.controllers.placement import PlacementController
 from reconciler.controllers.pods import WATCHED_PODS, PodsController
 from reconciler.controllers.priorities import PrioritiesController
@@ -31,7 +32,6 @@ from reconciler.controllers.slices.slice_pods import SlicePodsController
 from reconciler.controllers.status import StatusController
 from reconciler.controllers.topology.node_failures import node_failures
 from reconciler.controllers.topology.ungating import UngatingController
-from reconciler.controllers.usage import UsageController
 from reconciler.controllers.waiting_jobs import WaitingJobsController
 from reconciler.core.controller import Controller
 from reconciler.core.core import Core

@@ -6,7 +6,7 @@ does not change, and little when one of its Pods changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -16,19 +16,18 @@ from cluster.versions import is_older
 from policies.dialects.core import POD
 from policies.dialects.kueue_jobs import MANAGED
 from policies.dialects.reading import Manifest
+from policies.model.objects import GroupKind
 from reconciler.controllers.internal_errors import InternalErrors
-from reconciler.controllers.owners.out_of_sight import OutOfSight
-from reconciler.controllers.owners.ownership import WorkloadsByOwner
+from reconciler.controllers.out_of_sight import OutOfSight
 from reconciler.controllers.stored_workloads import StoredWorkloads
-from reconciler.controllers.undoing import Undoing
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.jobs.life import has_finalizer, orphaned
 from reconciler.jobs.pod_group import steps
 from reconciler.jobs.pod_member import GroupPod, read_member
 from reconciler.jobs.pod_unit import PodUnit
-from reconciler.jobs.pod_writes import about
+from reconciler.jobs.pod_writes import CUT_OFF, FINALIZER_RESTORED, KIND, LABEL_RESTORED, about
 from reconciler.jobs.step import JobInputs
-from reconciler.objects.bypasses import Bypasses
+from reconciler.objects.bypasses import LABEL_REMOVED, RAN, Bypasses
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.patches import WORKLOADS
@@ -36,12 +35,13 @@ from reconciler.objects.wanted import WantedWrite
 from reconciler.objects.watched import WatchedKind
 from reconciler.shards.partition import WORK_AT
 from scheduling.objects.naming import NAMING, Naming, workload_names
-from scheduling.objects.workload import IS_GROUP_WORKLOAD, JOB_UID, ORIGIN, Workload
+from scheduling.objects.workload import IS_GROUP_WORKLOAD, JOB_UID, ORIGIN, Owner, Workload
 
 _KIND, _WORKLOAD = "Pod", "Workload"
 WATCHED_PODS: WatchedKind[GroupPod] = WatchedKind(
     _KIND, PODS, read_member, label_selector=f"{MANAGED}=true", relist=True, selects=lambda member: member.marked
 )
+_WAYS = {CUT_OFF: RAN, LABEL_RESTORED: LABEL_REMOVED, FINALIZER_RESTORED: "FinalizerRemoved"}
 
 
 def watched_pods(naming: Naming) -> WatchedKind[GroupPod]:
@@ -288,3 +288,73 @@ def _of_pods(read: Workload) -> bool:
         return False
     name, uid = read.name.removeprefix("pod-").rpartition("-")[0], read.labels.get(JOB_UID, "")
     return read.annotations.get(IS_GROUP_WORKLOAD) == "true" or read.name in workload_names(POD, name, uid)
+
+
+class Undoing:
+    """Measures how long it takes to undo a change of a Pod that bypassed the webhook.
+
+    It follows each Pod from the first corrective write until it is corrected or gone.
+    """
+
+    def __init__(self, bypasses: Bypasses) -> None:
+        self._bypasses = bypasses
+        self._wanted: set[tuple[Key, str]] = set()
+
+    def wanted(self, write: WantedWrite, now: int) -> None:
+        way = _WAYS.get(write.reason) if write.warning else None
+        if way is not None and write.key[0] == KIND:
+            self._bypasses.seen(write.key, way, now)
+            self._wanted.add((write.key, way))
+
+    def looked(self, members: Iterable[GroupPod], now: int) -> None:
+        """The unit with these Pods was looked at, and `wanted` was called for each of its corrective writes."""
+        for member in members if len(self._bypasses) else ():
+            key = (KIND, member.key)
+            for way in self._bypasses.ways(key):
+                if (key, way) not in self._wanted and not _runs_out(way, member):
+                    self._bypasses.end(key, way, now)
+        self._wanted.clear()
+
+
+def _runs_out(way: str, member: GroupPod) -> bool:
+    """Whether the Pod is being deleted because it ran without quota, and has not ended yet."""
+    return way == RAN and member.occupies and member.deleting
+
+
+class WorkloadsByOwner:
+    """The Workloads by the uids of their owners. Only owners of `kinds` count."""
+
+    def __init__(self, kinds: Container[GroupKind]) -> None:
+        self._kinds = kinds
+        self._by_uid: dict[str, dict[str, None]] = {}
+        self._owners: dict[str, tuple[str, ...]] = {}
+
+    def put(self, name: str, workload: Workload | None) -> None:
+        owners = tuple(self._uids(workload.owners if workload is not None else ()))
+        before = self._owners.get(name, ())
+        if owners == before:
+            return
+        for uid in before:
+            self._forget(uid, name)
+        self._owners.pop(name, None)
+        if owners:
+            self._owners[name] = owners
+            for uid in owners:
+                self._by_uid.setdefault(uid, {})[name] = None
+
+    def of(self, uid: str) -> tuple[str, ...]:
+        return tuple(self._by_uid.get(uid, ()))
+
+    def owners(self, name: str) -> tuple[str, ...]:
+        return self._owners.get(name, ())
+
+    def _uids(self, owners: Iterable[Owner]) -> Iterator[str]:
+        for owner in owners:
+            if owner.uid and owner.group_kind in self._kinds:
+                yield owner.uid
+
+    def _forget(self, uid: str, name: str) -> None:
+        names = self._by_uid.get(uid, {})
+        names.pop(name, None)
+        if not names:
+            self._by_uid.pop(uid, None)

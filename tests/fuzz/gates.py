@@ -15,7 +15,7 @@ from policies.dialects.volcano_gates import GROUP_NAME
 from policies.dialects.yunikorn_config.configmap import CONFIGS, read_config_map
 from policies.model.printing import plain
 from reconciler.controllers.volcano import gates as volcano_gates
-from reconciler.controllers.yunikorn.reasons import reason_text
+from reconciler.controllers.yunikorn.gates import reason_text
 from reconciler.metrics.families.other_queues.quota_gates import of_namespaces, waiting_samples
 from reconciler.metrics.families.other_queues.yunikorn_queues import queues
 from reconciler.metrics.occasions import QuotaGates, YuniKornGates

@@ -14,7 +14,7 @@ from reconciler.controllers.jobs.record import PODS_PATIENCE as PATIENCE
 from reconciler.controllers.jobs.record import Event, JobId, JobState
 from reconciler.controllers.jobs.started_pods import StartedPod
 from reconciler.controllers.jobs.store import OVERDUE, JobStore
-from reconciler.controllers.owners.ownership import WorkloadsByOwner
+from reconciler.controllers.pods import WorkloadsByOwner
 from reconciler.jobs.batch_job import BATCH
 from reconciler.objects.observed import Observed
 from reconciler.objects.packed import Packed

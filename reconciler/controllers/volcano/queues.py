@@ -43,8 +43,7 @@ from reconciler.objects.stored import Stored
 from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
 from reconciler.objects.watched import WatchedKind
 from scheduling.objects.times import SECOND
-from scheduling.volcano.gates.gate_queues import BROKEN_TREE
-from scheduling.volcano.gates.sums import broken_sum
+from scheduling.volcano.gates.gate_queues import BROKEN_TREE, broken_sum
 from scheduling.volcano.queues import QueueAccounts
 from scheduling.volcano_queues.life import WantedQueue
 from scheduling.volcano_queues.operations import deletable

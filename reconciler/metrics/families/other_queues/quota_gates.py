@@ -9,7 +9,7 @@ from policies.dialects.yunikorn import VCORE
 from policies.impact.yunikorn_quotas import nano
 from reconciler.metrics.occasions import PodPassed, QuotaGates, YuniKornGates
 from reconciler.metrics.source import source
-from scheduling.queue_tree.waiting_counts import UNDECIDED
+from scheduling.queue_tree.pod_at_gate import UNDECIDED
 from scheduling.volcano.gates.gatekeeper import REASONS as OF_VOLCANO
 from scheduling.yunikorn.gates.gate_usage import REASONS as OF_YUNIKORN
 

@@ -8,8 +8,8 @@ from math import inf
 from cluster.metrics import Family, Sample, Type
 from policies.dialects.volcano_resources import BASIC
 from reconciler.metrics.families.other_queues.volcano_queues import quotient
-from reconciler.metrics.occasions import VolcanoGates
 from reconciler.metrics.source import source
+from scheduling.volcano.gates.gatekeeper import VolcanoGatekeeper
 from scheduling.volcano.queues import ALLOCATED, Node, QueueAccounts
 from scheduling.volcano.resources import PODS, nano
 
@@ -28,12 +28,12 @@ LIMIT = Family(
 )
 
 
-@source(VolcanoGates, USAGE, LIMIT)
-def queues(gates: VolcanoGates) -> Iterator[Sample]:
+@source(VolcanoGatekeeper, USAGE, LIMIT)
+def queues(keeper: VolcanoGatekeeper) -> Iterator[Sample]:
     """The queues. Only resources that a Queue names have series, because any user can name new ones in a Pod. `pods` in
     Queues does not count.
     """
-    every = gates.keeper.queues.queues
+    every = keeper.queues.queues
     named = sorted({*BASIC, *(name for node in every for name in _named(node))} - {PODS})
     for node in every:
         yield from _samples(every, node, named)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from cluster.metrics import Family, Sample, Stability, Type
 from policies.dialects.yunikorn import VCORE
-from reconciler.metrics.occasions import YuniKornGates
 from reconciler.metrics.source import source
+from scheduling.yunikorn.gates.gatekeeper import YuniKornGatekeeper
 from scheduling.yunikorn.queue import YuniKornQueue
 from scheduling.yunikorn.usage import amounts, applications_below
 
@@ -29,15 +29,15 @@ _ALWAYS = (VCORE, "memory", "pods")
 _STATES = {"max": "max", "guaranteed": "guaranteed", "used": "allocated", "pending": "pending"}
 
 
-@source(YuniKornGates, RESOURCE, APPLICATIONS)
-def queues(gates: YuniKornGates) -> Iterator[Sample]:
+@source(YuniKornGatekeeper, RESOURCE, APPLICATIONS)
+def queues(keeper: YuniKornGatekeeper) -> Iterator[Sample]:
     """The queues.
 
     Only resources in a limit or guarantee of a queue have series, because any user can name new ones in a Pod.
     """
-    every = [*gates.keeper.scheduler.tree.root.walk()]
+    every = [*keeper.scheduler.tree.root.walk()]
     named = {*_ALWAYS, *(name for queue in every for name in _limited(queue))}
-    counts = applications_below(gates.keeper.scheduler)
+    counts = applications_below(keeper.scheduler)
     for queue in every:
         for word, found in amounts(queue).items():
             for name, amount in (found or {}).items():

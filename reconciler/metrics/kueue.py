@@ -6,9 +6,9 @@ Source: Kueue v0.19, pkg/metrics/metrics.go.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from cluster.metrics import Family, Sample, Stability, Type
+from cluster.metrics import Family, Sample, Stability
 from policies.configuration.kueue.values import LOCAL_QUEUE_METRICS
 from scheduling.objects.times import SECOND
 
@@ -35,48 +35,31 @@ class Twins(NamedTuple):
         yield self.by_local_queue.sample(value, *local, *labels)
 
 
-def gauge(name: str, help: str, *labels: str, switches: tuple[str, ...] = (), subsystem: str = "kueue") -> Family:
-    """A gauge for ClusterQueues. `switches`: see `Family`. `subsystem`: the first word of its name."""
-    name = f"{subsystem}_{name}"
-    return Family(name, Type.GAUGE, help, (*labels, ROLE), stability=Stability.KUEUE, switches=switches)
-
-
-def local_gauge(name: str, help: str, *labels: str, switches: tuple[str, ...] = ()) -> Family:
-    return gauge(f"local_queue_{name}", help, *LOCAL_QUEUE, *labels, switches=(LOCAL_QUEUE_METRICS, *switches))
-
-
-def counter(name: str, help: str, *labels: str, switches: tuple[str, ...] = (), subsystem: str = "kueue") -> Family:
-    """A counter. `subsystem`: the first word of its name."""
-    return Family(
-        f"{subsystem}_{name}", Type.COUNTER, help, (*labels, ROLE), stability=Stability.KUEUE, switches=switches
-    )
-
-
-def waiting_times(
-    name: str, help: str, *labels: str, buckets: tuple[float, ...] = WAITS, switches: tuple[str, ...] = ()
+def metric(
+    name: str,
+    help: str,
+    *labels: str,
+    buckets: tuple[float, ...] = (),
+    switches: tuple[str, ...] = (),
+    subsystem: str = "kueue",
 ) -> Family:
-    """A histogram of waiting times, in seconds."""
-    name, labels = f"kueue_{name}", (*labels, ROLE)
-    return Family(name, Type.HISTOGRAM, help, labels, buckets, stability=Stability.KUEUE, switches=switches)
+    """A metric of Kueue. `subsystem`: the first word of its name. `buckets`, `switches`: see `Family`."""
+    name, labels = f"{subsystem}_{name}", (*labels, ROLE)
+    return Family(name, help, labels, buckets, Stability.KUEUE, switches=switches)
 
 
-def counter_twins(name: str, help: str, *labels: str) -> Twins:
-    return _twins(counter, name, help, *labels)
+def local_metric(
+    name: str, help: str, *labels: str, buckets: tuple[float, ...] = (), switches: tuple[str, ...] = ()
+) -> Family:
+    """A metric of LocalQueues."""
+    switches = (LOCAL_QUEUE_METRICS, *switches)
+    return metric(f"local_queue_{name}", help, *LOCAL_QUEUE, *labels, buckets=buckets, switches=switches)
 
 
-def waiting_time_twins(name: str, help: str, *labels: str) -> Twins:
-    return _twins(waiting_times, name, help, *labels)
-
-
-class _Make(Protocol):
-    def __call__(self, name: str, help: str, /, *labels: str, switches: tuple[str, ...] = ()) -> Family: ...
-
-
-def _twins(make: _Make, name: str, help: str, *labels: str) -> Twins:
+def twins(name: str, help: str, *labels: str, buckets: tuple[float, ...] = ()) -> Twins:
     local = f"{help[:-1]}, by LocalQueue."
     return Twins(
-        make(name, help, CLUSTER_QUEUE, *labels),
-        make(f"local_queue_{name}", local, *LOCAL_QUEUE, *labels, switches=(LOCAL_QUEUE_METRICS,)),
+        metric(name, help, CLUSTER_QUEUE, *labels, buckets=buckets), local_metric(name, local, *labels, buckets=buckets)
     )
 
 

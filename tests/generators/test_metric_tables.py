@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from cluster.metrics import Family, Stability, Type
+from cluster.metrics import Family, Stability
 from generators.metric_tables import ADDED_0_20, metric_table, of_the_reconciler, version_table
 
 
 def test_a_metric_is_a_row_with_its_labels_and_values() -> None:
-    family = Family("a_total", Type.COUNTER, "What happened.", ("kind", "at"), initial=(("x", "y"), ("x", "z")))
+    family = Family("a_total", "What happened.", ("kind", "at"), initial=(("x", "y"), ("x", "z")))
 
     assert metric_table([family]).splitlines()[-1] == (
         "| `a_total` | counter | `kind`, `at` | beta | What happened. One of `x`, `y`, `z`. |"
@@ -18,12 +18,11 @@ def test_a_metric_is_a_row_with_its_labels_and_values() -> None:
 
 def test_a_metric_that_belongs_to_no_table_is_a_mistake() -> None:
     with pytest.raises(ValueError, match=r"other_things: no table of docs/metrics\.md"):
-        of_the_reconciler([Family("other_things", Type.GAUGE, "Things.")])
+        of_the_reconciler([Family("other_things", "Things.")])
 
 
 def of_kueue(*names: str) -> list[Family]:
-    types = {name: Type.COUNTER if name.endswith("_total") else Type.GAUGE for name in names}
-    return [Family(name, type_, "Says nothing.", stability=Stability.KUEUE) for name, type_ in types.items()]
+    return [Family(name, "Says nothing.", stability=Stability.KUEUE) for name in names]
 
 
 def test_a_metric_of_kueue_has_its_versions_and_its_support() -> None:

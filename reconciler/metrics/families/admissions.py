@@ -9,45 +9,42 @@ from collections.abc import Iterator
 
 from cluster.metrics import Sample
 from policies.configuration.kueue.values import CREATION_LATENCY
-from reconciler.metrics.kueue import (
-    CLUSTER_QUEUE,
-    COHORT,
-    PRIORITY_CLASS,
-    counter,
-    counter_twins,
-    seconds_between,
-    waiting_time_twins,
-    waiting_times,
-)
+from reconciler.metrics.kueue import CLUSTER_QUEUE, COHORT, PRIORITY_CLASS, WAITS, metric, seconds_between, twins
 from reconciler.metrics.occasions import GateRemoved, WorkloadChange, WorkloadCreated
 from reconciler.metrics.source import source
 from reconciler.objects.following import queued_since
 from scheduling.objects.workload import ADMITTED, PODS_READY, QUOTA_RESERVED
 from scheduling.status.deadlines import RECOVERED, STARTED
 
-RESERVED = counter_twins("quota_reserved_workloads_total", "Workloads that reserved quota.", PRIORITY_CLASS)
-RESERVED_WAIT = waiting_time_twins(
-    "quota_reserved_wait_time_seconds", "From creation or requeuing to quota.", PRIORITY_CLASS
+RESERVED = twins("quota_reserved_workloads_total", "Workloads that reserved quota.", PRIORITY_CLASS)
+RESERVED_WAIT = twins(
+    "quota_reserved_wait_time_seconds", "From creation or requeuing to quota.", PRIORITY_CLASS, buckets=WAITS
 )
-ADMISSIONS = counter_twins("admitted_workloads_total", "Workloads that were admitted.", PRIORITY_CLASS)
-ADMISSION_WAIT = waiting_time_twins(
-    "admission_wait_time_seconds", "From creation or requeuing to admission.", PRIORITY_CLASS
+ADMISSIONS = twins("admitted_workloads_total", "Workloads that were admitted.", PRIORITY_CLASS)
+ADMISSION_WAIT = twins(
+    "admission_wait_time_seconds", "From creation or requeuing to admission.", PRIORITY_CLASS, buckets=WAITS
 )
-CHECKS_WAIT = waiting_time_twins(
-    "admission_checks_wait_time_seconds", "From quota to admission of a Workload with admission checks.", PRIORITY_CLASS
+CHECKS_WAIT = twins(
+    "admission_checks_wait_time_seconds",
+    "From quota to admission of a Workload with admission checks.",
+    PRIORITY_CLASS,
+    buckets=WAITS,
 )
-BELOW = counter(
+BELOW = metric(
     "cohort_subtree_admitted_workloads_total", "Workloads that were admitted below the Cohort.", COHORT, PRIORITY_CLASS
 )
-READY_WAIT = waiting_time_twins(
-    "ready_wait_time_seconds", "From creation or requeuing to pods that are ready.", PRIORITY_CLASS
+READY_WAIT = twins(
+    "ready_wait_time_seconds", "From creation or requeuing to pods that are ready.", PRIORITY_CLASS, buckets=WAITS
 )
-ADMITTED_READY = waiting_time_twins(
-    "admitted_until_ready_wait_time_seconds", "From admission to pods that are ready.", PRIORITY_CLASS
+ADMITTED_READY = twins(
+    "admitted_until_ready_wait_time_seconds", "From admission to pods that are ready.", PRIORITY_CLASS, buckets=WAITS
 )
 
-RECOVERY_WAIT = waiting_time_twins(
-    "workload_recovery_wait_time_seconds", "From pods that failed to pods that are ready again.", PRIORITY_CLASS
+RECOVERY_WAIT = twins(
+    "workload_recovery_wait_time_seconds",
+    "From pods that failed to pods that are ready again.",
+    PRIORITY_CLASS,
+    buckets=WAITS,
 )
 
 
@@ -93,11 +90,12 @@ def readiness(change: WorkloadChange) -> Iterator[Sample]:
         yield from ADMITTED_READY.samples(seconds_between(admitted.since, ready.since), *labels)
 
 
-CREATION_WAIT = waiting_times(
+CREATION_WAIT = metric(
     "workload_creation_latency_seconds",
     "From the creation of an unchanged job to its Workload.",
     "job_kind",
     switches=(CREATION_LATENCY,),
+    buckets=WAITS,
 )
 
 
@@ -106,10 +104,11 @@ def creations(created: WorkloadCreated) -> Iterator[Sample]:
     yield CREATION_WAIT.sample(created.seconds, created.job_kind)
 
 
-GATE_WAIT = waiting_times(
+GATE_WAIT = metric(
     "pod_scheduling_gate_removal_seconds",
     "From admission to a Pod without its scheduling gate.",
     *(CLUSTER_QUEUE, "name", "is_group"),
+    buckets=WAITS,
 )
 
 

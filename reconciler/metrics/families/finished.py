@@ -6,30 +6,25 @@ from collections import Counter
 from collections.abc import Iterator
 
 from cluster.metrics import Sample
-from reconciler.metrics.kueue import (
-    CLUSTER_QUEUE,
-    PRIORITY_CLASS,
-    counter,
-    counter_twins,
-    gauge,
-    local_gauge,
-    seconds_between,
-    waiting_times,
-)
+from reconciler.metrics.kueue import CLUSTER_QUEUE, PRIORITY_CLASS, WAITS, local_metric, metric, seconds_between, twins
 from reconciler.metrics.occasions import WorkloadChange
 from reconciler.metrics.pending_counts import PendingCounts
 from reconciler.metrics.source import source
 from scheduling.objects.workload import ADMITTED, FINISHED, SLICE_REPLACED
 
-ENDS = counter_twins("finished_workloads_total", "Workloads that finished.", PRIORITY_CLASS)
-EXECUTION = waiting_times(
-    "execution_time_seconds", "Total time for which a finished Workload was admitted.", CLUSTER_QUEUE, PRIORITY_CLASS
+ENDS = twins("finished_workloads_total", "Workloads that finished.", PRIORITY_CLASS)
+EXECUTION = metric(
+    "execution_time_seconds",
+    "Total time for which a finished Workload was admitted.",
+    CLUSTER_QUEUE,
+    PRIORITY_CLASS,
+    buckets=WAITS,
 )
-REPLACED = counter(
+REPLACED = metric(
     "replaced_workload_slices_total", "Slices of elastic jobs whose quota another slice took over.", CLUSTER_QUEUE
 )
-STORED = gauge("finished_workloads", "Finished Workloads that still exist.", CLUSTER_QUEUE)
-LOCAL_STORED = local_gauge("finished_workloads", "Finished Workloads that still exist.")
+STORED = metric("finished_workloads", "Finished Workloads that still exist.", CLUSTER_QUEUE)
+LOCAL_STORED = local_metric("finished_workloads", "Finished Workloads that still exist.")
 
 
 @source(WorkloadChange, *ENDS, EXECUTION)

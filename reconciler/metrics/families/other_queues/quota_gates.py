@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cluster.metrics import Family, Sample, Type
+from cluster.metrics import Family, Sample
 from policies.dialects.yunikorn import VCORE
 from policies.impact.yunikorn_quotas import nano
 from reconciler.metrics.occasions import PodPassed, QuotaGates
@@ -18,15 +18,13 @@ _REASONS = tuple(dict.fromkeys((*OF_YUNIKORN, *OF_VOLCANO, UNDECIDED)))
 _QUOTA = ("namespace", "resource")
 WAITING = Family(
     "quotree_gates_waiting_pods",
-    Type.GAUGE,
     f"Pods that wait at the gate, by the reason that they say: {', '.join(_REASONS)}.",
     ("dialect", "namespace", "reason"),
 )
-PASSED = Family("quotree_gates_passed_pods_total", Type.COUNTER, "Pods that passed the gate.", ("dialect", "namespace"))
-QUOTA = Family("quotree_gates_namespace_quota", Type.GAUGE, "The quota of the Namespace, where it can be read.", _QUOTA)
+PASSED = Family("quotree_gates_passed_pods_total", "Pods that passed the gate.", ("dialect", "namespace"))
+QUOTA = Family("quotree_gates_namespace_quota", "The quota of the Namespace, where it can be read.", _QUOTA)
 USED = Family(
     "quotree_gates_namespace_usage",
-    Type.GAUGE,
     "Usage of the Namespace's Pods that have passed the gate, by resource of its quota.",
     _QUOTA,
 )

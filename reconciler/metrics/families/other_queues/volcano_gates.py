@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 
-from cluster.metrics import Family, Sample, Type
+from cluster.metrics import Family, Sample
 from policies.dialects.volcano_resources import BASIC
 from reconciler.metrics.families.other_queues.volcano_queues import quotient
 from reconciler.metrics.source import source
@@ -16,15 +16,11 @@ from scheduling.volcano.resources import PODS, nano
 _LABELS = ("queue", "resource")
 USAGE = Family(
     "quotree_gates_queue_usage",
-    Type.GAUGE,
     "Usage of the Volcano Queue and its subtree: Pods that passed the gate or ran before, on a node or not.",
     _LABELS,
 )
 LIMIT = Family(
-    "quotree_gates_queue_limit",
-    Type.GAUGE,
-    "The realCapability of the Volcano Queue; no series where it is unlimited.",
-    _LABELS,
+    "quotree_gates_queue_limit", "The realCapability of the Volcano Queue; no series where it is unlimited.", _LABELS
 )
 
 

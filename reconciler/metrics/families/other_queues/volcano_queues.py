@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 
-from cluster.metrics import Family, Sample, Stability, Type
+from cluster.metrics import Family, Sample, Stability
 from policies.dialects.volcano_resources import BASIC
 from reconciler.metrics.source import source
 from scheduling.volcano.resources import CPU, MEMORY, PODS
@@ -16,7 +16,7 @@ _QUEUE = "queue_name"
 
 
 def _gauge(name: str, help: str, *labels: str) -> Family:
-    return Family(f"volcano_queue_{name}", Type.GAUGE, help, (_QUEUE, *labels), stability=Stability.VOLCANO)
+    return Family(f"volcano_queue_{name}", help, (_QUEUE, *labels), stability=Stability.VOLCANO)
 
 
 _HELD = "of Pods on nodes, in the queue and its descendants"
@@ -31,7 +31,6 @@ GROUPS = {
 }
 QUOTA = Family(
     "quotree_volcano_queue_quota",
-    Type.GAUGE,
     "Amounts in the spec of the Queue; the field is capability, deserved or guarantee.",
     (_QUEUE, "field", "resource"),
 )

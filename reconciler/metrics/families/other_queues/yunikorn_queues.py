@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cluster.metrics import Family, Sample, Stability, Type
+from cluster.metrics import Family, Sample, Stability
 from policies.dialects.yunikorn import VCORE
 from reconciler.metrics.source import source
 from scheduling.yunikorn.gates.gatekeeper import YuniKornGatekeeper
@@ -13,14 +13,12 @@ from scheduling.yunikorn.usage import amounts, applications_below
 
 RESOURCE = Family(
     "yunikorn_queue_resource",
-    Type.GAUGE,
     "Amounts of the queue with its descendants; the state is max, guaranteed, allocated or pending.",
     ("queue", "state", "resource"),
     stability=Stability.YUNIKORN,
 )
 APPLICATIONS = Family(
     "yunikorn_queue_app",
-    Type.GAUGE,
     "Applications of a leaf queue; the state is accepted or running.",
     ("queue", "state"),
     stability=Stability.YUNIKORN,

@@ -14,9 +14,8 @@ from reconciler.controllers.volcano.kinds import COMMAND, POD_GROUP, QUEUE
 from reconciler.objects.observed import Observed
 from reconciler.observer.observer import NullObserver
 from scheduling.objects.times import SECOND
-from scheduling.volcano_queues.life import OperationRefused, wanted_state
 from scheduling.volcano_queues.queue_object import QueueObject
-from scheduling.volcano_queues.states import QueueAction, VolcanoQueueState
+from scheduling.volcano_queues.states import OperationRefused, QueueAction, VolcanoQueueState, wanted_state
 from scheduling.volcano_queues.tree import VolcanoQueueTree
 
 PATIENCE = 2 * SECOND

@@ -45,10 +45,9 @@ from reconciler.objects.watched import WatchedKind
 from scheduling.objects.times import SECOND
 from scheduling.volcano.gates.gate_queues import BROKEN_TREE, broken_sum
 from scheduling.volcano.queues import QueueAccounts
-from scheduling.volcano_queues.life import WantedQueue
 from scheduling.volcano_queues.operations import deletable
 from scheduling.volcano_queues.queue_object import TOP, QueueObject
-from scheduling.volcano_queues.states import QueueAction, VolcanoQueueState
+from scheduling.volcano_queues.states import QueueAction, VolcanoQueueState, WantedQueue
 from scheduling.volcano_queues.tree import VolcanoQueueTree
 
 log = logging.getLogger(__name__)

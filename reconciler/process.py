@@ -44,7 +44,7 @@ from reconciler.multikueue.pods import REMOTE_PODS
 from reconciler.objects.observed import Observed
 from reconciler.objects.packed import Packed
 from reconciler.objects.watched import WatchedKind, WatchedResource
-from reconciler.observer.observer import NullObserver, Observer, Observers
+from reconciler.observer.observer import Observer, Observers
 from reconciler.observer.spans import SpanObserver
 from reconciler.shards.claims import DEFAULT
 from reconciler.shell.call import call_with_result
@@ -213,7 +213,7 @@ class Reconciler:
         cluster: ClusterClient,
         settings: DecisionSettings | None = None,
         lease: LeasePermit | None = None,
-        observer: Callable[[ClusterState], Observer] = lambda _: NullObserver(),
+        observer: Callable[[ClusterState], Observer] = lambda _: Observer(),
         writes: ClusterClient | None = None,
         spans: SpanRecorder | None = None,
     ) -> None:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from reconciler.objects.observed import Observed
 from reconciler.objects.watched import WORKLOAD_VIEW
 from reconciler.observer.differences import PATIENCE, ComparisonResult, DecisionDifference, DifferenceKind, Report
-from reconciler.observer.observer import NullObserver
+from reconciler.observer.observer import Observer
 from scheduling.cycle.engine import AdmissionEngine
 from scheduling.cycle.outcome import admission_of
 from scheduling.objects.requests import total_requests, usage
@@ -42,7 +42,7 @@ class _Suspected(NamedTuple):
     difference: DecisionDifference
 
 
-class Comparison(NullObserver):
+class Comparison(Observer):
     """An observer of the core.
 
     `report`: called with the result of each comparison.

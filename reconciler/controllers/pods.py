@@ -6,7 +6,7 @@ does not change, and little when one of its Pods changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -16,7 +16,6 @@ from cluster.versions import is_older
 from policies.dialects.core import POD
 from policies.dialects.kueue_jobs import MANAGED
 from policies.dialects.reading import Manifest
-from policies.model.objects import GroupKind
 from reconciler.controllers.internal_errors import InternalErrors
 from reconciler.controllers.out_of_sight import OutOfSight
 from reconciler.controllers.stored_workloads import StoredWorkloads
@@ -34,8 +33,9 @@ from reconciler.objects.patches import WORKLOADS
 from reconciler.objects.wanted import WantedWrite
 from reconciler.objects.watched import WatchedKind
 from reconciler.shards.partition import WORK_AT
+from scheduling.objects.grouped import Links
 from scheduling.objects.naming import NAMING, Naming, workload_names
-from scheduling.objects.workload import IS_GROUP_WORKLOAD, JOB_UID, ORIGIN, Owner, Workload
+from scheduling.objects.workload import IS_GROUP_WORKLOAD, JOB_UID, ORIGIN, Workload
 
 _KIND, _WORKLOAD = "Pod", "Workload"
 WATCHED_PODS: WatchedKind[GroupPod] = WatchedKind(
@@ -62,7 +62,7 @@ class PodsController(Controller):
         self._units: dict[str, dict[str, GroupPod]] = {}
         self._unit_of: dict[str, str] = {}
         self._name_of: dict[str, str] = {}
-        self._owned = WorkloadsByOwner((POD,))
+        self._owned: Links[str, str] = Links()  # by the uids of the Pods among their owners
         self._sight = OutOfSight()
         self._bypasses = bypasses if bypasses is not None else Bypasses()
         self._undoing = Undoing(self._bypasses)
@@ -163,9 +163,9 @@ class PodsController(Controller):
             self._unowned[unit] = None
 
     def workload_changed(self, workload: str) -> None:
-        read, before = self._workloads.read(workload), self._owned.owners(workload)
-        self._owned.put(workload, read)
-        listed = self._owned.owners(workload)
+        read, before = self._workloads.read(workload), self._owned.groups(workload)
+        self._owned.put(workload, _owner_uids(read))
+        listed = self._owned.groups(workload)
         if listed != before:
             for name in [self._name_of[uid] for uid in {*before, *listed} if uid in self._name_of]:
                 self._keep(name, self._units[self._unit_of[name]][name])
@@ -270,10 +270,16 @@ class PodsController(Controller):
 
     def _is_orphan(self, name: str, read: Workload) -> bool:
         finishes = self._inputs.finishes_orphans and not read.finished and bool(read.owners)
-        return finishes and self._sight.all_gone(name, self._owned.owners(name))
+        return finishes and self._sight.all_gone(name, self._owned.groups(name))
 
     def _manifest(self, name: str) -> Manifest:
         return self._workloads.manifest(name) or {}
+
+
+def _owner_uids(read: Workload | None) -> list[str]:
+    """The uids of the Pods among the owners of the Workload."""
+    owners = read.owners if read is not None else ()
+    return [owner.uid for owner in owners if owner.uid and owner.group_kind == POD]
 
 
 def _of_pods(read: Workload) -> bool:
@@ -319,42 +325,3 @@ class Undoing:
 def _runs_out(way: str, member: GroupPod) -> bool:
     """Whether the Pod is being deleted because it ran without quota, and has not ended yet."""
     return way == RAN and member.occupies and member.deleting
-
-
-class WorkloadsByOwner:
-    """The Workloads by the uids of their owners. Only owners of `kinds` count."""
-
-    def __init__(self, kinds: Container[GroupKind]) -> None:
-        self._kinds = kinds
-        self._by_uid: dict[str, dict[str, None]] = {}
-        self._owners: dict[str, tuple[str, ...]] = {}
-
-    def put(self, name: str, workload: Workload | None) -> None:
-        owners = tuple(self._uids(workload.owners if workload is not None else ()))
-        before = self._owners.get(name, ())
-        if owners == before:
-            return
-        for uid in before:
-            self._forget(uid, name)
-        self._owners.pop(name, None)
-        if owners:
-            self._owners[name] = owners
-            for uid in owners:
-                self._by_uid.setdefault(uid, {})[name] = None
-
-    def of(self, uid: str) -> tuple[str, ...]:
-        return tuple(self._by_uid.get(uid, ()))
-
-    def owners(self, name: str) -> tuple[str, ...]:
-        return self._owners.get(name, ())
-
-    def _uids(self, owners: Iterable[Owner]) -> Iterator[str]:
-        for owner in owners:
-            if owner.uid and owner.group_kind in self._kinds:
-                yield owner.uid
-
-    def _forget(self, uid: str, name: str) -> None:
-        names = self._by_uid.get(uid, {})
-        names.pop(name, None)
-        if not names:
-            self._by_uid.pop(uid, None)

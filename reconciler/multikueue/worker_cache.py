@@ -14,13 +14,13 @@ from policies.dialects.reading import metadata, text
 from policies.model.objects import joined, parted
 from reconciler.multikueue.remote import REMOTE_CLUSTER_QUEUES, REMOTE_COHORTS, REMOTE_LOCAL_QUEUES, REMOTE_NAMESPACES
 from reconciler.multikueue.remote_objects import RemoteClusterQueue
-from reconciler.objects.grouped import Grouped
 from reconciler.objects.observed import Key, Listed, Observed, put_or_drop
 from reconciler.objects.packed import HasManifest
 from reconciler.objects.progress import ListProgress, news
 from reconciler.objects.watched import WORKLOAD_VIEW, WatchedKind
 from reconciler.objects.workers import WorkerConnection
 from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.grouped import Grouped
 from scheduling.objects.workload import Workload
 from scheduling.placement.group import QueueState
 from scheduling.quota.tree import QuotaTree

@@ -17,10 +17,10 @@ from reconciler.controllers.jobs.started_pods import STARTED_PODS, StartedPod
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.jobs.elastic import chain_of
 from reconciler.jobs.pod_writes import EXCESS
-from reconciler.objects.grouped import Grouped
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.patches import JOB_MANAGER
 from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
+from scheduling.objects.grouped import Grouped
 from scheduling.objects.requests import counts_after_reclaim
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Workload

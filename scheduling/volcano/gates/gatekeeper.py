@@ -12,6 +12,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import NamedTuple
 
+from scheduling.objects.grouped import Grouped
 from scheduling.queue_tree.pod_at_gate import WaitingCounts
 from scheduling.volcano.gates.gang import GatedGang, PodBatch
 from scheduling.volcano.gates.gate_queues import REASONS as OF_QUEUES
@@ -25,7 +26,6 @@ from scheduling.volcano.reading import ClassPriority, priority_of, values_of
 NO_GROUP = "NoPodGroup"
 GANG = "WaitsForGang"
 REASONS = (*OF_QUEUES, NO_GROUP, GANG)
-Index = dict[str, dict[str, None]]
 
 
 class Grant(NamedTuple):
@@ -118,7 +118,7 @@ class VolcanoGatekeeper:
         self._changed[name] = None
         after = found.group.queue if found is not None else ""
         if queue != after:
-            self.places.move(name, queue, after)
+            self.places.move(name, after)
             for key in [*self._followers.get(name, ())]:
                 self._recount(key)
 
@@ -342,36 +342,31 @@ class GatePlaces:
     """
 
     def __init__(self) -> None:
-        self._namespaces: Index = {}
-        self._groups: Index = {}
-        self._queues: Index = {}
+        self._namespaces: Grouped[str, str, None] = Grouped()
+        self._groups: Grouped[str, str, None] = Grouped()
+        self._queues: Grouped[str, str, None] = Grouped()
 
     def put(self, pod: VolcanoGatedPod, queue: str, times: int = 1) -> None:
         """Add a waiting Pod; with `times` -1, remove it. `queue`: the queue of its PodGroup, empty if there is none."""
-        _put(self._namespaces, pod.namespace, pod.key, times)
+        if times < 0:
+            self._namespaces.pop(pod.key)
+            self._groups.pop(pod.key)
+            if pod.group not in self._groups:
+                self._queues.pop(pod.group)
+            return
+        self._namespaces.put(pod.key, pod.namespace, None)
         if pod.group:
-            _put(self._groups, pod.group, pod.key, times)
-            _put(self._queues, queue, pod.group, 1 if pod.group in self._groups else -1)
+            self._groups.put(pod.key, pod.group, None)
+            self._queues.put(pod.group, queue, None)
 
-    def move(self, group: str, before: str, after: str) -> None:
+    def move(self, group: str, queue: str) -> None:
         if group in self._groups:
-            _put(self._queues, before, group, -1)
-            _put(self._queues, after, group, 1)
+            self._queues.put(group, queue, None)
 
     def in_namespace(self, namespace: str) -> Iterator[str]:
         """The waiting Pods of the Namespace."""
-        return iter(self._namespaces.get(namespace, ()))
+        return iter(self._namespaces.of(namespace))
 
     def in_queue(self, queue: str) -> Iterator[str]:
         """The waiting Pods of PodGroups in the queue, without those in its descendants."""
-        return (key for group in self._queues.get(queue, ()) for key in self._groups[group])
-
-
-def _put(index: Index, where: str, what: str, times: int) -> None:
-    here = index.setdefault(where, {})
-    if times > 0:
-        here[what] = None
-    else:
-        here.pop(what, None)
-    if not here:
-        del index[where]
+        return (key for group in self._queues.of(queue) for key in self._groups.of(group))

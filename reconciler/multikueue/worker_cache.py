@@ -12,8 +12,13 @@ from policies.dialects.kueue_jobs import prebuilt_of
 from policies.dialects.kueue_owners import controller_of
 from policies.dialects.reading import metadata, text
 from policies.model.objects import joined, parted
-from reconciler.multikueue.remote import REMOTE_CLUSTER_QUEUES, REMOTE_COHORTS, REMOTE_LOCAL_QUEUES, REMOTE_NAMESPACES
-from reconciler.multikueue.remote_objects import RemoteClusterQueue
+from reconciler.multikueue.remote import (
+    REMOTE_CLUSTER_QUEUES,
+    REMOTE_COHORTS,
+    REMOTE_LOCAL_QUEUES,
+    REMOTE_NAMESPACES,
+    RemoteClusterQueue,
+)
 from reconciler.objects.observed import Key, Listed, Observed, put_or_drop
 from reconciler.objects.packed import HasManifest
 from reconciler.objects.progress import ListProgress, news

@@ -6,15 +6,14 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from analysis.change import ChangeSet
+from analysis.context import ChangeSet
 from analysis.elsewhere import ManifestsElsewhere
 from analysis.simulation import SimulatedFiles, other_simulations
 from policies.configuration.settings import Configuration
 from policies.dialects import core, volcano
 from policies.dialects.core import CONFIG_MAP
 from policies.dialects.declared import DECLARED
-from policies.impact.differences import Effect, NodeChange, differences
-from policies.impact.quotas import Excess, Quotas
+from policies.impact.quotas import Effect, Excess, NodeChange, Quotas, differences
 from policies.impact.volcano_quotas import resources, volcano_quotas
 from policies.impact.yunikorn_quotas import yunikorn_quotas
 from policies.model.forest import Forest

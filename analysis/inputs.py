@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from analysis.documents import Document, SourcePlace, Unreadable
 from policies import dialects
+from policies.dialects import core, kueue, volcano
 from policies.dialects.reading import Manifest
 from policies.dialects.yunikorn_config.configmap import count_queues
+from policies.model.forest import Forest
 from policies.model.objects import KubeObject, Node, Ref
+
+PRUNED = frozenset({kueue.COHORT, kueue.CLUSTER_QUEUE, kueue.LOCAL_QUEUE, volcano.QUEUE, core.NAMESPACE})
+"""The kinds that --prune may delete: those of quota trees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,3 +132,23 @@ def _numbered(obj: KubeObject, objects: Mapping[Ref, Placed]) -> KubeObject:
         number += 1
         ref = obj.ref._replace(name=f"{obj.ref.name}{number}")
     return replace(obj, ref=ref)
+
+
+def missing(inputs: InputObjects, world: Forest) -> Iterator[KubeObject]:
+    """Yield the objects that --prune deletes: those that the files lack, of kinds that they have. So a file of queues
+    deletes no Namespace.
+
+    Yields nothing while an input is unreadable, since it may have them.
+    """
+    kinds = PRUNED & {ref.group_kind for ref in inputs.objects} if not inputs.unreadable else ()
+    for obj in sorted(world.objects(), key=lambda obj: obj.ref):
+        if obj.ref.group_kind in kinds and obj.ref not in inputs.objects and not _made_by_the_system(obj):
+            yield obj
+
+
+def _made_by_the_system(obj: KubeObject) -> bool:
+    """Whether Volcano or Kubernetes creates the queue or namespace, so that users do not keep it in files."""
+    kind, name = obj.ref.group_kind, obj.ref.name
+    if kind == volcano.QUEUE:
+        return name in volcano.BUILT_IN
+    return kind == core.NAMESPACE and (name == "default" or name.startswith("kube-"))

@@ -6,8 +6,7 @@ from collections.abc import Collection
 from datetime import UTC, datetime
 
 from analysis.context import Context
-from analysis.inputs import InputObjects, same
-from analysis.pruning import missing
+from analysis.inputs import InputObjects, missing, same
 from policies.configuration.settings import Configuration
 from policies.dialects.reading import Parsed
 from policies.judge import Judgement, StateBefore, judge_files, stored_state

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from analysis.documents import SourcePlace
 from analysis.inputs import InputObjects
-from policies.judging.proposal import Proposal
+from policies.judging.rule import Proposal
 from policies.model.findings import Cause, Finding
 from policies.model.forest import Forest
 from policies.model.objects import Attached, KubeObject, Node, Ref

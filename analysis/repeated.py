@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from analysis.inputs import Repeated
 from analysis.report import LocatedCause, ReportEntry, identity
-from policies.judging.proposal import Proposal
-from policies.judging.rule import Rule
+from policies.judging.rule import Proposal, Rule
 from policies.judging.verdict import Judged
 from policies.model.findings import Action, Cause, Finding, Severity
 from policies.model.objects import Ref

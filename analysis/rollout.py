@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from analysis.change import ChangeSet
+from analysis.context import ChangeSet
 from policies.configuration.settings import Configuration
 from policies.dialects.declared import DECLARED
 from policies.dialects.reading import Parsed

@@ -15,10 +15,9 @@ from policies.dialects.declared import DECLARED
 from policies.dialects.reading import Manifest, Parsed, group_kind
 from policies.dialects.schemaless import faults
 from policies.dialects.yunikorn_config.configmap import read_config_map
-from policies.model.defect import Defect
 from policies.model.findings import Profile
 from policies.model.forest import Forest
-from policies.model.objects import Node, Ref
+from policies.model.objects import Defect, Node, Ref
 from policies.mutation.stored import stored
 from scheduling.impact.elsewhere import OtherSimulation
 from scheduling.simulation.intake import has_no_schema, is_played

@@ -49,7 +49,7 @@ from dashboard.trees.tree import FlavorPair, NodeKey
 from dashboard.what_if.edits import BadEdit
 from dashboard.what_if.form import Form, linked, sent
 from dashboard.what_if.links import BadLink, ChangeLinks
-from dashboard.what_if.unanswered import MissingRights
+from dashboard.what_if.processes import MissingRights
 from policies.impact.quotas import amount_text
 from policies.model.printing import plain
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from generators.files import table
-from policies.configuration.kueue.gate_table import FeatureGate
-from policies.configuration.kueue.gates import TABLES, GateTable, KueueVersion
+from policies.configuration.kueue.gates import TABLES, FeatureGate, GateTable, KueueVersion
 from policies.configuration.kueue.keys import KEYS, ConfigurationKey
 
 _HEAD = "| Key | Here | |"

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from generators.files import table
 from generators.kueue_field_notes import NOTES, OTHER_ADDITIONS, FieldNote
-from policies.configuration.kueue.gate_table import Here
-from policies.configuration.kueue.gates import LATEST, TABLES, KueueVersion
+from policies.configuration.kueue.gates import LATEST, TABLES, Here, KueueVersion
 from policies.dialects.kueue_kinds import GROUP
 from policies.schema import declarations
 from policies.schema.declarations import Schema

@@ -28,7 +28,7 @@ from policies.dialects import READERS, read
 from policies.dialects.core import CONFIG_MAP
 from policies.dialects.reading import Parsed
 from policies.dialects.strict import strict
-from policies.judging.proposal import Proposal, propose
+from policies.judging.rule import Proposal, propose
 from policies.model.change import Change, Circumstances, User
 from policies.model.forest import Forest
 from policies.model.objects import KubeObject

@@ -10,8 +10,8 @@ from typing import Any
 
 from generators.files import note, table
 from generators.rule_cases import CASES, cases, proposed
-from policies.judging.evaluation import findings
 from policies.judging.rule import Rule
+from policies.judging.ruling import findings
 from policies.model.findings import Action, Profile, Severity
 from policies.rules import registry
 

@@ -24,8 +24,7 @@ PACKAGES = (
 )
 READER = ROOT / "policies" / "text" / "yaml_events.py"
 WRITERS = tuple(
-    ROOT / name
-    for name in ("cli/report/manifest_yaml.py", "cli/report/formats/yaml.py", "dashboard/what_if/manifests.py")
+    ROOT / name for name in ("cli/commands/install.py", "cli/report/formats/yaml.py", "dashboard/what_if/manifests.py")
 )
 """Modules that write YAML."""
 _WRITING = {"CSafeDumper", "SafeDumper", "ScalarNode", "dump", "dump_all"}

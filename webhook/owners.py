@@ -48,8 +48,8 @@ def owners(
     """The owners, the direct one first. Most objects have no owner, and then nothing is read.
 
     `forest`: has the LocalQueues named `default`, for objects that are about to get a queue.
-    The walk ends at an owner whose UID is not the one in the owner reference. Raises OwnerUnknown, and OwnerMissing
-    where Kueue's webhooks refuse the object.
+    The walk ends at an owner of a kind that is not managed, or whose UID is not the one in the owner reference. Raises
+    OwnerUnknown, and OwnerMissing where Kueue's webhooks refuse the object.
     """
     found: list[QueuedJob] = []
     if not _asks(review, configuration, forest):
@@ -57,7 +57,10 @@ def owners(
     described = configuration.reconciler.jobs
     above = controller_of(metadata(review.manifest))
     while above is not None and is_domain(above.name) and len(found) < DEEPEST:
-        framework = _BETWEEN.get(above.kind) or KINDS.get(above.kind) or described.get(above.kind)
+        framework = KINDS.get(above.kind)
+        if framework is not None and not configuration.kueue.prepares(framework.name):
+            break  # nobody counts it, so the object queues on its own
+        framework = framework or _BETWEEN.get(above.kind) or described.get(above.kind)
         if framework is None:
             break
         resource = Resource(above.kind.group, framework.version, framework.plural, namespaced=True)

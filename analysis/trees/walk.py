@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 
+K = TypeVar("K", bound=tuple[str, ...])
 MOST_LEVELS = 30
 """The most levels in one drawing. Deeper nodes start a new drawing, so that lines stay readable."""
 
@@ -41,14 +43,24 @@ def roots(forest: Forest) -> list[Ref]:
 
 
 def cycles(forest: Forest) -> list[tuple[Ref, ...]]:
+    return cycles_among({node.ref: node.parent for node in forest.nodes()}) if forest.has_cycles else []
+
+
+def cycles_among(parents: Mapping[K, K | None]) -> list[tuple[K, ...]]:
     """All cycles. Each begins with its first node by name, and continues with the parents."""
-    members = {node.ref for node in forest.nodes() if forest.on_cycle(node.ref)}
-    found = []
-    for ref in sorted(members):
-        if ref in members:
-            cycle = forest.cycle(ref)
-            found.append(cycle)
-            members.difference_update(cycle)
+    found, visited = [], set[K]()
+    for start in sorted(parents):
+        path: dict[K, None] = {}
+        at: K | None = start
+        while at is not None and at not in visited and at not in path:
+            path[at] = None
+            at = parents.get(at)
+        if at in path:
+            steps = list(path)
+            cycle = steps[steps.index(at) :]
+            first = cycle.index(min(cycle))
+            found.append((*cycle[first:], *cycle[:first]))
+        visited.update(path)
     return found
 
 

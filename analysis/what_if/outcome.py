@@ -13,8 +13,7 @@ from analysis.report import Report
 from analysis.what_if.outlines import NO_OUTLINES, Outlines, OutlineTags, outlines, rootless
 from policies.dialects.kueue import CLUSTER_QUEUE, ClusterQueue
 from policies.dialects.reading import Manifest
-from policies.impact.differences import NodeChange
-from policies.impact.quotas import Excess, QuotaPair, amount_text
+from policies.impact.quotas import Excess, NodeChange, QuotaPair, amount_text
 from policies.model.findings import Severity
 from policies.model.objects import Ref
 from scheduling.impact.prediction import AtRisk

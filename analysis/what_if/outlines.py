@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from policies.impact.differences import NodeChange, PairChange
-from policies.impact.quotas import PairQuota, Quotas, amount_text
+from analysis.trees.walk import cycles_among
+from policies.impact.quotas import NodeChange, PairChange, PairQuota, Quotas, amount_text
 from policies.impact.yunikorn_quotas import GROUP as YUNIKORN
 from policies.model.objects import Ref
 
@@ -100,37 +100,19 @@ class OutlineTags:
 def outlines(before: Quotas, after: Quotas, nodes: Iterable[NodeChange], tags: OutlineTags) -> Outlines:
     """The nodes that change or have a tag, and their ancestors, before and after."""
     changes = {each.ref: each for each in nodes}
-    rootless_after, old_cycles = rootless(after), set(_cycles(_parents(before)))
+    rootless_after, old_cycles = rootless(after), set(cycles_among(_parents(before)))
     was = tuple(_Side(before, changes, tags.before, tags.after, rootless_after, is_before=True).nodes())
     now = tuple(_Side(after, changes, tags.after, tags.before, rootless_after, is_before=False).nodes())
-    new_cycles = (each for each in _cycles(_parents(after)) if each not in old_cycles)
+    new_cycles = (each for each in cycles_among(_parents(after)) if each not in old_cycles)
     cycle_texts = tuple(" -> ".join(ref.name for ref in (*each, each[0])) for each in new_cycles)
     return Outlines(was[:MOST], now[:MOST], cycle_texts, (max(0, len(was) - MOST), max(0, len(now) - MOST)))
-
-
-def _cycles(parents: Mapping[Ref, Ref | None]) -> list[tuple[Ref, ...]]:
-    """All cycles. Each begins with its first node by name, and continues with the parents."""
-    found, visited = [], set[Ref]()
-    for start in sorted(parents):
-        path: dict[Ref, None] = {}
-        ref: Ref | None = start
-        while ref is not None and ref not in visited and ref not in path:
-            path[ref] = None
-            ref = parents[ref]
-        if ref in path:
-            steps = list(path)
-            cycle = steps[steps.index(ref) :]
-            first = cycle.index(min(cycle))
-            found.append((*cycle[first:], *cycle[:first]))
-        visited.update(path)
-    return found
 
 
 def rootless(quotas: Quotas) -> frozenset[Ref]:
     """All nodes on a cycle or below one."""
     parents = _parents(quotas)
     children = _children(parents)
-    found = {ref for each in _cycles(parents) for ref in each}
+    found = {ref for each in cycles_among(parents) for ref in each}
     stack = list(found)
     while stack:
         below = [child for child in children.get(stack.pop(), ()) if child not in found]
@@ -173,7 +155,7 @@ class _Side:
         self._changes, self._tags, self._is_before = changes, tags, is_before
         self._rootless_after = rootless_after
         self._parents = _parents(quotas)
-        self._cycles = _cycles(self._parents)
+        self._cycles = cycles_among(self._parents)
         self._rootless = rootless(quotas)
         self._children = _children(self._parents)
         self._shown = set[Ref]()

@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from analysis.change import ChangeSet
 from analysis.cluster import followed
-from analysis.context import Context
+from analysis.context import ChangeSet, Context
 from analysis.context_name import ContextName
 from analysis.documents import Document, Unreadable, parse
 from analysis.impact import of_cluster, played

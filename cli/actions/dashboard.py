@@ -8,11 +8,10 @@ from analysis.simulation import decision_settings, play
 from analysis.trees.as_json import trees_as_json
 from cli.exits import Misused, OutOfReach
 from cli.input.against import Against
-from cli.input.gathering import gather
-from cli.input.kueue_version import installed_beside
+from cli.input.documents import gather
 from cli.input.quota_trees import context_of, of_cluster, simulated_sources
 from cli.input.reconciler_api import Server, endpoint
-from cli.input.settings import settings
+from cli.input.settings import installed_beside, settings
 from cli.input.simulation import note_problems
 from cli.output import note
 from cli.report.audited import audited

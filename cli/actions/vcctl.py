@@ -20,24 +20,15 @@ from reconciler.controllers.volcano.kinds import POD_GROUP, QUEUES
 from reconciler.controllers.volcano.operation_runner import OperationRunner
 from reconciler.controllers.volcano.queue_writers import FIELD_MANAGER
 from reconciler.controllers.volcano.queue_writes import patch
+from scheduling.volcano_queues import vcctl
 from scheduling.volcano_queues.states import QueueAction
-from scheduling.volcano_queues.vcctl import (
-    BadRequest,
-    check_name,
-    children_of,
-    counts_by_queue,
-    drawn,
-    listed,
-    new_queue,
-    requested,
-)
 
 T = TypeVar("T")
 
 
 def show_children(login: ClusterLogin, name: str | None) -> None:
     """Print the children of this queue; without a name, all queues. Raises Misused and OutOfReach."""
-    _table(login, lambda queues: queues if name is None else children_of(queues, name), name or "")
+    _table(login, lambda queues: queues if name is None else vcctl.children_of(queues, name), name or "")
 
 
 def show_queue(login: ClusterLogin, name: str) -> None:
@@ -49,18 +40,18 @@ def draw_tree(login: ClusterLogin, name: str) -> None:
     """Draw the queue and its descendants. Raises Misused, OutOfReach."""
     with login.connected() as cluster:
         queues = _queues(cluster, name)
-    emit("\n".join(map(plain, drawn(queues, name))))
+    emit("\n".join(map(plain, vcctl.drawn(queues, name))))
 
 
 def create(login: ClusterLogin, name: str, weight: int, parent: str) -> None:
     """Create the queue. Raises Misused, OutOfReach."""
-    with _request(login, partial(new_queue, name, weight, parent)) as (cluster, body):
+    with _request(login, partial(vcctl.new_queue, name, weight, parent)) as (cluster, body):
         perform(cluster, Create(QUEUES, body, FIELD_MANAGER))
 
 
 def operate(login: ClusterLogin, name: str, action: str, weight: int) -> None:
     """Open or close the queue, or set its weight. Raises Misused, OutOfReach."""
-    with _request(login, partial(requested, name, action, weight)) as (cluster, wanted):
+    with _request(login, partial(vcctl.requested, name, action, weight)) as (cluster, wanted):
         if isinstance(wanted, QueueAction):
             runner = OperationRunner(cluster, Configuration(), "default", 0, emit)
             found = runner.read().queues.get(name)
@@ -73,7 +64,7 @@ def operate(login: ClusterLogin, name: str, action: str, weight: int) -> None:
 
 def delete(login: ClusterLogin, name: str) -> None:
     """Delete the queue, but not its descendants. Raises Misused and OutOfReach."""
-    with _request(login, partial(check_name, name)) as (cluster, _):
+    with _request(login, partial(vcctl.check_name, name)) as (cluster, _):
         perform(cluster, Delete(QUEUES, None, name))
 
 
@@ -90,7 +81,7 @@ def _table(login: ClusterLogin, chosen: Callable[[list[Manifest]], list[Manifest
     """Print the chosen queues as vcctl does. `needed`: see `_queues`."""
 
     with login.connected() as cluster:
-        text = listed(chosen(_queues(cluster, needed)), counts_by_queue(cluster.list(POD_GROUP.resource)))
+        text = vcctl.listed(chosen(_queues(cluster, needed)), vcctl.counts_by_queue(cluster.list(POD_GROUP.resource)))
     emit("\n".join(map(plain, text.splitlines())))
 
 
@@ -100,7 +91,7 @@ def _request(login: ClusterLogin, request: Callable[[], T]) -> Iterator[tuple[Cl
 
     try:
         wanted = request()
-    except BadRequest as error:
+    except vcctl.BadRequest as error:
         raise Misused(str(error)) from error
     with login.connected() as cluster:
         yield cluster, wanted

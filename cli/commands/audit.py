@@ -8,10 +8,9 @@ from cli.input import baseline as baselines
 from cli.input.against import Against
 from cli.input.exit_options import ExitOptions
 from cli.input.exit_options import exits as exit_options
-from cli.input.kueue_version import installed_beside
 from cli.input.options import against_of, configured
 from cli.input.outputs import Output, outputs
-from cli.input.settings import settings
+from cli.input.settings import installed_beside, settings
 from cli.output import note
 from cli.progress import progress
 from cli.report.audited import audited, within, without_old

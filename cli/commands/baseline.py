@@ -16,7 +16,7 @@ from cli.output import emit, some
 from cli.report.answering import Answered, answer, note_problems
 from cli.report.baselined import stale
 from cli.subcommands import SubCommands
-from policies.judging.proposal import Proposal
+from policies.judging.rule import Proposal
 from policies.model.findings import Severity
 
 _file_option = click.option(

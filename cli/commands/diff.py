@@ -8,11 +8,10 @@ from analysis.impact import impact
 from cli.exits import EXIT_CODES_OF_SIMULATIONS, strongest
 from cli.input import elsewhere
 from cli.input.change_set import ChangeRequest, change_options, read_changes
-from cli.input.kueue_version import installed_beside
 from cli.input.options import EngineOptions
 from cli.input.options import engine as engine_options
 from cli.input.outputs import Output, outputs
-from cli.input.settings import settings
+from cli.input.settings import installed_beside, settings
 from cli.input.simulation import engine_settings, note_problems
 from cli.input.snapshot import read
 from cli.progress import progress, stage

@@ -11,15 +11,12 @@ import click
 
 from cli.exits import Exit, Misused, exit_codes, strongest
 from cli.input.against import Against
-from cli.input.documents import STDIN
-from cli.input.gathering import noted
-from cli.input.kueue_version import installed_beside
+from cli.input.documents import STDIN, noted
 from cli.input.options import against as against_option
 from cli.input.options import configured, input_paths, inputs
-from cli.input.roots import context_of
+from cli.input.roots import context_of, contexts_of, survey_roots, together
 from cli.input.selection import InputSelection
-from cli.input.settings import settings
-from cli.input.surveyed import contexts_of, survey_roots, together
+from cli.input.settings import installed_beside, settings
 from cli.links import owned
 from cli.output import emit, note, some
 from cli.report.fixing import Fixing, fixed

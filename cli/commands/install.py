@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+import yaml
 
 from cli.exits import EXIT_CODES_OF_ACTIONS, EXIT_CODES_OF_PLANS, Misused
 from cli.input.installed import installed, step_timeout
 from cli.input.login import ClusterLogin
 from cli.input.login import login as login_option
 from cli.output import emit, write
-from cli.report.manifest_yaml import manifest_yaml
 from cli.subcommands import SubCommands
 from policies.takeover.objects import ReleaseNames
 from policies.vap.admission_policies import policies
@@ -89,3 +89,18 @@ def take_over(
 
     act = takeover.give_back if undo else takeover.take_over
     click.get_current_context().exit(act(login, names, float(timeout), dry_run=plan_only if undo else not applied))
+
+
+class _Readable(yaml.SafeDumper):
+    """Writes a text of several lines as a block scalar, since quoted CEL expressions are hard to read."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Readable.add_representer(str, _text)
+
+
+def manifest_yaml(documents: list[dict[str, object]]) -> str:
+    return yaml.dump_all(documents, Dumper=_Readable, sort_keys=False, width=120)

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 
 import click
 
-from analysis.change import ChangeSet
+from analysis.context import ChangeSet
 from analysis.rollout import Rollout, rollout
 from cli.exits import Exit, exit_codes, strongest
 from cli.input.change_set import ChangeRequest, change_options, read_change
-from cli.input.kueue_version import installed_beside
 from cli.input.options import configured
 from cli.input.outputs import Output, outputs
-from cli.input.settings import settings
+from cli.input.settings import installed_beside, settings
 from cli.output import note
 from cli.report.formats import OF_ROLLOUTS, deliver
 from cli.report.wave_files import write_waves as write_files

@@ -6,10 +6,9 @@ import click
 
 from cli.exits import exit_codes
 from cli.input.against import Against
-from cli.input.kueue_version import installed_beside
 from cli.input.options import against as against_option
 from cli.input.options import configured, output
-from cli.input.settings import settings
+from cli.input.settings import installed_beside, settings
 
 
 @click.command(epilog=exit_codes("the request is denied"))

@@ -21,18 +21,16 @@ from analysis.trees.view import ShownTree, UnknownNode, WantedNode, parse_node, 
 from analysis.trees.walk import walk
 from cli.exits import EXIT_CODES_OF_SIMULATIONS, AccessDenied, Exit, Misused, OutOfReach, strongest
 from cli.input.against import Against
-from cli.input.documents import expand
+from cli.input.documents import expand, gather, noted
 from cli.input.folders import EXTENSIONS
-from cli.input.gathering import gather, noted
 from cli.input.options import against_of, filename_option, input_paths, namespace, output
 from cli.input.quota_trees import context_of, simulated_sources, usage_sources
 from cli.input.reconciler_api import Server
 from cli.input.reconciler_api import options as reconciler_options
-from cli.input.roots import read_organisation
+from cli.input.roots import read_organisation, survey_roots
 from cli.input.selection import InputSelection
 from cli.input.settings import settings
 from cli.input.simulation import note_problems
-from cli.input.surveyed import survey_roots
 from cli.input.visibility import Ask, reconciler_of, reporting_bad_answers
 from cli.output import emit, json_text, note
 from cli.progress import stage

@@ -1,10 +1,11 @@
-"""The cluster to check, and the objects of Quotree's installation in it."""
+"""The cluster to check with the objects of Quotree in it, and the results of checks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from enum import StrEnum
 from functools import cached_property, partial
 from typing import Any
 
@@ -169,3 +170,51 @@ def _without_schemas(definition: Manifest) -> Manifest:
     spec = mapping(definition.get("spec"))
     versions = [{key: mapping(each).get(key) for key in ("name", "served")} for each in spec.get("versions") or ()]
     return {**definition, "spec": {**spec, "versions": versions}}
+
+
+class HealthState(StrEnum):
+    """The state of a result. SKIPPED: the check could not run; the message has the reason."""
+
+    OK = "ok"
+    WARNING = "warning"
+    FAILURE = "failure"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """The result for one object. `subject`: the object, or empty for the whole cluster. `fix`: empty if state is OK."""
+
+    state: HealthState
+    subject: str
+    message: str
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorCheck:
+    """A check. `id`: never changes. `title`: a sentence that is true if the check passes. `run` raises ClusterError."""
+
+    id: str
+    title: str
+    run: Callable[[CheckedCluster], Iterable[CheckResult]]
+
+
+def check(id: str, title: str) -> Callable[[Callable[[CheckedCluster], Iterable[CheckResult]]], DoctorCheck]:
+    return lambda run: DoctorCheck(id, title, run)
+
+
+def ok(subject: str, message: str) -> CheckResult:
+    return CheckResult(HealthState.OK, subject, message)
+
+
+def warning(subject: str, message: str, fix: str) -> CheckResult:
+    return CheckResult(HealthState.WARNING, subject, message, fix)
+
+
+def failure(subject: str, message: str, fix: str) -> CheckResult:
+    return CheckResult(HealthState.FAILURE, subject, message, fix)
+
+
+def skipped(subject: str, reason: str, fix: str = "") -> CheckResult:
+    return CheckResult(HealthState.SKIPPED, subject, reason, fix)

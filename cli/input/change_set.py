@@ -6,14 +6,12 @@ from dataclasses import dataclass, replace
 
 import click
 
-from analysis.change import ChangeSet
-from analysis.context import Context
-from analysis.inputs import NO_FILES, InputObjects, joined, same
-from analysis.pruning import missing
+from analysis.context import ChangeSet, Context
+from analysis.inputs import NO_FILES, InputObjects, joined, missing, same
 from cli.exits import Misused
 from cli.input.against import Against
 from cli.input.context import load
-from cli.input.gathering import gather
+from cli.input.documents import gather
 from cli.input.grouped import grouped
 from cli.input.hidden import declaring, hidden, sentence
 from cli.input.options import against as against_option

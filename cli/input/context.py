@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from analysis.context import Context
 from cli.input import snapshot_file
 from cli.input.against import Against
-from cli.input.gathering import gather
+from cli.input.documents import gather
 from cli.input.snapshot_file import WORK
 from cli.progress import stage, tick
 from cluster.sources import NODES_ONCE, WatchSource, sources

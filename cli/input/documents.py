@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import glob
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, BinaryIO, TextIO, TypeAlias
 
 from analysis.documents import MAX_SIZE, UTF_16, Document, SourcePlace, Unreadable, is_object, parse
+from analysis.inputs import InputObjects, identify
 from analysis.queue_config import QueuesFileRegion, has_queues
 from cli.input.folders import EXTENSIONS, JUDGED, Folder, PassedOver, PassedOverReason, is_ours, look, may_hold_objects
 from cli.input.paths import tidy
@@ -190,3 +192,21 @@ def _failed(source: str, error: Exception) -> Unreadable:
     if "\0" in source:  # the message differs between versions of Python
         reason = "the name of a file cannot have a null character"
     return Unreadable(SourcePlace(source, 1, 1), f"cannot be read: {reason}")
+
+
+def gather(paths: Sequence[str]) -> InputObjects:
+    """The objects in the paths; `-` is standard input. Notes objects that occur twice on standard error."""
+    return noted(identify(*read(paths, sys.stdin)))
+
+
+def noted(inputs: InputObjects) -> InputObjects:
+    """Note objects that occur twice with different content on standard error, and return the inputs.
+
+    Only the first of such objects is used. `quotree validate` reports the others as findings.
+    """
+    twice = [each for each in inputs.repeated if not each.equal]
+    if twice:
+        rest = "is 1 more object" if len(twice) == 2 else f"are {len(twice) - 1} more objects"
+        more = f"; so {rest}, which `quotree validate` lists" if len(twice) > 1 else ""
+        note(f"{twice[0].second.place()}: {twice[0]}; the first is used{more}")
+    return inputs

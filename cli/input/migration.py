@@ -12,7 +12,7 @@ from analysis.inputs import InputObjects
 from cli.exits import Misused
 from cli.input.against import Against
 from cli.input.context import collect
-from cli.input.gathering import gather
+from cli.input.documents import gather
 from cli.input.settings import settings
 from cli.input.snapshot_file import read as read_snapshot
 from policies import dialects

@@ -7,11 +7,14 @@ import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from cli.exits import Misused
+from cli.input.against import Against
 from cli.input.regular_file import mentions
+from cluster.errors import ClusterError
 from policies.configuration.kueue.gates import LATEST, KueueVersion
 from policies.configuration.settings import Configuration, Dialect, KueueSettings
 from policies.model.errors import PolicyError
@@ -113,3 +116,22 @@ def read_file(file: str, reader: Callable[[Mapping[str, Any]], T]) -> T:
         return reader(documents[0].manifest)
     except PolicyError as error:
         raise Misused(f"{documents[0].place(getattr(error, 'at', ''))}: {error}") from error
+
+
+def installed_beside(against: Against) -> Installed:
+    """A function that returns the version in the cluster of --against, or the latest if there is no cluster.
+
+    If the cluster does not answer, the function returns the latest version, and the command reports the error when it
+    reads the cluster.
+    """
+    return partial(_installed_version, against) if against.kind == "cluster" else lambda: LATEST
+
+
+def _installed_version(against: Against) -> KueueVersion:
+    from cluster.installed_kueue import installed_kueue  # here, since it takes long to load
+
+    try:
+        with against.login.connect() as cluster:
+            return installed_kueue(cluster)
+    except ClusterError:
+        return LATEST

@@ -9,7 +9,7 @@ import click
 
 from analysis.simulation import Simulations
 from cli.exits import Misused
-from cli.input.gathering import gather
+from cli.input.documents import gather
 from policies.configuration.kueue.durations import duration
 from policies.model.errors import BadConfiguration, PolicyError
 from scheduling.objects import times

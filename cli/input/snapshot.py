@@ -12,10 +12,9 @@ from analysis.simulation import OtherQueues
 from cli.exits import Exit, Misused
 from cli.input import elsewhere, snapshot_file
 from cli.input.against import Against
-from cli.input.kueue_version import installed_beside
 from cli.input.named import NamedWork, workload_of
 from cli.input.options import EngineOptions
-from cli.input.settings import settings
+from cli.input.settings import installed_beside, settings
 from cli.input.simulation import engine_settings, note_problems, start
 from cli.progress import stage
 from scheduling.simulation.settings import SimulationSettings

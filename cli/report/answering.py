@@ -12,23 +12,20 @@ from analysis.context import Context, Revision
 from analysis.documents import Document
 from analysis.inputs import InputObjects, identify
 from analysis.judgement import judge
-from analysis.merging import merged, with_entries
 from analysis.repeated import of_repeated
-from analysis.report import Looked, Report, report, unjudged
+from analysis.report import Looked, Report, merged, report, unjudged, with_entries
 from cli.exits import OutOfReach
 from cli.input.folders import PassedOver, PassedOverReason
 from cli.input.hidden import declaring, hidden, sentence
-from cli.input.kueue_version import installed_beside
 from cli.input.question import ValidationQuestion
-from cli.input.roots import FoundRoot, context_of
+from cli.input.roots import FoundRoot, Surveyed, context_of, contexts_of, survey_roots, together
 from cli.input.selection import InputSelection
-from cli.input.settings import settings
+from cli.input.settings import installed_beside, settings
 from cli.input.survey import survey
-from cli.input.surveyed import Surveyed, contexts_of, survey_roots, together
 from cli.output import note, note_internal
 from cli.progress import stage
 from policies.configuration.settings import Configuration
-from policies.judging.proposal import Proposal
+from policies.judging.rule import Proposal
 from policies.judging.verdict import Unjudged
 from policies.model.objects import Ref
 from policies.rules import registry

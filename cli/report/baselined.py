@@ -9,8 +9,7 @@ from analysis.documents import SourcePlace
 from analysis.report import Report, ReportEntry, identity, in_order
 from cli.input import baseline as baselines
 from cli.input.baseline import Baseline, OldFinding
-from policies.judging.proposal import Proposal
-from policies.judging.rule import Rule
+from policies.judging.rule import Proposal, Rule
 from policies.judging.verdict import Judged
 from policies.model.findings import Action, Finding, Severity
 

@@ -15,8 +15,7 @@ from analysis.impact import Impact, effect_text
 from cli.output import first_of, section, some
 from cli.report.formats.page import Page, Table
 from cli.report.reports import API_VERSION, unreadable_json
-from policies.impact.differences import Effect, NodeChange, PairChange
-from policies.impact.quotas import Excess, PairQuota, QuotaPair, amount_text
+from policies.impact.quotas import Effect, Excess, NodeChange, PairChange, PairQuota, QuotaPair, amount_text
 from policies.model.objects import parted
 from policies.model.printing import plain
 from scheduling.impact.elsewhere import WorkChange

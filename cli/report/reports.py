@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -9,6 +10,7 @@ from typing import Any
 
 from analysis.documents import SourcePlace, Unreadable
 from analysis.report import LocatedCause, Looked, Report, ReportedObject, ReportEntry, Subject
+from cli.input.documents import STDIN
 from cli.output import first_of, paint, some
 from cli.version import VERSION
 from policies.judging.sentence import flat, sentence
@@ -86,13 +88,10 @@ def _as_of(moment: datetime | None, subject: Subject) -> str:
 
 def finding_lines(entry: ReportEntry) -> Iterator[str]:
     """The lines of a finding: its message, its causes, its fix and its consequences."""
-    finding, severity = entry.judged.finding, entry.judged.severity
+    severity = entry.judged.severity
     word = paint(severity.value, COLOURS[severity])
     yield f"{where(entry.place)}: {word}[{entry.judged.rule.id}]: {without_fix(entry.judged)}"
-    yield from (f"    {cause_line(cause)}" for cause in entry.causes)
-    if finding.fix:
-        yield f"    fix: {plain(finding.fix)}"
-    yield from (f"    {line}" for line in consequence_lines(entry.judged))
+    yield from (f"    {line}" for line in details(entry))
 
 
 def where(place: SourcePlace) -> str:
@@ -275,3 +274,30 @@ def place_json(place: SourcePlace) -> dict[str, Any]:
 
 def unreadable_json(item: Unreadable) -> dict[str, Any]:
     return {**place_json(item.place), "message": item.message}
+
+
+def details(entry: ReportEntry) -> list[str]:
+    """The causes, the fix and the consequences, one line each."""
+    fix = entry.judged.finding.fix
+    return [*map(cause_line, entry.causes), *([f"fix: {plain(fix)}"] if fix else ()), *consequence_lines(entry.judged)]
+
+
+def paragraph(entry: ReportEntry) -> str:
+    """The finding with its causes and its fix, on several lines."""
+    return "\n".join([without_fix(entry.judged), *details(entry)])
+
+
+def annotated(entry: ReportEntry) -> str:
+    """The message, with the kustomization if the finding has no place in a file."""
+    return "\n".join(filter(None, [paragraph(entry), rendered(entry.place)]))
+
+
+def relative(file: str, folder: str) -> str:
+    """The path that services show: relative to the folder that the command runs in, without `./`.
+
+    That folder should be the root of the repository. The path of a file outside of it is not changed.
+    """
+    if not file or file == STDIN:
+        return file
+    inner = os.path.relpath(file, folder) if folder and file.startswith("/") else os.path.normpath(file)
+    return file if inner.startswith("../") else inner

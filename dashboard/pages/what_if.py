@@ -21,8 +21,7 @@ from dashboard.what_if.edits import FIELDS, STOPPED, STOPS, BadEdit, EditedNode
 from dashboard.what_if.form import REMOVE, Form
 from dashboard.what_if.links import LASTS, ChangeLinks
 from dashboard.what_if.manifests import KINDS, as_yaml, changed
-from dashboard.what_if.processes import Processes
-from dashboard.what_if.unanswered import MissingRights, ReadingCluster, TryAgain, Unanswered
+from dashboard.what_if.processes import MissingRights, Processes, ReadingCluster, TryAgain, Unanswered
 from policies.dialects.kueue_kinds import GROUP
 from policies.model.printing import plain
 

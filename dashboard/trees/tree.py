@@ -10,8 +10,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
+from analysis.trees.walk import cycles_among
 from policies.model.quantity import BadQuantity, Quantity
 from scheduling.world.readiness import IS_STOPPED
 
@@ -189,7 +191,8 @@ class DialectTree:
 
     def __init__(self, answer: Mapping[str, Any]) -> None:
         self.nodes = {node.key: node for node in map(TreeNode, answer["nodes"])}
-        self.on_cycles = frozenset(_on_cycles(self.nodes))
+        parents = {key: node.above for key, node in self.nodes.items()}
+        self.on_cycles = frozenset(chain.from_iterable(cycles_among(parents)))
         self._children: dict[NodeKey | None, list[TreeNode]] = {}
         self._borrowed: dict[tuple[NodeKey, FlavorPair], int] = {}
         for node in self.nodes.values():
@@ -232,21 +235,6 @@ class DialectTree:
         """All pairs, the one that most nodes have first."""
         counts = Counter(pair for node in self.nodes.values() for pair in node.pairs)
         return sorted(counts, key=lambda pair: (-counts[pair], pair))
-
-
-def _on_cycles(nodes: Mapping[NodeKey, TreeNode]) -> Iterator[NodeKey]:
-    """The nodes on cycles. From each node, the parents are followed; a path that meets itself contains a cycle."""
-    settled: set[NodeKey] = set()
-    for start in nodes:
-        way: dict[NodeKey, None] = {}
-        at: NodeKey | None = start
-        while at is not None and at in nodes and at not in settled and at not in way:
-            way[at] = None
-            at = nodes[at].above
-        if at in way:
-            steps = list(way)
-            yield from steps[steps.index(at) :]
-        settled.update(way)
 
 
 def lent(tree: DialectTree, node: TreeNode, pair: FlavorPair) -> int:

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing import Pipe
 from typing import Any
 
@@ -22,7 +22,6 @@ from analysis.what_if.state import ProposedChange
 from cluster.errors import Unreachable, from_status
 from dashboard.reading.backend import UserLogin
 from dashboard.what_if.child import READING, THINKING, UNREAD, ClusterRead, NoOutcome, UserWay
-from dashboard.what_if.unanswered import MissingRights, ReadingCluster, TryAgain, Unanswered
 from policies.configuration.settings import Configuration
 
 _CODE = "from quotree.start import find_packages; find_packages(); from dashboard.what_if.child import main; main()"
@@ -37,6 +36,26 @@ PATIENCE = 7.0
 _MARGIN = 1.0
 _EXPIRED = "The state that was read is too old, so the cluster is being read again. Ask again in a moment."
 _DIED = "The process that had read the cluster has ended, perhaps for lack of memory. Try it again."
+
+
+class Unanswered(Exception):
+    """The request was not answered. The message says what the user can do."""
+
+
+class MissingRights(Unanswered):
+    """The user lacks rights. `missing`: the rights that are needed, in the form of `kubectl auth can-i`."""
+
+    def __init__(self, missing: Sequence[str]) -> None:
+        super().__init__("To see the effects of a change, you need the right to list all objects of the tree.")
+        self.missing = tuple(missing)
+
+
+class TryAgain(Unanswered):
+    """The same request can be answered soon: the cluster is being read, or other requests are ahead."""
+
+
+class ReadingCluster(TryAgain):
+    """The cluster is being read for this request."""
 
 
 class WhatIfProcess:

@@ -12,8 +12,7 @@ from analysis.judgement import judge
 from analysis.report import Report, report
 from cli.input.against import Against
 from cli.input.context import load
-from cli.input.documents import read
-from cli.input.gathering import gather
+from cli.input.documents import gather, read
 from cli.input.settings import FILES, settings
 from cli.report.reports import as_text, finding_lines
 from cluster.served import FOLLOWED

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, TypeAlias
 
 from policies.dialects.kueue_kinds import PREFIX
@@ -120,7 +121,7 @@ def pods_at(manifest: Manifest, paths: Iterable[PodSetPath]) -> Iterator[PodsAt]
             if template:
                 numbers = [count.of(entry) for count in path.counts]
                 whole = (*steps, *path.template.split("."))
-                count, each = _product(numbers), _product(numbers[1:])
+                count, each = prod(numbers), prod(numbers[1:])
                 groups = numbers[0] if numbers else 1
                 labels = path.index_label, path.sub_group_label
                 counted = path.counted(manifest, template) if path.counted else template
@@ -348,10 +349,3 @@ def _all(holder: object, steps: list[str]) -> Iterator[object]:
 def _or_empty(value: object) -> object:
     """The value, or an empty text for an absent field."""
     return "" if value is None else value
-
-
-def _product(numbers: Iterable[int]) -> int:
-    found = 1
-    for number in numbers:
-        found *= number
-    return found

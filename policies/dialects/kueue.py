@@ -26,8 +26,7 @@ from policies.dialects.labels import is_qualified_name, selector_faults
 from policies.dialects.reading import Manifest, ManifestReader, identity, listing, mapping, text
 from policies.dialects.selectors import LabelSelector, read_label_selector
 from policies.model import fields
-from policies.model.defect import Defect
-from policies.model.objects import Attached, Node, Ref, SubtreeShare
+from policies.model.objects import Attached, Defect, Node, Ref, SubtreeShare
 from policies.model.pools import NO_POOL, NO_TERMS, Pool, Terms, upward_share
 from policies.model.quantity import Quantity
 

@@ -10,14 +10,7 @@ import posixpath
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from policies.dialects.kueue_kinds import (
-    ADMISSION_CHECK,
-    MULTIKUEUE_CLUSTER,
-    MULTIKUEUE_CONFIG,
-    PROVISIONING_REQUEST_CONFIG,
-    TOPOLOGY,
-    WORKLOAD_PRIORITY_CLASS,
-)
+from policies.dialects import kueue_kinds
 from policies.dialects.reading import Manifest, ManifestReader, identity, listing, mapping, text
 from policies.model.objects import GroupKind, KubeObject, Ref
 
@@ -51,7 +44,7 @@ class MultiKueueConfigObject(KubeObject):
     clusters: tuple[str, ...] = ()
 
     def uses(self) -> frozenset[Ref]:
-        return frozenset(map(MULTIKUEUE_CLUSTER.named, self.clusters))
+        return frozenset(map(kueue_kinds.MULTIKUEUE_CLUSTER.named, self.clusters))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +78,7 @@ PATH, SECRET, PROFILE = "Path", "Secret", "ClusterProfile"
 
 def _read_admission_check(manifest: Manifest) -> AdmissionCheck:
     return AdmissionCheck(
-        ref=identity(manifest, ADMISSION_CHECK, namespaced=False),
+        ref=identity(manifest, kueue_kinds.ADMISSION_CHECK, namespaced=False),
         api_version=str(manifest.get("apiVersion")),
         controller=text(mapping(manifest.get("spec")).get("controllerName")) or "",
         parameters=_parameters(mapping(mapping(manifest.get("spec")).get("parameters"))),
@@ -101,7 +94,7 @@ def _parameters(named: Mapping[str, object]) -> Ref | None:
 def _read_config(manifest: Manifest) -> MultiKueueConfigObject:
     clusters = listing(mapping(manifest.get("spec")).get("clusters"))
     return MultiKueueConfigObject(
-        ref=identity(manifest, MULTIKUEUE_CONFIG, namespaced=False),
+        ref=identity(manifest, kueue_kinds.MULTIKUEUE_CONFIG, namespaced=False),
         api_version=str(manifest.get("apiVersion")),
         clusters=tuple(text(name) or "" for name in clusters),
         defects=ManifestReader(manifest).defects(),
@@ -111,7 +104,7 @@ def _read_config(manifest: Manifest) -> MultiKueueConfigObject:
 def _read_topology(manifest: Manifest) -> WrittenTopology:
     levels = map(mapping, listing(mapping(manifest.get("spec")).get("levels")))
     return WrittenTopology(
-        ref=identity(manifest, TOPOLOGY, namespaced=False),
+        ref=identity(manifest, kueue_kinds.TOPOLOGY, namespaced=False),
         api_version=str(manifest.get("apiVersion")),
         levels=tuple(name for level in levels if (name := text(level.get("nodeLabel")))),
         defects=ManifestReader(manifest).defects(),
@@ -131,7 +124,7 @@ def _read_cluster(manifest: Manifest) -> MultiKueueClusterObject:
     elif profile:
         kind, location, field = PROFILE, text(profile.get("name")) or "", f"{at}.clusterProfileRef.name"
     return MultiKueueClusterObject(
-        ref=identity(manifest, MULTIKUEUE_CLUSTER, namespaced=False),
+        ref=identity(manifest, kueue_kinds.MULTIKUEUE_CLUSTER, namespaced=False),
         api_version=str(manifest.get("apiVersion")),
         kind=kind,
         location=location,
@@ -152,10 +145,10 @@ def _reader(kind: GroupKind) -> Callable[[Manifest], CheckSetting]:
 
 
 READERS: Mapping[GroupKind, Callable[[Manifest], KubeObject]] = {
-    ADMISSION_CHECK: _read_admission_check,
-    MULTIKUEUE_CONFIG: _read_config,
-    MULTIKUEUE_CLUSTER: _read_cluster,
-    TOPOLOGY: _read_topology,
-    PROVISIONING_REQUEST_CONFIG: _reader(PROVISIONING_REQUEST_CONFIG),
-    WORKLOAD_PRIORITY_CLASS: _reader(WORKLOAD_PRIORITY_CLASS),
+    kueue_kinds.ADMISSION_CHECK: _read_admission_check,
+    kueue_kinds.MULTIKUEUE_CONFIG: _read_config,
+    kueue_kinds.MULTIKUEUE_CLUSTER: _read_cluster,
+    kueue_kinds.TOPOLOGY: _read_topology,
+    kueue_kinds.PROVISIONING_REQUEST_CONFIG: _reader(kueue_kinds.PROVISIONING_REQUEST_CONFIG),
+    kueue_kinds.WORKLOAD_PRIORITY_CLASS: _reader(kueue_kinds.WORKLOAD_PRIORITY_CLASS),
 }

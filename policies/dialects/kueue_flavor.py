@@ -9,8 +9,7 @@ from policies.dialects.kueue_kinds import RESOURCE_FLAVOR
 from policies.dialects.labels import label_faults, taint_faults, toleration_faults
 from policies.dialects.reading import Manifest, ManifestReader, identity, listing, mapping, text
 from policies.dialects.taints import Taint, Toleration, read_taint, read_toleration
-from policies.model.defect import Defect
-from policies.model.objects import KubeObject
+from policies.model.objects import Defect, KubeObject
 
 
 @dataclass(frozen=True, slots=True)

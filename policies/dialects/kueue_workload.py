@@ -25,8 +25,7 @@ from policies.dialects.reading import (
     texts,
 )
 from policies.model import fields
-from policies.model.defect import Defect
-from policies.model.objects import Attached
+from policies.model.objects import Attached, Defect
 from policies.model.quantity import Quantity
 
 ELASTIC = f"{PREFIX}elastic-job"

@@ -8,7 +8,7 @@ from typing import Any
 
 from policies.dialects.reading import listing, mapping
 from policies.model import fields
-from policies.model.defect import Defect
+from policies.model.objects import Defect
 
 _DOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*").fullmatch
 _BARE_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?").fullmatch

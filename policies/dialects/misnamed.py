@@ -6,9 +6,11 @@ Quotree judges. A group that is not similar to one of these counts as a group of
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 from policies.dialects.kueue_kinds import GROUP as KUEUE
 from policies.dialects.newest import newest_version
@@ -20,64 +22,17 @@ from policies.schema.structure import versions_of
 OTHER = GroupKind("", "any other kind")
 """Stands for all kinds without a reader in the kinds that a rule judges."""
 
+with Path(__file__).with_name("kinds.csv").open(encoding="utf-8", newline="") as _file:
+    _GROUPS = list(csv.DictReader(_file))
 _SERVED = {
-    KUEUE: (
-        "AdmissionCheck",
-        "CapacityProvider",
-        "ClusterQueue",
-        "Cohort",
-        "DynamicQuotaOrchestrator",
-        "LocalQueue",
-        "MultiKueueCluster",
-        "MultiKueueConfig",
-        "PreemptionConfig",
-        "ProvisioningRequestConfig",
-        "ResourceFlavor",
-        "Topology",
-        "Workload",
-        "WorkloadPriorityClass",
-    ),
-    "scheduling.volcano.sh": ("PodGroup", "Queue"),
-    "batch.volcano.sh": ("CronJob", "Job"),
-    "bus.volcano.sh": ("Command",),
+    row["group"]: tuple(row["kinds"].split()) for row in _GROUPS if row["kinds"] and row["project"] != "kubernetes"
 }
 """The kinds of each group, with those that Quotree does not read. Source: Kueue v0.20, Volcano v1.15."""
 _OF_KUBERNETES = {
-    "": (
-        ("ConfigMap", "Namespace", "Pod"),
-        (
-            "Binding",
-            "ComponentStatus",
-            "Endpoints",
-            "Event",
-            "LimitRange",
-            "List",
-            "Node",
-            "PersistentVolume",
-            "PersistentVolumeClaim",
-            "PodTemplate",
-            "ReplicationController",
-            "ResourceQuota",
-            "Secret",
-            "Service",
-            "ServiceAccount",
-            "Status",
-        ),
-    ),
-    "apps": (("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"), ("ControllerRevision",)),
-    "batch": (("CronJob", "Job"), ()),
+    row["group"]: (row["kinds"].split(), row["others"].split()) for row in _GROUPS if row["project"] == "kubernetes"
 }
 """The judged kinds, and the other kinds, of each group of Kubernetes itself. Source: Kubernetes 1.36."""
-_MORE_GROUPS = (
-    f"config.{KUEUE}",
-    f"visibility.{KUEUE}",
-    "config.volcano.sh",
-    "flow.volcano.sh",
-    "nodeinfo.volcano.sh",
-    "shard.volcano.sh",
-    "topology.volcano.sh",
-    "training.volcano.sh",
-)
+_MORE_GROUPS = [row["group"] for row in _GROUPS if not row["kinds"]]
 """Groups of the two projects whose kinds are not compared."""
 NO_KIND = "object"
 """The word for an object whose manifest has no kind."""

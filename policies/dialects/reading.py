@@ -12,10 +12,9 @@ from copy import deepcopy
 from typing import Any, NamedTuple, TypeAlias
 
 from policies.model import fields
-from policies.model.defect import Defect
 from policies.model.exemptions import Exemption
 from policies.model.exemptions import read as read_exemptions
-from policies.model.objects import GroupKind, KubeObject, Ref
+from policies.model.objects import Defect, GroupKind, KubeObject, Ref
 from policies.model.quantity import BadQuantity, Quantity, correction
 from policies.schema.structure import defects
 

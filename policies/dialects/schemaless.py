@@ -7,7 +7,7 @@ from typing import Any
 
 from policies.dialects.reading import Manifest, group_kind, listing, mapping, not_texts, text
 from policies.model import fields
-from policies.model.defect import Defect
+from policies.model.objects import Defect
 from policies.model.quantity import BadQuantity, Quantity, correction
 from policies.model.suggestion import certain
 from policies.schema.values import value_text

@@ -16,8 +16,7 @@ from policies.dialects.kueue_kinds import WORKLOAD
 from policies.dialects.reading import Manifest, Parsed, listing, mapping
 from policies.dialects.schemaless import faults, pod_faults
 from policies.model import fields
-from policies.model.defect import Defect
-from policies.model.objects import KubeObject
+from policies.model.objects import Defect, KubeObject
 from policies.model.suggestion import did_you_mean
 from policies.schema.declarations import FILES
 from policies.schema.field_names import POD_TEMPLATE, Unknown, WrongType, field_names

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from policies.dialects import yunikorn
 from policies.dialects.core import Namespace
-from policies.dialects.yunikorn_config import Config, ConfiguredQueue
 from policies.dialects.yunikorn_config.configmap import QueueConfigMap, tree
-from policies.dialects.yunikorn_config.model import amounts
+from policies.dialects.yunikorn_config.model import Config, ConfiguredQueue, amounts
 from policies.dialects.yunikorn_config.resources import least
 from policies.impact.quotas import NodeQuotas, PairQuota, QuotaPair
 from policies.model.forest import Forest

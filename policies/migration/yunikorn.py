@@ -9,9 +9,10 @@ from policies import dialects
 from policies.dialects import yunikorn
 from policies.dialects.core import Namespace, Pod
 from policies.dialects.reading import Manifest
-from policies.dialects.yunikorn_config import Config, ConfiguredQueue, configmap, read_config
+from policies.dialects.yunikorn_config import configmap
 from policies.dialects.yunikorn_config.dynamic import Leaf
-from policies.dialects.yunikorn_config.model import ROOT, Resources, amounts
+from policies.dialects.yunikorn_config.model import ROOT, Config, ConfiguredQueue, Resources, amounts
+from policies.dialects.yunikorn_config.reading import read_config
 from policies.dialects.yunikorn_config.resources import YuniKornAmounts, is_positive
 from policies.dialects.yunikorn_config.validation import refusals
 from policies.migration.building import build

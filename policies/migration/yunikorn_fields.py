@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from policies.dialects.labels import is_qualified_name
 from policies.dialects.yunikorn import VCORE
-from policies.dialects.yunikorn_config import ConfiguredQueue, Partition, PlacementRule
-from policies.dialects.yunikorn_config.model import Resources, Text, amounts
+from policies.dialects.yunikorn_config.model import ConfiguredQueue, Partition, PlacementRule, Resources, Text, amounts
 from policies.dialects.yunikorn_config.resources import is_positive
 from policies.migration.model import NotKept
 from policies.model import fields

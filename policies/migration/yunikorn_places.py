@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 
 from policies.dialects import yunikorn
 from policies.dialects.core import Namespace, Pod
-from policies.dialects.yunikorn_config import ConfiguredQueue, Partition, ReportedApplication
 from policies.dialects.yunikorn_config.dynamic import Leaf, with_tags
-from policies.dialects.yunikorn_config.model import amounts
-from policies.dialects.yunikorn_config.placement import OpenPartition, placed
+from policies.dialects.yunikorn_config.model import ConfiguredQueue, Partition, amounts
+from policies.dialects.yunikorn_config.placement import OpenPartition, ReportedApplication, placed
 from policies.migration.building import QueueMapping
 from policies.migration.model import NotKept
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from policies.model.defect import Defect
-from policies.model.objects import KubeObject, Ref
+from policies.model.objects import Defect, KubeObject, Ref
 
 
 class ChangeOperation(StrEnum):

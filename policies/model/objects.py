@@ -6,9 +6,33 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from policies.model.defect import Defect
 from policies.model.exemptions import Exemption
 from policies.model.pools import Pool
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """One fault of a manifest.
+
+    `field`: the path in the version of the manifest.
+    `quantity`: whether the value should be a quantity, but is not.
+    `warning`: whether the API server accepts the manifest, but drops the field.
+    `unknown`: whether the version of the manifest does not have the field, so that kubectl refuses it.
+    `newer`: whether a newer version may have the field.
+    `write`, `rename`, `remove`: the certain fix: the right value, the right name, or the removal of the field.
+    `meant`: the path of the most similar known field, for an unknown one.
+    """
+
+    field: str
+    message: str
+    quantity: bool = False
+    warning: bool = False
+    unknown: bool = False
+    newer: bool = False
+    write: str | int | None = None
+    rename: str = ""
+    remove: bool = False
+    meant: str = ""
 
 
 class GroupKind(NamedTuple):

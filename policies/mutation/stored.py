@@ -12,9 +12,8 @@ from policies.dialects.core import POD
 from policies.dialects.kueue_kinds import GROUP
 from policies.dialects.reading import Parsed
 from policies.model.change import ChangeOperation
-from policies.model.defect import Defect
 from policies.model.forest import Forest
-from policies.model.objects import KubeObject, Node, Ref
+from policies.model.objects import Defect, KubeObject, Node, Ref
 from policies.mutation.defaults import patch
 from policies.mutation.patching import patched
 

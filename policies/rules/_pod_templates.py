@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from policies.dialects.core import POD, Pod
 from policies.dialects.kueue_jobs import QueuedJob
 from policies.dialects.yunikorn_work import KINDS, OtherWork, WrittenTemplate
-from policies.judging.proposal import Proposal
+from policies.judging.rule import Proposal
 from policies.model.objects import KubeObject
 
 MAKERS = (POD, *KINDS)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from policies.dialects.core import VOLCANO_QUEUE, VOLCANO_SCHEDULER, Pod
 from policies.dialects.volcano import JOB, POD_GROUP, queue_ref
 from policies.dialects.yunikorn_work import WrittenTemplate
-from policies.judging.proposal import Proposal
+from policies.judging.rule import Proposal
 from policies.model import fields
 from policies.model.objects import Attached, KubeObject
 from policies.rules._pod_templates import MAKERS, templates

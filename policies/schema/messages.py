@@ -11,8 +11,8 @@ from typing import Any, cast
 from jsonschema import Draft202012Validator, ValidationError, validators
 
 from policies.model import fields
-from policies.model.defect import Defect
 from policies.model.fields import Path
+from policies.model.objects import Defect
 from policies.model.quantity import BadQuantity, Quantity, correction
 from policies.model.suggestion import KnownNames, bare, certain, close, did_you_mean, suggest
 from policies.schema.declarations import Schema

@@ -17,8 +17,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from policies.model import fields
-from policies.model.defect import Defect
 from policies.model.fields import Path
+from policies.model.objects import Defect
 
 if TYPE_CHECKING:  # it takes long to load
     from policies.schema.compiled import Compiled, KeyedPlace

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from policies.configuration.file import read_configuration
 from policies.configuration.kueue.gates import OF_WEBHOOKS, KueueVersion
+from policies.configuration.kueue.namespaces import SELECTOR
 from policies.configuration.settings import Configuration, KueueSettings, ReconcilerSettings
 from policies.dialects.frameworks import FRAMEWORKS
 from policies.dialects.kueue_kinds import LABEL
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.dialects.selectors import LabelSelector, Requirement, read_label_selector
 from policies.model.errors import PolicyError
 from policies.rules import registry
 from policies.takeover import giving, taking
@@ -27,7 +30,6 @@ from policies.takeover.objects import (
     replicas,
     unready,
 )
-from policies.takeover.selection import called_elsewhere
 from policies.takeover.translation import KEY, Translated, translate
 from policies.takeover.versions import known_version
 from policies.text import yaml_values
@@ -56,6 +58,12 @@ _ASKED_FOR_PODS = {
 
 Judge = Callable[[Manifest, Configuration], object]
 """Reads a configuration as the reconciler does, together with Quotree's own one. Raises BadConfiguration."""
+_WEBHOOKS_OF_JOBS = {
+    "MutatingWebhookConfiguration": frozenset(
+        ("kueue-jobs", "kueue-other-jobs", "kueue-templates", "kueue-pods", "kueue-default-pods")
+    ),
+    "ValidatingWebhookConfiguration": frozenset(("kueue-jobs",)),
+}
 
 
 def take_over(
@@ -269,3 +277,45 @@ def _advice(found: FoundCluster, names: ReleaseNames, translated: Translated) ->
     if translated.read is not None and translated.read.retention.after_deactivated is not None:
         key = "objectRetentionPolicies.workloads.afterDeactivatedByKueue"
         yield f"{key} needs manifests/components/reconciler-deletes-jobs"
+
+
+def called_elsewhere(
+    found: FoundCluster, names: ReleaseNames, settings: KueueSettings, selector: Mapping[str, Any]
+) -> Iterator[str]:
+    """A message for each webhook that is called in namespaces which Kueue's selector excludes.
+
+    Kueue's webhooks read the selector from Kueue's Configuration. For Quotree's, it must be in Quotree's own or in the
+    webhook itself. Otherwise a job in another namespace would be suspended and wait indefinitely.
+    Nothing is reported for requirements that the settings have too, or that only exclude system namespaces.
+    """
+    in_settings, system = {*_terms(settings.namespaces)}, {"kube-system", names.kueue_namespace}
+    wanted = [
+        term
+        for term in _terms(read_label_selector(selector))
+        if term not in in_settings and not (term.operator == "NotIn" and term.values <= system)
+    ]
+    for ref in (names.mutating, names.validating):
+        for webhook in map(mapping, listing(found.objects[ref].get("webhooks"))):
+            name = text(webhook.get("name")) or ""
+            if name.removesuffix(".quotree.dev") not in _WEBHOOKS_OF_JOBS[ref.kind]:
+                continue
+            in_webhook = {*_terms(read_label_selector(webhook.get("namespaceSelector")))}
+            if missing := [_shown(term) for term in wanted if term not in in_webhook]:
+                yield (
+                    f"{ref}: {name} is called in namespaces that {SELECTOR} excludes: add {', '.join(missing)} to its"
+                    f" namespaceSelector, or kueue.{SELECTOR} to {names.settings}"
+                )
+
+
+def _terms(selector: LabelSelector | None) -> Iterator[Requirement]:
+    """The requirements of a selector: `a notin (x, y)` as `a notin (x)` and `a notin (y)`."""
+    for each in selector.requirements if selector else ():
+        if each.operator == "NotIn":
+            yield from (replace(each, values=frozenset([value])) for value in sorted(each.values))
+        else:
+            yield each
+
+
+def _shown(term: Requirement) -> str:
+    shown = f"{term.key} {term.operator}"
+    return f"{shown} ({', '.join(sorted(term.values))})" if term.values else shown

@@ -6,18 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from policies.text import yaml_events
 from policies.text.positions import BadText
-from policies.text.yaml_events import (
-    AliasEvent,
-    MappingEndEvent,
-    MappingStartEvent,
-    ScalarEvent,
-    SequenceEndEvent,
-    SequenceStartEvent,
-    StreamEndEvent,
-    YAMLError,
-    events,
-)
 
 Shape: TypeAlias = Literal["scalar", "mapping", "list", "alias"]
 
@@ -48,19 +38,19 @@ class Layout:
 def layout(text: str, start: int, end: int) -> Layout:
     """The layout of the value at [start, end). Raises BadText if it cannot be parsed."""
     column = start - (text.rfind("\n", 0, start) + 1)
-    following = events(" " * column + text[start:end])
+    following = yaml_events.events(" " * column + text[start:end])
     try:
         return _first(following, start - column)
-    except YAMLError:
+    except yaml_events.YAMLError:
         raise BadText(start, "this part cannot be parsed without the text around it") from None
 
 
 def _first(following: Callable[[], Any], shift: int) -> Layout:
     """The layout of the first value. Works without recursion, since the depth of the text is not limited."""
     around: list[tuple[Layout, bool]] = []  # the open mappings and lists, each with whether a key is next
-    while not isinstance(event := following(), StreamEndEvent):
+    while not isinstance(event := following(), yaml_events.StreamEndEvent):
         laid = _layout_of(event, shift)
-        if isinstance(event, MappingEndEvent | SequenceEndEvent):
+        if isinstance(event, yaml_events.MappingEndEvent | yaml_events.SequenceEndEvent):
             laid, _ = around.pop()
             laid.end = _end(event) + shift if laid.flow else max(laid.start, _last_end(laid))
         elif laid is None:
@@ -94,13 +84,13 @@ def _add(holder: Layout, key_is_next: bool, laid: Layout) -> tuple[Layout, bool]
 def _layout_of(event: Any, shift: int) -> Layout | None:
     at = event.start_mark.index + shift, event.end_mark.index + shift
     match event:
-        case ScalarEvent():
+        case yaml_events.ScalarEvent():
             anchored = event.anchor is not None or event.tag is not None
             return Layout("scalar", *at, style=event.style or "", anchored=anchored, text=event.value)
-        case AliasEvent():
+        case yaml_events.AliasEvent():
             return Layout("alias", *at)
-        case MappingStartEvent():
+        case yaml_events.MappingStartEvent():
             return Layout("mapping", *at, flow=bool(event.flow_style), anchored=event.anchor is not None)
-        case SequenceStartEvent():
+        case yaml_events.SequenceStartEvent():
             return Layout("list", *at, flow=bool(event.flow_style), anchored=event.anchor is not None)
     return None

@@ -9,7 +9,7 @@ from itertools import islice
 from policies.configuration.settings import Configuration
 from policies.dialects.volcano import BUILT_IN, QUEUE, Queue, queue_ref
 from policies.judge import evaluate
-from policies.judging.proposal import propose
+from policies.judging.rule import propose
 from policies.model.change import Change
 from policies.model.findings import Severity
 from policies.model.forest import Forest

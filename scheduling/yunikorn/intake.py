@@ -15,9 +15,10 @@ from policies.dialects.core import CONFIG_MAP, Namespace, Pod
 from policies.dialects.pod_reading import PodReading, pod_reading
 from policies.dialects.priority_class import ALLOW_PREEMPTION, PRIORITY_CLASS, lets_preempt, says_true
 from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text, texts
-from policies.dialects.yunikorn_config import Config, read_config
 from policies.dialects.yunikorn_config.configmap import QueueConfigMap, read_config_map, tree
+from policies.dialects.yunikorn_config.model import Config
 from policies.dialects.yunikorn_config.placement import ReportedApplication as Submission
+from policies.dialects.yunikorn_config.reading import read_config
 from policies.dialects.yunikorn_config.resources import YuniKornAmounts, plus
 from policies.dialects.yunikorn_gangs import is_placeholder, task_group
 from policies.dialects.yunikorn_pods import requests, with_requests

@@ -8,8 +8,9 @@ from typing import NamedTuple, TypeAlias
 
 from policies.dialects import yunikorn, yunikorn_flaws
 from policies.dialects.reading import Manifest
-from policies.dialects.yunikorn_config import Partition, read_config
 from policies.dialects.yunikorn_config.dynamic import gang_excess
+from policies.dialects.yunikorn_config.model import Partition
+from policies.dialects.yunikorn_config.reading import read_config
 from policies.dialects.yunikorn_config.resources import YuniKornAmounts, plus
 from policies.dialects.yunikorn_config.validation import refusals
 from policies.dialects.yunikorn_gangs import BadTaskGroups, TaskGroup, task_groups, together

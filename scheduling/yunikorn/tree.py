@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
 
-from policies.dialects.yunikorn_config import ConfiguredQueue as Declared
-from policies.dialects.yunikorn_config import Partition
 from policies.dialects.yunikorn_config.dynamic import Leaf, TagLimits, with_limits, with_tags
-from policies.dialects.yunikorn_config.model import ROOT, Template, amounts
+from policies.dialects.yunikorn_config.model import ROOT, Partition, Template, amounts
+from policies.dialects.yunikorn_config.model import ConfiguredQueue as Declared
 from policies.dialects.yunikorn_config.placement import ConfiguredPartition, QueuePlacement, placed
 from policies.dialects.yunikorn_config.placement import ReportedApplication as Submission
 from policies.dialects.yunikorn_config.resources import YuniKornAmounts, is_positive, least

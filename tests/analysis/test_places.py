@@ -10,7 +10,7 @@ from analysis.documents import SourcePlace
 from analysis.judgement import judge
 from analysis.places import InputPlaces
 from cli.input.against import Against
-from cli.input.gathering import gather
+from cli.input.documents import gather
 from policies.configuration.settings import Configuration
 from policies.model.findings import Cause, Finding
 from policies.model.objects import Ref

@@ -14,7 +14,7 @@ from cluster.sightings import Sightings, Snapshot, sighting
 from policies.configuration.settings import Configuration, KueueSettings
 from policies.dialects import read
 from policies.judge import evaluate
-from policies.judging.proposal import propose
+from policies.judging.rule import propose
 from policies.model.forest import Forest
 from policies.mutation.defaults import patch
 from tests.bench.organisation import Manifest, organisation, raised

@@ -25,7 +25,7 @@ from policies.dialects.kueue_kinds import (
 )
 from policies.dialects.reading import Parsed
 from policies.dialects.strict import strict
-from policies.judging.proposal import Proposal, propose
+from policies.judging.rule import Proposal, propose
 from policies.model.change import Change
 from policies.model.findings import Finding, NotEvaluated, Profile
 from policies.model.forest import Forest

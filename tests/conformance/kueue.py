@@ -19,7 +19,7 @@ from policies.dialects import read
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, ClusterQueue, Cohort, KueueNode
 from policies.judge import evaluate
 from policies.judging.changes import changed
-from policies.judging.proposal import propose
+from policies.judging.rule import propose
 from policies.judging.verdict import Verdict
 from policies.model.change import Change
 from policies.model.findings import Profile, Severity

@@ -15,7 +15,7 @@ from typing import Any
 from policies.configuration.settings import Configuration, VolcanoSettings
 from policies.dialects import read
 from policies.judge import evaluate
-from policies.judging.proposal import Proposal, propose
+from policies.judging.rule import Proposal, propose
 from policies.model.change import Change, ChangeOperation
 from policies.model.findings import Profile, Severity
 from tests.builders import typed, world

@@ -14,7 +14,7 @@ from policies.dialects.priority_class import says_true
 from policies.dialects.reading import metadata, texts
 from policies.dialects.yunikorn_work import TEMPLATES, inside
 from policies.judge import evaluate
-from policies.judging.proposal import propose
+from policies.judging.rule import propose
 from policies.model.change import Change, User
 from policies.model.findings import Profile
 from policies.model.forest import Forest

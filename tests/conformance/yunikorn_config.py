@@ -9,16 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from policies.dialects.yunikorn_config import (
-    acl,
-    dynamic,
-    limits,
-    placement,
-    placement_checks,
-    quotas,
-    read_config,
-    structure,
-)
+from policies.dialects.yunikorn_config import acl, dynamic, limits, placement, placement_checks, quotas, structure
 from policies.dialects.yunikorn_config.decode import read_queue, read_rule
 from policies.dialects.yunikorn_config.model import ConfiguredQueue, Limit, Partition, PlacementRule, Problem
 from policies.dialects.yunikorn_config.placement import (
@@ -27,6 +18,7 @@ from policies.dialects.yunikorn_config.placement import (
     Rejected,
     ReportedApplication,
 )
+from policies.dialects.yunikorn_config.reading import read_config
 from policies.dialects.yunikorn_config.typed import Faults
 from policies.dialects.yunikorn_config.validation import refusals
 from policies.text.yaml_composer import first_document

@@ -19,7 +19,7 @@ from __future__ import annotations
 import click
 
 from cli.exits import Exit
-from cli.input.gathering import gather
+from cli.input.documents import gather
 from cli.input.options import input_paths, inputs
 from cli.output import emit, note
 

@@ -20,8 +20,7 @@ from analysis.judgement import judge
 from analysis.report import report
 from cli.input.against import Against
 from cli.input.context import load
-from cli.input.documents import read
-from cli.input.gathering import gather
+from cli.input.documents import gather, read
 from cli.input.migration import Origin, migrated
 from cli.input.options import EngineOptions
 from cli.input.simulation import start

@@ -7,8 +7,7 @@ import pytest
 from generators import kueue_fields
 from generators.kueue_field_notes import FieldNote
 from generators.kueue_fields import declared, field_table, fields
-from policies.configuration.kueue.gate_table import Here
-from policies.configuration.kueue.gates import LATEST, TABLES
+from policies.configuration.kueue.gates import LATEST, TABLES, Here
 
 
 def test_each_field_or_one_of_its_parents_has_a_row() -> None:

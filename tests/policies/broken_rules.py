@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from policies.judging.proposal import Proposal
-from policies.judging.rule import Rule
+from policies.judging.rule import Proposal, Rule
 from policies.model.change import Occasion
 from policies.model.findings import Finding
 from policies.model.objects import GroupKind

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, assume, event, given, settings
 from policies.configuration.settings import Configuration
 from policies.judge import evaluate
 from policies.judging.changes import changed
-from policies.judging.proposal import Proposal, propose
+from policies.judging.rule import Proposal, propose
 from policies.judging.sentence import statement
 from policies.judging.verdict import Judged, Verdict
 from policies.model.change import Change

@@ -16,7 +16,7 @@ from policies.configuration.settings import Configuration, KueueSettings, YuniKo
 from policies.dialects import READERS, read
 from policies.dialects.volcano import queue_ref
 from policies.dialects.yunikorn_config.configmap import CONFIGS
-from policies.judging.proposal import Proposal
+from policies.judging.rule import Proposal
 from policies.model.change import User
 from policies.model.findings import Profile
 from policies.model.forest import Forest

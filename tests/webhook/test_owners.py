@@ -188,6 +188,13 @@ def test_a_missing_owner_is_allowed_in_an_unmanaged_namespace() -> None:
     assert (answered["allowed"], "patch" in answered) == (True, False)
 
 
+def test_a_child_of_a_job_that_nobody_counts_is_suspended() -> None:
+    chosen = KueueSettings(manage_jobs=True, frameworks=("batch/job",))
+    app = create_app(WebhookSettings(configuration=Configuration(kueue=chosen)), lambda: Stored(job_set()))
+
+    assert "patch" in answer(app.test_client(), MUTATE, review(child()))
+
+
 # --- the finalizer of a Workload
 
 

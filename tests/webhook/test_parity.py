@@ -17,7 +17,7 @@ from analysis.context import Context
 from analysis.inputs import InputObjects
 from analysis.judgement import judge
 from cli.input.against import Against
-from cli.input.gathering import gather
+from cli.input.documents import gather
 from policies.configuration.settings import Configuration
 from policies.judging.sentence import assertion
 from policies.judging.verdict import Verdict

@@ -19,12 +19,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from wsgiref.types import WSGIApplication
 
-from webhook.front.connection import ClientConnection, ConnectionState
+from webhook.front.connection import ClientConnection, ConnectionState, least, slowest
 from webhook.front.gate import ClientGate
 from webhook.front.heads import Heads
 from webhook.front.reading import RequestReader, RequestRefused, WholeRequest
 from webhook.front.response import DeferredResponse, HttpResponse, call_app, error_response, response_or_error
-from webhook.front.room import least, slowest
 from webhook.front.threads import Threads
 from webhook.settings import WebhookSettings
 

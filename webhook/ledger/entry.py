@@ -1,17 +1,21 @@
-"""One entry of the ledger, and its form in a ConfigMap."""
+"""One entry of the ledger, its form in a ConfigMap, and the limits of open entries.
+
+Without the limits, a user who may write in one namespace could fill the ledger for everyone.
+"""
 
 from __future__ import annotations
 
 import base64
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
 from policies.dialects import core, kueue, read, volcano, yunikorn
+from policies.dialects.core import CONFIG_MAP
 from policies.dialects.reading import Manifest, exemptions, group_kind, mapping, metadata, texts
 from policies.model.change import ChangeOperation
 from policies.model.exemptions import PREFIX
@@ -37,6 +41,12 @@ _USER = 160
 """The most characters of a user's name that are kept. A digest replaces the rest of a longer name."""
 _OF_SERVICE_ACCOUNT = "system:serviceaccount:"
 _OF_CONTROLLERS = "system:serviceaccount:kube-system:"
+MOST_OF_OBJECT, MOST_OF_NAMESPACE = 20, 50
+"""The most open entries of an object and of a namespace. Nearly all open entries are of requests that failed after they
+were allowed: others are open for milliseconds only."""
+LONGEST_ENTRY, BYTES_OF_NAMESPACE, BYTES_OF_AUTHOR = 64 * 1024, 64 * 1024, 300 * 1024
+"""The most bytes of one entry, of all open entries of a namespace, and of all open entries of an author. YuniKorn's own
+ConfigMaps are exempt."""
 
 
 class UnreadableEntry(ValueError):
@@ -178,3 +188,27 @@ def _excuses(manifest: Manifest) -> dict[str, str]:
         for each in exemptions(manifest)
         if not each.flaw
     }
+
+
+def crowded(entry: LedgerEntry, entries: Sequence[LedgerEntry]) -> tuple[tuple[LedgerEntry, ...], str]:
+    """The open entries that leave no room for this one, and a message; both empty if there is room."""
+    if entry.ref.group_kind == CONFIG_MAP:
+        return (), ""  # no limits: YuniKorn has only two ConfigMaps
+    size = len(entry.text)
+    if size > LONGEST_ENTRY:
+        return (), f"{entry.ref} takes {size} bytes of the ledger, and one object may take {LONGEST_ENTRY}"
+    namespace = entry.ref.namespace
+    same = tuple(each for each in entries if each.ref == entry.ref)
+    if len(same) >= MOST_OF_OBJECT:
+        return same, f"{len(same)} other changes of {entry.ref} are not stored yet; try again in a minute"
+    beside = tuple(each for each in entries if namespace and each.ref.namespace == namespace)
+    if len(beside) >= MOST_OF_NAMESPACE or _bytes(beside) + size > BYTES_OF_NAMESPACE:
+        return beside, f"{len(beside)} changes in namespace {namespace} are not stored yet; try again in a minute"
+    own = tuple(each for each in entries if each.author == entry.author)
+    if _bytes(own) + size > BYTES_OF_AUTHOR:
+        return own, f"{len(own)} changes of {entry.author} are not stored yet; try again in a minute"
+    return (), ""
+
+
+def _bytes(entries: Sequence[LedgerEntry]) -> int:
+    return sum(len(each.text) for each in entries)

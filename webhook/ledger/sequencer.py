@@ -17,8 +17,7 @@ from policies.model.change import ChangeOperation
 from policies.model.forest import Forest
 from webhook.ledger.contents import LedgerContents, open_entries, settlement
 from webhook.ledger.direct_reads import DirectRead, DirectReads
-from webhook.ledger.entry import LedgerEntry, UnreadableEntry
-from webhook.ledger.limits import crowded
+from webhook.ledger.entry import LedgerEntry, UnreadableEntry, crowded
 from webhook.ledger.remembered_authors import (
     APART_SECONDS,
     REMEMBERED_SECONDS,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from cli.doctor.checks.answering import webhook_answers
-from cli.doctor.checks.api_service import api_service
 from cli.doctor.checks.certificates import ca_bundle, certificate_expiry, webhook_configurations
 from cli.doctor.checks.dashboard import dashboard
 from cli.doctor.checks.definitions import crds
@@ -17,7 +16,7 @@ from cli.doctor.checks.replicas import replicas, versions
 from cli.doctor.checks.reports import reports
 from cli.doctor.checks.rights import rbac
 from cli.doctor.checks.server import api_server, clock
-from cli.doctor.checks.services import endpoints
+from cli.doctor.checks.services import api_service, endpoints
 from cli.doctor.checks.volcano import volcano_controller
 from cli.doctor.checks.workers import workers
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
-from cli.doctor.result import CheckResult, check, failure, ok, skipped, warning
-from cli.doctor.target import CheckedCluster
+from cli.doctor.target import CheckedCluster, CheckResult, check, failure, ok, skipped, warning
 from cluster.errors import ApiError, Forbidden
 from cluster.resource import Resource
 from cluster.served import FOLLOWED

@@ -9,9 +9,8 @@ from datetime import datetime, timedelta
 
 from certs.pki import BadCertificate, inspect, split
 from certs.presented import reached, server_name
-from cli.doctor.result import CheckResult, check, failure, ok, skipped, warning
 from cli.doctor.served import Served, client_configurations, from_secret, from_server
-from cli.doctor.target import CheckedCluster, mounted, option
+from cli.doctor.target import CheckedCluster, CheckResult, check, failure, mounted, ok, option, skipped, warning
 from cluster.apply import converts_with_us
 from cluster.errors import ApiError, Forbidden
 from cluster.resource import MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS

@@ -10,9 +10,8 @@ from urllib.parse import urlsplit
 from cli.doctor.checks.certificates import secret_of, stored_certificate
 from cli.doctor.checks.rights import account_of, missing_rights
 from cli.doctor.checks.services import of_service
-from cli.doctor.result import CheckResult, check, failure, ok, skipped, warning
 from cli.doctor.served import Served
-from cli.doctor.target import CheckedCluster, mounted, option
+from cli.doctor.target import CheckedCluster, CheckResult, check, failure, mounted, ok, option, skipped, warning
 from cluster.errors import Forbidden
 from cluster.resource import SECRETS
 from cluster.reviews import Access

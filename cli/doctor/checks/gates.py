@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cli.doctor.checks.leases import observes
-from cli.doctor.result import CheckResult, check, failure, ok, skipped, warning
-from cli.doctor.target import CheckedCluster
+from cli.doctor.target import CheckedCluster, CheckResult, check, failure, ok, skipped, warning
 from cluster.resource import MUTATING_WEBHOOKS
 from policies.configuration.settings import Configuration, Dialect
 from policies.dialects.reading import Manifest, listing, mapping

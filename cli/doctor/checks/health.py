@@ -8,8 +8,7 @@ from functools import partial
 from http.client import HTTPException
 from urllib.request import urlopen
 
-from cli.doctor.result import CheckResult, check, failure, ok, skipped, warning
-from cli.doctor.target import CheckedCluster, option
+from cli.doctor.target import CheckedCluster, CheckResult, check, failure, ok, option, skipped, warning
 from cluster.errors import BadAnswer, ClusterError
 from cluster.resource import PODS
 from policies.dialects.reading import Manifest, mapping, metadata

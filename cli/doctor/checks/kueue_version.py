@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cli.doctor.result import CheckResult, check, ok, skipped, warning
-from cli.doctor.target import CheckedCluster
+from cli.doctor.target import CheckedCluster, CheckResult, check, ok, skipped, warning
 from policies.configuration.kueue.gates import KueueVersion
 from policies.dialects.reading import Manifest
 from policies.takeover.objects import manager_version

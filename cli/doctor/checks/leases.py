@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from cli.doctor.result import CheckResult, check, failure, ok, skipped
-from cli.doctor.target import CheckedCluster, option
+from cli.doctor.target import CheckedCluster, CheckResult, check, failure, ok, option, skipped
 from cluster.resource import LEASES
 from policies.dialects.reading import Manifest, mapping, metadata, text
 from policies.takeover.objects import LEASE, ObjectRef, set_aside

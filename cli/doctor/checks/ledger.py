@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cli.doctor.result import CheckResult, check, failure, ok, skipped, warning
-from cli.doctor.target import CheckedCluster
+from cli.doctor.target import CheckedCluster, CheckResult, check, failure, ok, skipped, warning
 from cluster.client import MERGE_PATCH
 from cluster.errors import ApiError, Forbidden
 from cluster.resource import CONFIG_MAPS

@@ -9,8 +9,7 @@ from datetime import datetime, timedelta
 
 from cli.doctor.checks.leases import holder_of, is_active, lease_of_process, observes
 from cli.doctor.part_trees import PartNode, PartTree, read_node, topology_flavor_name, trees
-from cli.doctor.result import CheckResult, HealthState, check, failure, ok, skipped, warning
-from cli.doctor.target import CheckedCluster, part_of
+from cli.doctor.target import CheckedCluster, CheckResult, HealthState, check, failure, ok, part_of, skipped, warning
 from cli.output import first_of, some
 from cluster.errors import NotFound
 from cluster.resource import LEASES

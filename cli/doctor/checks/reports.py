@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from cli.doctor.checks.leases import is_active, lease_of_process
-from cli.doctor.result import CheckResult, check, ok, skipped, warning
-from cli.doctor.target import CheckedCluster
+from cli.doctor.target import CheckedCluster, CheckResult, check, ok, skipped, warning
 from cluster.resource import LEASES, Resource
 from policies.audit.reports import APIS, MANAGED_BY, PREFIX, ReportApi
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text

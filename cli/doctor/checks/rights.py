@@ -10,8 +10,7 @@ from functools import cache, partial
 from importlib import resources
 from typing import Any
 
-from cli.doctor.result import CheckResult, check, failure, ok, skipped
-from cli.doctor.target import CheckedCluster, option, part_of
+from cli.doctor.target import CheckedCluster, CheckResult, check, failure, ok, option, part_of, skipped
 from cluster.client import ClusterClient
 from cluster.errors import Forbidden
 from cluster.reviews import Access, Caller, may

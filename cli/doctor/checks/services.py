@@ -1,13 +1,13 @@
-"""Checks that each Service has a replica that is ready."""
+"""Checks that each Service has a replica that is ready, and the APIService of the reconciler, which leads to one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cli.doctor.result import CheckResult, check, failure, ok, skipped
-from cli.doctor.target import CheckedCluster, option
-from cluster.resource import ENDPOINT_SLICES, SERVICES
-from policies.dialects.reading import Manifest, listing, mapping
+from cli.doctor.target import CheckedCluster, CheckResult, check, failure, ok, option, skipped
+from cluster.resource import API_SERVICES, ENDPOINT_SLICES, SERVICES
+from policies.dialects.reading import Manifest, condition, listing, mapping, text
+from policies.takeover import removal
 from policies.takeover.objects import ObjectRef, set_aside
 
 _OF_SERVICE = "kubernetes.io/service-name"
@@ -18,6 +18,7 @@ _APPLY = {
         for name in ("reconciler", "audit", "dashboard")
     },
 }
+_BLOCKS = "until it is, no namespace of the cluster can be deleted"
 
 
 @check("endpoints", "The Service of each process that is installed leads to a replica that is ready.")
@@ -54,3 +55,20 @@ def _ready(endpoint_slice: Manifest) -> Iterator[str]:
     for each in map(mapping, listing(endpoint_slice.get("endpoints"))):
         if mapping(each.get("conditions")).get("ready") is not False:
             yield from map(str, listing(each.get("addresses"))[:1])
+
+
+@check("api-service", "The APIService of the reconciler is available, so that namespaces can be deleted.")
+def api_service(target: CheckedCluster) -> Iterator[CheckResult]:
+    for name in removal.API_SERVICES:
+        found = target.get(API_SERVICES.item(name))
+        ref = ObjectRef("APIService", name)
+        yield check_api_service(ref, found) if found is not None else skipped(str(ref), "is not installed")
+
+
+def check_api_service(ref: ObjectRef, found: Manifest) -> CheckResult:
+    available = condition(mapping(found.get("status")), "Available")
+    if available.get("status") == "True":
+        return ok(str(ref), "is available")
+    fix = f"bring the reconciler back: see replicas and endpoints; or kubectl delete apiservice {ref.name}"
+    said = ": ".join(filter(None, (text(available.get(key)) for key in ("reason", "message"))))
+    return failure(str(ref), f"is not available ({said or 'the API server gave no reason'}); {_BLOCKS}", fix)

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from cli.doctor.checks.leases import holder_of, is_active, observes
-from cli.doctor.result import CheckResult, check, failure, ok, skipped
-from cli.doctor.target import CheckedCluster
+from cli.doctor.target import CheckedCluster, CheckResult, check, failure, ok, skipped
 from cluster.errors import NotFound
 from cluster.resource import DEPLOYMENTS, LEASES
 from policies.configuration.settings import Configuration, Dialect

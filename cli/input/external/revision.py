@@ -18,10 +18,9 @@ from pathlib import Path
 from analysis.context import Revision
 from analysis.inputs import InputObjects, Placed, identify
 from cli.exits import Misused, OutOfReach
-from cli.input.documents import STDIN, expand
+from cli.input.documents import STDIN, expand, noted
 from cli.input.external.git import LINK, Blob, Git
 from cli.input.folders import RENDERED_FROM, PathExclusion
-from cli.input.gathering import noted
 from cli.input.hidden import hidden
 from cli.input.root_paths import BaseOfRoot, those_that_differ
 from cli.input.selection import InputSelection

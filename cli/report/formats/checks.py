@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from analysis.report import Report, ReportEntry
-from cli.report.formats.wording import details
-from cli.report.reports import CLEAN, closing_line, head_line, where, without_fix
+from cli.report.reports import CLEAN, closing_line, details, head_line, where, without_fix
 from cli.report.suite_outcomes import SuiteOutcome
 from cli.report.suites import closing_line as suites_closing_line
 from cli.report.suites import found_line, missing_line

@@ -13,8 +13,7 @@ from analysis.documents import SourcePlace
 from analysis.report import Report
 from cli.input.documents import STDIN
 from cli.report.formats.checks import of_suites
-from cli.report.formats.wording import annotated, relative
-from cli.report.reports import closing_line, head_line, not_evaluated_lines
+from cli.report.reports import annotated, closing_line, head_line, not_evaluated_lines, relative
 from cli.report.suite_outcomes import SuiteOutcome
 from cli.report.suites import closing_line as suites_closing_line
 from policies.model.findings import Severity

@@ -8,8 +8,7 @@ from typing import Any
 from analysis.documents import SourcePlace, Unreadable
 from analysis.report import Report
 from cli.output import json_text
-from cli.report.formats.wording import relative
-from cli.report.reports import rendered
+from cli.report.reports import relative, rendered
 from policies.judging.sentence import sentence
 from policies.model.findings import Severity
 from policies.model.printing import plain

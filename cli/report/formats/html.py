@@ -9,8 +9,7 @@ from jinja2 import Environment, StrictUndefined
 
 from analysis.report import Report
 from cli.report.formats.page import Page
-from cli.report.formats.wording import details
-from cli.report.reports import closing_line, head_line, not_evaluated_lines, where, without_fix
+from cli.report.reports import closing_line, details, head_line, not_evaluated_lines, where, without_fix
 from cli.version import VERSION
 from policies.model.printing import plain
 

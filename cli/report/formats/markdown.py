@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from analysis.report import Report
 from cli.report.formats.checks import of_suites
 from cli.report.formats.page import Page, Table
-from cli.report.formats.wording import paragraph
-from cli.report.reports import closing_line, head_line, not_evaluated_lines, where
+from cli.report.reports import closing_line, head_line, not_evaluated_lines, paragraph, where
 from cli.report.suite_outcomes import SuiteOutcome
 from cli.report.suites import closing_line as suites_closing_line
 from policies.model.printing import plain

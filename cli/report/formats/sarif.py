@@ -10,8 +10,7 @@ from urllib.parse import quote
 from analysis.documents import SourcePlace
 from analysis.report import LocatedCause, Report, ReportEntry
 from cli.output import json_text
-from cli.report.formats.wording import annotated, relative
-from cli.report.reports import head_line, rendered
+from cli.report.reports import annotated, head_line, relative, rendered
 from cli.version import VERSION
 from policies.judging.rule import Rule
 from policies.model.findings import SEVERITY, Severity

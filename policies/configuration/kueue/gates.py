@@ -1,13 +1,20 @@
-"""Kueue's feature gates: the names and values that Kueue accepts, and those that Quotree supports."""
+"""Kueue's feature gates: the names and values that Kueue accepts, and those that Quotree supports.
+
+`gates.csv` has the gates of all versions: the default and the stage of each (a GA gate is locked), its support in
+Quotree, the gates that it needs from Kueue 0.20 on, and a sentence for the documentation. `removed`: the version does
+not have the gate any more, and behaves as if it had this value.
+Source: Kueue v0.19.2, pkg/features; Kueue main of 2026-08-23 and the release notes of v0.20.0. The notes do not have
+the defaults of four gates. These gates have the usual default here, on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+import csv
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 
-from policies.configuration.kueue import gates_0_20
-from policies.configuration.kueue.gate_table import GATES, FeatureGate, Here
 from policies.model.errors import BadConfiguration
 from policies.model.suggestion import close
 
@@ -29,6 +36,48 @@ LATEST = KueueVersion.V0_20
 """The version that counts if none is named and none is installed."""
 
 
+class Here(StrEnum):
+    """The support of a feature gate in the reconciler.
+
+    SUPPORTED: both values have the same effect as in Kueue.
+    ON, OFF: only this behaviour exists. The other value is refused, unless it is Kueue's default.
+    IDLE: both values are accepted and have no effect.
+    """
+
+    SUPPORTED = "supported"
+    ON = "always on"
+    OFF = "always off"
+    IDLE = "idle"
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureGate:
+    """A feature gate.
+
+    `on`: the default in Kueue.
+    `stage`: alpha, beta or GA.
+    `here`: the support in the reconciler.
+    `why`: a sentence for the documentation.
+    `ours`: the default in Quotree if it differs, else None.
+    `locked`: whether the gate cannot be set to another value.
+    `webhooks`: whether Kueue's webhooks read it, so that it must be set in Quotree's own Configuration, too.
+    """
+
+    name: str
+    on: bool
+    stage: str
+    here: Here
+    why: str = ""
+    ours: bool | None = None
+    locked: bool = False
+    webhooks: bool = False
+
+    @property
+    def default(self) -> bool:
+        """The default in Quotree."""
+        return self.on if self.ours is None else self.ours
+
+
 @dataclass(frozen=True, slots=True)
 class GateTable:
     """The feature gates of one version of Kueue.
@@ -38,22 +87,33 @@ class GateTable:
     `removed`: the gates that only the version before had, each with the value that Kueue now behaves as if it had.
     """
 
-    gates: Mapping[str, FeatureGate]
-    needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    removed: Mapping[str, bool] = field(default_factory=dict)
+    gates: dict[str, FeatureGate] = field(default_factory=dict)
+    needs: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    removed: dict[str, bool] = field(default_factory=dict)
 
 
-def _of_0_20() -> GateTable:
-    gates = {gate.name: gate for gate in (*GATES, *gates_0_20.ADDED) if gate.name not in gates_0_20.REMOVED}
-    for name, (on, stage) in gates_0_20.DEFAULTS.items():
-        gates[name] = replace(gates[name], on=on, stage=stage, locked=stage == "GA")
-    return GateTable(gates, gates_0_20.NEEDS, gates_0_20.REMOVED)
+def _table(rows: Iterable[Mapping[str, str]], version: KueueVersion) -> GateTable:
+    table = GateTable()
+    for row in rows:
+        name, (switch, stage, *locked) = row["gate"], row[version].split() or ("", "")
+        if stage == "removed":
+            table.removed[name] = switch == "on"
+        elif stage:
+            ours = row["ours"] == "on" if row["ours"] else None
+            switches = ours, bool(locked) or stage == "GA", row["webhooks"] == "yes"
+            table.gates[name] = FeatureGate(name, switch == "on", stage, Here(row["here"]), row["why"], *switches)
+            if row["needs"] and version is not KueueVersion.V0_19:
+                table.needs[name] = tuple(row["needs"].split())
+    return table
 
 
-TABLES: Mapping[KueueVersion, GateTable] = {
-    KueueVersion.V0_19: GateTable({gate.name: gate for gate in GATES}),
-    KueueVersion.V0_20: _of_0_20(),
-}
+def _tables() -> Mapping[KueueVersion, GateTable]:
+    with Path(__file__).with_name("gates.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return {version: _table(rows, version) for version in KueueVersion}
+
+
+TABLES = _tables()
 _OFF = {name: False for table in TABLES.values() for name in table.gates}
 DEFAULTS: Mapping[KueueVersion, Mapping[str, bool]] = {
     version: {**_OFF, **table.removed, **{gate.name: gate.default for gate in table.gates.values()}}

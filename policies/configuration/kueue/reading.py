@@ -11,30 +11,11 @@ from fractions import Fraction
 from typing import Any
 
 from policies.amounts.requests import Transformation
+from policies.configuration.kueue import values
 from policies.configuration.kueue.defaults import INCREMENTAL, NAMESPACE, default_selector, defaulted, present
 from policies.configuration.kueue.durations import duration
 from policies.configuration.kueue.gates import FeatureGates, check_gates
 from policies.configuration.kueue.validation import refuse_faults
-from policies.configuration.kueue.values import (
-    CLUSTER_QUEUE_RESOURCES,
-    CREATION_LATENCY,
-    DEFAULT_FRAMEWORKS,
-    LOCAL_QUEUE_METRICS,
-    METRICS_FOR_COHORTS,
-    UNADMITTED_WORKLOADS,
-    AdmissionFairSharing,
-    ClientLimits,
-    CustomLabel,
-    FairSharing,
-    Integrations,
-    JobSelection,
-    KueueConfiguration,
-    LeaderElection,
-    MultiKueueValues,
-    PodsReady,
-    Resources,
-    RetentionPolicies,
-)
 from policies.dialects.reading import Manifest, listing, mapping, text
 from policies.model.errors import BadConfiguration
 from policies.model.quantity import BadQuantity, Quantity
@@ -44,7 +25,7 @@ GROUP, KIND = "config.kueue.x-k8s.io", "Configuration"
 _USUAL = FeatureGates()
 
 
-def read(manifest: Manifest, gates: FeatureGates = _USUAL, namespace: str = NAMESPACE) -> KueueConfiguration:
+def read(manifest: Manifest, gates: FeatureGates = _USUAL, namespace: str = NAMESPACE) -> values.KueueConfiguration:
     """Read a manifest, which may be empty. Raises BadConfiguration with the path of the key.
 
     `gates`, `namespace`: used if the manifest does not have them.
@@ -54,7 +35,7 @@ def read(manifest: Manifest, gates: FeatureGates = _USUAL, namespace: str = NAME
     refuse_faults(manifest, features)
     found = defaulted(manifest)
     sharing = found.get("admissionFairSharing") if features.enabled("AdmissionFairSharing") else None
-    return KueueConfiguration(
+    return values.KueueConfiguration(
         gates=features,
         integrations=_integrations(mapping(manifest.get("integrations"))),
         jobs=_jobs(manifest, namespace),
@@ -90,31 +71,31 @@ def _gates(section: Mapping[str, object]) -> dict[str, bool]:
     return {gate: value for gate, value in section.items() if isinstance(value, bool)}
 
 
-def _integrations(section: Mapping[str, Any]) -> Integrations:
+def _integrations(section: Mapping[str, Any]) -> values.Integrations:
     frameworks, external = (dict.fromkeys(listing(section.get(key))) for key in ("frameworks", "externalFrameworks"))
-    return Integrations(tuple(frameworks) or DEFAULT_FRAMEWORKS, tuple(external))
+    return values.Integrations(tuple(frameworks) or values.DEFAULT_FRAMEWORKS, tuple(external))
 
 
-def _jobs(manifest: Manifest, namespace: str) -> JobSelection:
+def _jobs(manifest: Manifest, namespace: str) -> values.JobSelection:
     selector = manifest.get("managedJobsNamespaceSelector")
     copied = listing(mapping(manifest.get("integrations")).get("labelKeysToCopy"))
-    return JobSelection(
+    return values.JobSelection(
         default_selector(text(manifest.get("namespace")) or namespace) if selector is None else selector,
         manifest.get("manageJobsWithoutQueueName") is True,
         tuple(filter(None, map(text, copied))),
     )
 
 
-def _pods_ready(section: Mapping[str, Any], *, off: bool) -> PodsReady:
+def _pods_ready(section: Mapping[str, Any], *, off: bool) -> values.PodsReady:
     """Read waitForPodsReady. `off`: whether the feature gate turns it off, as `enable: false` does. The order of
     requeued workloads counts even then."""
     requeuing = present(mapping(section.get("requeuingStrategy")))
     by_eviction = requeuing.get("timestamp", "Eviction") == "Eviction"
     if off or section.get("enable") is False:
-        return PodsReady(by_eviction=by_eviction)
-    at, usual = "waitForPodsReady", PodsReady()
+        return values.PodsReady(by_eviction=by_eviction)
+    at, usual = "waitForPodsReady", values.PodsReady()
     timeout, recovery = duration(section["timeout"], f"{at}.timeout"), _time(section, "recoveryTimeout", at)
-    return PodsReady(
+    return values.PodsReady(
         enabled=True,
         timeout=timeout,
         recovery_timeout=timeout if recovery is None else recovery,
@@ -126,8 +107,8 @@ def _pods_ready(section: Mapping[str, Any], *, off: bool) -> PodsReady:
     )
 
 
-def _resources(section: Mapping[str, Any], gates: FeatureGates) -> Resources:
-    return Resources(
+def _resources(section: Mapping[str, Any], gates: FeatureGates) -> values.Resources:
+    return values.Resources(
         tuple(filter(None, map(text, listing(section.get("excludeResourcePrefixes"))))),
         dict(_transformations(listing(section.get("transformations")))),
         gates.enabled("QuotaCheckStrategy") and section.get("quotaCheckStrategy") == "IgnoreUndeclared",
@@ -166,46 +147,46 @@ def _factors(outputs: Mapping[str, Any], at: str) -> dict[str, Quantity]:
     return found
 
 
-def _fair_sharing(section: Any) -> FairSharing:
+def _fair_sharing(section: Any) -> values.FairSharing:
     """Read fairSharing. `enable: false` of v1beta1 turns it off."""
     if section is None:
-        return FairSharing()
-    return FairSharing(section.get("enable") is not False, tuple(section["preemptionStrategies"]))
+        return values.FairSharing()
+    return values.FairSharing(section.get("enable") is not False, tuple(section["preemptionStrategies"]))
 
 
-def _admission_fair_sharing(section: Any) -> AdmissionFairSharing | None:
+def _admission_fair_sharing(section: Any) -> values.AdmissionFairSharing | None:
     if section is None:
         return None
     at = "admissionFairSharing"
-    return AdmissionFairSharing(
+    return values.AdmissionFairSharing(
         duration(section["usageHalfLifeTime"], f"{at}.usageHalfLifeTime"),
         duration(section["usageSamplingInterval"], f"{at}.usageSamplingInterval"),
         {resource: Fraction(str(weight)) for resource, weight in mapping(section.get("resourceWeights")).items()},
     )
 
 
-def _retention(section: Mapping[str, Any]) -> RetentionPolicies:
+def _retention(section: Mapping[str, Any]) -> values.RetentionPolicies:
     at = "objectRetentionPolicies.workloads"
-    return RetentionPolicies(_time(section, "afterFinished", at), _time(section, "afterDeactivatedByKueue", at))
+    return values.RetentionPolicies(_time(section, "afterFinished", at), _time(section, "afterDeactivatedByKueue", at))
 
 
-def _leader_election(section: Mapping[str, Any]) -> LeaderElection:
-    return LeaderElection(
+def _leader_election(section: Mapping[str, Any]) -> values.LeaderElection:
+    return values.LeaderElection(
         *(_time(section, key, "leaderElection") for key in ("leaseDuration", "renewDeadline", "retryPeriod"))
     )
 
 
-def _client(section: Mapping[str, Any]) -> ClientLimits:
+def _client(section: Mapping[str, Any]) -> values.ClientLimits:
     """Read clientConnection. As in Kubernetes' client, a number of 0 counts as absent."""
-    return ClientLimits(float(section.get("qps") or 0) or None, section.get("burst") or None)
+    return values.ClientLimits(float(section.get("qps") or 0) or None, section.get("burst") or None)
 
 
-def _multikueue(section: Mapping[str, Any], gates: FeatureGates) -> MultiKueueValues:
+def _multikueue(section: Mapping[str, Any], gates: FeatureGates) -> values.MultiKueueValues:
     step = mapping(section.get("incrementalDispatcherConfig")).get("stepSize")
     incremental = section.get("dispatcherName") == INCREMENTAL and gates.enabled(
         "MultiKueueIncrementalDispatcherConfig"
     )
-    return MultiKueueValues(
+    return values.MultiKueueValues(
         text(section.get("origin")),
         _time(section, "workerLostTimeout", "multiKueue"),
         _time(section, "gcInterval", "multiKueue"),
@@ -224,16 +205,16 @@ def _providers(profile: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, A
 def _metrics_off(section: Mapping[str, Any], gates: FeatureGates) -> frozenset[str]:
     local = mapping(section.get("localQueueMetrics")).get("enable") is not False
     exported = {
-        CLUSTER_QUEUE_RESOURCES: section.get("enableClusterQueueResources") is not False,
-        LOCAL_QUEUE_METRICS: local and gates.enabled("LocalQueueMetrics"),
-        METRICS_FOR_COHORTS: gates.enabled("MetricsForCohorts"),
-        UNADMITTED_WORKLOADS: gates.enabled("UnadmittedWorkloadsObservability"),
-        CREATION_LATENCY: gates.enabled("MetricForWorkloadCreationLatency"),
+        values.CLUSTER_QUEUE_RESOURCES: section.get("enableClusterQueueResources") is not False,
+        values.LOCAL_QUEUE_METRICS: local and gates.enabled("LocalQueueMetrics"),
+        values.METRICS_FOR_COHORTS: gates.enabled("MetricsForCohorts"),
+        values.UNADMITTED_WORKLOADS: gates.enabled("UnadmittedWorkloadsObservability"),
+        values.CREATION_LATENCY: gates.enabled("MetricForWorkloadCreationLatency"),
     }
     return frozenset(key for key, value in exported.items() if not value)
 
 
-def _custom_labels(section: Mapping[str, Any], gates: FeatureGates) -> Iterator[CustomLabel]:
+def _custom_labels(section: Mapping[str, Any], gates: FeatureGates) -> Iterator[values.CustomLabel]:
     if not gates.enabled("CustomMetricLabels"):
         return
     for entry in map(mapping, listing(section.get("customLabels"))):
@@ -241,7 +222,7 @@ def _custom_labels(section: Mapping[str, Any], gates: FeatureGates) -> Iterator[
         annotation = text(entry.get("sourceAnnotationKey"))
         key = annotation or text(entry.get("sourceLabelKey")) or name
         tracked = frozenset(map(str, listing(entry.get("trackedValues"))))
-        yield CustomLabel(name, kind, key, bool(annotation), tracked)
+        yield values.CustomLabel(name, kind, key, bool(annotation), tracked)
 
 
 def _time(section: Mapping[str, Any], key: str, at: str) -> int | None:

@@ -11,7 +11,7 @@ from policies.dialects.yunikorn_config import acl
 from policies.dialects.yunikorn_config.checking import throughout
 from policies.dialects.yunikorn_config.model import Config, ConfiguredQueue, Limit, Partition, Problem, Resources
 from policies.dialects.yunikorn_config.quotas import queue_amount
-from policies.model.cures import apart
+from policies.model.findings import apart
 from policies.model.quantity import BadQuantity, Quantity, correction
 
 SORT_TYPES = ("", "fair", "binpacking")

@@ -13,11 +13,9 @@ from policies.dialects.reading import mapping
 from policies.dialects.volcano import JOB, POD_GROUP, QUEUE, Queue, VolcanoJob, WrittenPodGroup
 from policies.dialects.yunikorn_work import KINDS as WORK
 from policies.dialects.yunikorn_work import OtherWork
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
-from policies.model.cures import Patch, rename, write
-from policies.model.findings import BOTH, STRICT_ONLY, Action, Finding
+from policies.model.findings import BOTH, STRICT_ONLY, Action, Finding, Patch, rename, write
 from policies.model.objects import KubeObject, Ref
 from policies.model.quantity import Quantity
 

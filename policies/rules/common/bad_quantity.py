@@ -9,11 +9,9 @@ from policies.cel.volcano import AMOUNTS, amount_of
 from policies.dialects import READERS
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT
 from policies.dialects.volcano import QUEUE
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.change import Occasion
-from policies.model.cures import apart, patch
-from policies.model.findings import Finding
+from policies.model.findings import Finding, apart, patch
 from policies.model.objects import KubeObject
 
 

@@ -5,8 +5,7 @@ from heapq import nsmallest
 
 from policies.dialects.kueue import COHORT, Cohort
 from policies.dialects.volcano import QUEUE, Queue
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.change import Occasion
 from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Action, Cause, Finding, Profile, kind_field
 from policies.model.objects import Node

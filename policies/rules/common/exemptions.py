@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from policies.dialects import READERS
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.change import Occasion
 from policies.model.errors import UnknownRule
 from policies.model.exemptions import EXAMPLE, Exemption

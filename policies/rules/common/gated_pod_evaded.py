@@ -8,8 +8,7 @@ from policies.configuration.settings import Configuration, Enforce
 from policies.dialects import volcano_gates, yunikorn_gates
 from policies.dialects.core import POD, VOLCANO_SCHEDULER, Pod
 from policies.dialects.quota_gates import QUOTA_KEY
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Finding
 from policies.model.quantity import Quantity

@@ -9,11 +9,9 @@ from policies.dialects.kueue_jobs import QueuedJob
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.priority_class import ALLOW_PREEMPTION
 from policies.dialects.yunikorn_work import CRON_JOB, JOB_LABELS, NO_TEMPLATE, OtherWork
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
-from policies.model.cures import rename
-from policies.model.findings import STRICT_ONLY, Action, Finding
+from policies.model.findings import STRICT_ONLY, Action, Finding, rename
 from policies.model.objects import GroupKind, KubeObject
 from policies.model.suggestion import close, only
 from policies.rules._pod_templates import MAKERS, templates

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT
 from policies.dialects.volcano import QUEUE, Queue, moved
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.change import Occasion
 from policies.model.findings import BOTH, STRICT_ONLY, Action, Cause, Finding
 from policies.model.forest import Forest

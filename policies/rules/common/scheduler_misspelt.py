@@ -9,10 +9,8 @@ from policies.dialects.volcano import JOB, VolcanoJob
 from policies.dialects.yunikorn import SCHEDULER
 from policies.dialects.yunikorn_work import KINDS as WORK
 from policies.dialects.yunikorn_work import NO_TEMPLATE, OtherWork
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
-from policies.model.cures import write_only
-from policies.model.findings import STRICT_ONLY, Action, Finding
+from policies.judging.rule import Proposal, rule
+from policies.model.findings import STRICT_ONLY, Action, Finding, write_only
 from policies.model.objects import KubeObject
 from policies.model.suggestion import KnownNames, did_you_mean
 

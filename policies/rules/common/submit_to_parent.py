@@ -5,8 +5,7 @@ from heapq import nsmallest
 
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, LocalQueue
 from policies.dialects.volcano import QUEUE, ROOT, VolcanoJob
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import BOTH, STRICT_ONLY, Finding, NotEvaluated
 from policies.model.forest import Forest
 from policies.model.objects import Attached, Ref

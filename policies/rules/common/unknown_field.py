@@ -4,11 +4,9 @@ from collections.abc import Iterator
 from http import HTTPStatus
 
 from policies.dialects import READERS
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.change import Occasion
-from policies.model.cures import apart, patch
-from policies.model.findings import Action, Finding
+from policies.model.findings import Action, Finding, apart, patch
 from policies.model.objects import KubeObject
 
 

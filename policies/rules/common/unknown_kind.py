@@ -4,10 +4,8 @@ from collections.abc import Iterator
 from http import HTTPStatus
 
 from policies.dialects.misnamed import NO_KIND, OTHER, Misnamed, kinds_of, version_of
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
-from policies.model.cures import write
-from policies.model.findings import Action, Finding, ObjectField, kind_field
+from policies.judging.rule import Proposal, rule
+from policies.model.findings import Action, Finding, ObjectField, kind_field, write
 from policies.model.objects import GroupKind, Ref
 
 

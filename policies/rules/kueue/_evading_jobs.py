@@ -20,7 +20,7 @@ from policies.dialects.kueue_kinds import WORKLOAD
 from policies.dialects.kueue_workload import ELASTIC, WrittenWorkload
 from policies.dialects.pod_reading import gates_in
 from policies.dialects.reading import mapping, texts
-from policies.judging.proposal import Proposal
+from policies.judging.rule import Proposal
 from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Finding
 from policies.model.objects import Ref

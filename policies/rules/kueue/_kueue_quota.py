@@ -19,7 +19,7 @@ from policies.dialects.kueue import (
     flavor_resource,
 )
 from policies.dialects.kueue_kinds import RESOURCE_FLAVOR
-from policies.judging.proposal import Proposal
+from policies.judging.rule import Proposal
 from policies.model.findings import NotEvaluated, ObjectField
 from policies.model.forest import Forest
 from policies.model.objects import Ref

@@ -17,7 +17,7 @@ from policies.dialects.kueue_kinds import RESOURCE_FLAVOR
 from policies.dialects.kueue_workload import WrittenPodSet, WrittenWorkload
 from policies.dialects.reading import mapping
 from policies.dialects.yunikorn_work import CRON_JOB, JOB_LABELS, OtherWork
-from policies.judging.proposal import Proposal
+from policies.judging.rule import Proposal
 from policies.model import fields
 from policies.model.forest import Forest
 from policies.model.objects import Ref

@@ -11,7 +11,7 @@ from policies.dialects.kueue import ClusterQueue
 from policies.dialects.kueue_checks import WrittenTopology
 from policies.dialects.kueue_flavor import Flavor
 from policies.dialects.kueue_kinds import TOPOLOGY
-from policies.judging.proposal import Proposal
+from policies.judging.rule import Proposal
 from policies.rules.kueue._submissions import flavors_of
 
 

@@ -10,8 +10,7 @@ from policies.dialects.kueue_jobs import KINDS, QueuedJob
 from policies.dialects.kueue_pods import LABEL
 from policies.dialects.kueue_workload import GATED_BY, WrittenWorkload
 from policies.dialects.labels import is_domain_prefixed_path
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
 from policies.model.findings import Finding
 

@@ -7,8 +7,7 @@ from policies.amounts.requests import readable
 from policies.dialects.job_shape import PodsAt
 from policies.dialects.kueue_jobs import LEADER_WORKER_SET, QUEUE_NAME, STATEFUL_SET, QueuedJob
 from policies.dialects.reading import listing, mapping
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import Finding
 
 _FIX = "scale to 0, change it, and scale up again"

@@ -3,10 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from policies.dialects.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, LocalQueue
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
-from policies.model.cures import write_only
-from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated, kind_field
+from policies.judging.rule import Proposal, rule
+from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated, kind_field, write_only
 from policies.model.suggestion import did_you_mean
 
 

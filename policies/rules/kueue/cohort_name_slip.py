@@ -3,11 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, KueueNode
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.change import Occasion
-from policies.model.cures import write_only
-from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
+from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated, write_only
 from policies.model.objects import Ref
 from policies.model.suggestion import did_you_mean
 

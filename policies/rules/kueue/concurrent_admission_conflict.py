@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from policies.configuration.kueue.gates import KueueVersion
 from policies.dialects.kueue import CLUSTER_QUEUE, ClusterQueue, ConcurrentAdmission
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import Finding
 
 _MOST_FLAVORS = {KueueVersion.V0_19: 16}

@@ -5,8 +5,7 @@ from heapq import nsmallest
 
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, RESOURCE_FLAVOR
 from policies.dialects.kueue_kinds import ADMISSION_CHECK
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.change import Occasion
 from policies.model.findings import STRICT_ONLY, Cause, Finding, NotEvaluated, kind_field
 from policies.model.forest import Forest

@@ -9,8 +9,7 @@ from policies.dialects.kueue_jobs import KINDS
 from policies.dialects.kueue_quotas import ResourceGroup
 from policies.dialects.node_affinity import SELECTOR, Clash, NodeAffinity, node_affinity
 from policies.dialects.taints import Taint
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.suggestion import KnownNames

@@ -8,10 +8,8 @@ from policies.cel.kueue import GROUPS, each_quota
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, FlavorQuotas, KueueNode, ResourceGroup
 from policies.dialects.kueue_quotas import ResourceQuota
 from policies.dialects.resource_names import likely_name
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
-from policies.model.cures import Patch, write
-from policies.model.findings import Finding
+from policies.judging.rule import Proposal, rule
+from policies.model.findings import Finding, Patch, write
 from policies.model.objects import Ref
 
 

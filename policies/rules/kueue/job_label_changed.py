@@ -19,8 +19,7 @@ from policies.dialects.kueue_jobs import (
 )
 from policies.dialects.kueue_pods import LABEL
 from policies.dialects.kueue_workload import ELASTIC
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
 from policies.model.findings import Finding
 from policies.mutation.kueue_pod_defaults import GATE

@@ -21,8 +21,7 @@ from policies.dialects.kueue_jobs import (
 )
 from policies.dialects.kueue_workload import ELASTIC
 from policies.dialects.labels import is_domain
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Action, Finding
 

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from policies.dialects.kubeconfig import PREFIX, path_fault
 from policies.dialects.kueue_checks import PATH, MultiKueueClusterObject
 from policies.dialects.kueue_kinds import MULTIKUEUE_CLUSTER
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import STRICT_ONLY, Finding
 
 

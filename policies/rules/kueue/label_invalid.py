@@ -5,11 +5,9 @@ from collections.abc import Iterable, Iterator
 from policies.dialects.kueue import CLUSTER_QUEUE, RESOURCE_FLAVOR, WORKLOAD, ClusterQueue
 from policies.dialects.kueue_flavor import ResourceFlavor
 from policies.dialects.kueue_workload import WrittenWorkload
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
-from policies.model.cures import apart
-from policies.model.defect import Defect
-from policies.model.findings import Finding
+from policies.judging.rule import Proposal, rule
+from policies.model.findings import Finding, apart
+from policies.model.objects import Defect
 
 
 @rule(

@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from policies.cel.expression import Expression, amount, joined, quantity
 from policies.cel.kueue import GROUPS, each_quota, same_before
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, ClusterQueue, KueueNode, ResourceQuota, flavor_resource
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
-from policies.model.cures import remove, write
-from policies.model.findings import Finding
+from policies.judging.rule import Proposal, rule
+from policies.model.findings import Finding, remove, write
 from policies.model.quantity import Quantity
 
 

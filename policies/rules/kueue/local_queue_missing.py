@@ -5,11 +5,9 @@ from collections.abc import Iterator
 from policies.dialects.core import NAMESPACE
 from policies.dialects.kueue import LOCAL_QUEUE, LocalQueue
 from policies.dialects.kueue_jobs import QUEUE_NAME
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
-from policies.model.cures import Patch, write_only
-from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated, kind_field
+from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated, Patch, kind_field, write_only
 from policies.model.objects import Ref
 from policies.model.suggestion import KnownNames, did_you_mean, is_slip
 from policies.rules.kueue._submissions import LABELLED, Labelled, NamedQueues, labelled

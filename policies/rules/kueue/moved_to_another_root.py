@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from policies.amounts import quota as arithmetic
 from policies.dialects.kueue import KueueNode
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.change import Occasion
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.forest import Forest

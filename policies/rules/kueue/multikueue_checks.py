@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from policies.dialects.kueue import CLUSTER_QUEUE, AdmissionCheckUse, ClusterQueue
 from policies.dialects.kueue_checks import MULTIKUEUE, PROVISIONING, AdmissionCheck
 from policies.dialects.kueue_kinds import ADMISSION_CHECK
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import STRICT_ONLY, Cause, Finding, NotEvaluated
 from policies.model.objects import Ref
 

@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 from policies.dialects.kueue import CLUSTER_QUEUE, RESOURCE_FLAVOR, ClusterQueue
 from policies.dialects.kueue_kinds import ADMISSION_CHECK
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
-from policies.model.cures import write_only
-from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated, ObjectField, kind_field
+from policies.judging.rule import Proposal, rule
+from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated, ObjectField, kind_field, write_only
 from policies.model.objects import GroupKind
 from policies.model.suggestion import write_or_create
 

@@ -4,10 +4,8 @@ from collections.abc import Iterator
 
 from policies.dialects.core import NAMESPACE
 from policies.dialects.kueue import LOCAL_QUEUE, LocalQueue
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
-from policies.model.cures import write_only
-from policies.model.findings import STRICT_ONLY, Action, Finding
+from policies.judging.rule import Proposal, rule
+from policies.model.findings import STRICT_ONLY, Action, Finding, write_only
 from policies.model.objects import Ref
 from policies.model.suggestion import did_you_mean
 

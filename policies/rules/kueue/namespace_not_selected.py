@@ -6,11 +6,9 @@ from policies.dialects.core import namespace_in
 from policies.dialects.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, ClusterQueue, LocalQueue
 from policies.dialects.kueue_jobs import QUEUE_NAME
 from policies.dialects.selectors import NAME_OF_NAMESPACE, Requirement
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
-from policies.model.cures import write_only
-from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
+from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated, write_only
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.suggestion import KnownNames, did_you_mean

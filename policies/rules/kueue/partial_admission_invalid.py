@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from policies.dialects.go_values import FALSE, TRUE
 from policies.dialects.kueue_jobs import BATCH_JOB, COMPLETIONS_FOLLOW, MIN_PARALLELISM, QueuedJob, min_parallelism
 from policies.dialects.kueue_workload import ELASTIC
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
 from policies.model.findings import Finding
 

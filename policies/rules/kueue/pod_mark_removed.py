@@ -6,8 +6,7 @@ from policies.amounts.requests import pod_requests
 from policies.dialects.core import POD, Pod
 from policies.dialects.kueue_jobs import TOPOLOGY_REQUESTS
 from policies.dialects.kueue_pods import LABEL, ROLE_HASH
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Finding
 from policies.model.quantity import Quantity

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from policies.dialects.kueue import WORKLOAD
 from policies.dialects.kueue_workload import WrittenWorkload
 from policies.dialects.written_back import differ
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
 from policies.model.findings import Finding
 

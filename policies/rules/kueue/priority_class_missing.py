@@ -4,11 +4,9 @@ from collections.abc import Iterator
 
 from policies.dialects.kueue_jobs import PRIORITY_CLASS, QUEUE_NAME
 from policies.dialects.kueue_kinds import WORKLOAD_PRIORITY_CLASS
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
-from policies.model.cures import write_only
-from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated, kind_field
+from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated, kind_field, write_only
 from policies.model.objects import Ref
 from policies.model.suggestion import write_or_create
 from policies.rules.kueue._submissions import LABELLED, NamedQueues, labelled

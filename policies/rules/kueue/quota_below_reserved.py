@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from policies.amounts import quota as arithmetic
 from policies.dialects.kueue import ClusterQueue
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
 from policies.model.forest import Forest
 from policies.model.objects import Ref

@@ -6,8 +6,7 @@ from policies.dialects.core import POD, Pod
 from policies.dialects.job_shape import JobShape
 from policies.dialects.kueue_jobs import KINDS, POD_SET, TOPOLOGY_REQUESTS, QueuedJob
 from policies.dialects.kueue_pods import LABEL
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import Finding
 from policies.mutation.kueue_defaults import settings_for
 from policies.rules.kueue import _evading_pods

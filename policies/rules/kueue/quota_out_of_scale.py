@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from policies.amounts.quota import terms
 from policies.dialects.kueue import KueueNode, ResourceQuota
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.forest import Forest
 from policies.model.pools import NO_POOL, UNLIMITED

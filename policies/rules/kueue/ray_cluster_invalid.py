@@ -6,8 +6,7 @@ from policies.dialects.frameworks.ray import HEAD, SUBMITTER
 from policies.dialects.kueue_jobs import QUEUE_NAME, RAY, QueuedJob
 from policies.dialects.kueue_ray import Ray
 from policies.dialects.kueue_workload import ELASTIC
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
 from policies.model.findings import BOTH, STRICT_ONLY, Finding, Profile
 

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from policies.amounts import quota as arithmetic
 from policies.dialects.kueue import CLUSTER_QUEUE, ClusterQueue
 from policies.dialects.kueue_state import NEVER
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
 from policies.model.forest import Forest
 from policies.rules.kueue._kueue_quota import incomplete_tree, quota_dependencies

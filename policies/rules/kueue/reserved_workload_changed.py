@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from policies.dialects.kueue import IN_USE, WORKLOAD
 from policies.dialects.kueue_workload import WrittenWorkload
 from policies.dialects.written_back import differ
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import STRICT_ONLY, Finding, Profile
 
 

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from policies.cel.expression import Expression, joined, joined_list
 from policies.cel.kueue import GROUPS
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, KueueNode
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import Finding
 
 

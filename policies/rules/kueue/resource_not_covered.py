@@ -5,8 +5,7 @@ from collections.abc import Collection, Iterator
 from policies.dialects.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, ClusterQueue
 from policies.dialects.kueue_jobs import KINDS
 from policies.dialects.resource_names import likely_name
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.suggestion import KnownNames
 from policies.rules.kueue._submissions import Submission, queue_of, submissions

@@ -9,8 +9,7 @@ from policies.dialects.frameworks import kubeflow, wrapped
 from policies.dialects.job_shape import PodsAt
 from policies.dialects.kueue_jobs import BATCH_JOB, KINDS, LEADER_WORKER_SET, STATEFUL_SET, QueuedJob
 from policies.dialects.kueue_workload import ELASTIC
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
 from policies.model.findings import BOTH, STRICT_ONLY, Finding
 from policies.model.objects import GroupKind

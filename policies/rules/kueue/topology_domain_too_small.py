@@ -8,8 +8,7 @@ from policies.dialects.kueue import WORKLOAD, ClusterQueue
 from policies.dialects.kueue_checks import MULTIKUEUE, WrittenTopology
 from policies.dialects.kueue_flavor import Flavor
 from policies.dialects.kueue_jobs import KINDS
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding
 from policies.model.objects import Ref
 from policies.rules.kueue._submissions import RequestedPodSet, Submission, flavors_of, queue_of, submissions

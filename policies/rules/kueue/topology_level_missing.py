@@ -6,8 +6,7 @@ from policies.dialects.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR,
 from policies.dialects.kueue_checks import MULTIKUEUE, WrittenTopology
 from policies.dialects.kueue_jobs import KINDS
 from policies.dialects.kueue_kinds import TOPOLOGY
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.suggestion import KnownNames, did_you_mean
 from policies.rules.kueue._submissions import RequestedPodSet, Submission, queue_of, submissions

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from policies.dialects.kueue_checks import WrittenTopology
 from policies.dialects.kueue_flavor import ResourceFlavor
 from policies.dialects.kueue_kinds import RESOURCE_FLAVOR, TOPOLOGY
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Action, Finding
 from policies.model.suggestion import KnownNames, did_you_mean

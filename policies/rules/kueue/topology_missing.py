@@ -5,10 +5,8 @@ from collections.abc import Iterator
 from policies.dialects.kueue_checks import WrittenTopology
 from policies.dialects.kueue_flavor import ResourceFlavor
 from policies.dialects.kueue_kinds import RESOURCE_FLAVOR, TOPOLOGY
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
-from policies.model.cures import write_only
-from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated, kind_field
+from policies.judging.rule import Proposal, rule
+from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated, kind_field, write_only
 from policies.model.suggestion import write_or_create
 from policies.rules.kueue._submissions import NamedQueues
 

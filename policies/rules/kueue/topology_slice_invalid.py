@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from policies.configuration.kueue.gates import KueueVersion
 from policies.dialects.kueue import WORKLOAD
 from policies.dialects.kueue_workload import WrittenPodSet, WrittenWorkload
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
 from policies.model.findings import Action, Finding
 

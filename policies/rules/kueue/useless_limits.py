@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.amounts import quota as arithmetic
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.forest import Forest
 from policies.model.objects import Ref

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from policies.dialects.kueue_checks import MULTIKUEUE, AdmissionCheck, MultiKueueClusterObject, MultiKueueConfigObject
 from policies.dialects.kueue_kinds import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.objects import Ref

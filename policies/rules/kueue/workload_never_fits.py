@@ -9,8 +9,7 @@ from policies.amounts.quota import Potential, potential
 from policies.amounts.requests import total
 from policies.dialects.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, ClusterQueue, flavor_resource
 from policies.dialects.kueue_jobs import KINDS
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.forest import Forest
 from policies.model.objects import Ref

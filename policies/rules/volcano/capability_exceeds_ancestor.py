@@ -5,8 +5,7 @@ from dataclasses import replace
 
 from policies.dialects.volcano import QUEUE, ROOT, Queue, nearest_capability, reshaped
 from policies.dialects.volcano_resources import is_counted
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
 from policies.model.findings import BOTH, STRICT_ONLY, Action, Cause, Finding, Profile
 from policies.model.forest import Forest

@@ -10,10 +10,8 @@ from typing import Literal, NamedTuple
 from policies.dialects.resource_names import likely_name
 from policies.dialects.volcano import QUEUE, ROOT, Queue, reshaped
 from policies.dialects.volcano_resources import is_counted
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
-from policies.model.cures import rename
 from policies.model.findings import (
     BOTH,
     COMPAT_ONLY,
@@ -23,6 +21,7 @@ from policies.model.findings import (
     ObjectField,
     Profile,
     enclosing_fields,
+    rename,
 )
 from policies.model.forest import Forest
 from policies.model.objects import Ref, SubtreeShare

@@ -3,8 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.volcano import QUEUE, Queue, moved, queue_ref
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.change import Occasion
 from policies.model.findings import STRICT_ONLY, Action, Finding
 

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from policies.dialects.volcano import QUEUE, ROOT, Queue, moved
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Finding
 
 _BEYOND = 100  # the most levels beyond the limit that are counted; a longer chain is reported with about this many

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 from policies.dialects.core import POD, VOLCANO_SCHEDULER, Pod
 from policies.dialects.go_values import read_count
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
 from policies.model.findings import BOTH, STRICT_ONLY, Finding, Profile
 

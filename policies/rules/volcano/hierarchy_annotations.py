@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from policies.dialects.volcano import HIERARCHY, HIERARCHY_WEIGHTS, QUEUE, Queue, path_end, path_way, shortened
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
 from policies.model.findings import BOTH, STRICT_ONLY, Cause, Finding, Profile
 from policies.model.forest import Forest

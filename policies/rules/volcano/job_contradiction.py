@@ -6,8 +6,7 @@ from policies.dialects.labels import is_domain
 from policies.dialects.reading import listing, mapping
 from policies.dialects.volcano import JOB, VolcanoJob
 from policies.dialects.volcano_job import Policy, Volume
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import BOTH, STRICT_ONLY, Action, Finding, Profile
 from policies.model.quantity import Quantity
 

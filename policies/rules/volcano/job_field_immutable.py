@@ -3,8 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.volcano import JOB, VolcanoJob
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import Finding
 
 _MAY = "only minAvailable, priorityClassName, and the replicas and minAvailable of tasks may change"

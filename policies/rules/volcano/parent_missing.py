@@ -3,10 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.volcano import QUEUE, Queue, ancestors, exists, moved
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
-from policies.model.cures import write_only
-from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Finding, NotEvaluated, kind_field
+from policies.judging.rule import Proposal, rule
+from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Finding, NotEvaluated, kind_field, write_only
 from policies.model.objects import Ref
 from policies.model.suggestion import did_you_mean
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from policies.cel.expression import Expression, quantity
 from policies.cel.volcano import AMOUNTS, amount_of, amount_or_zero
 from policies.dialects.volcano import QUEUE, ROOT, Queue
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
 from policies.model.findings import BOTH, COMPAT_ONLY, Finding, enclosing_fields
 from policies.model.forest import Forest

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from policies.dialects.volcano import QUEUE, Queue
 from policies.dialects.volcano_node_groups import LIMITS, OVERCOMMIT, BadNodeGroupLimits, node_group_limits
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Action, Finding
 

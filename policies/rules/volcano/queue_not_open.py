@@ -4,10 +4,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from policies.dialects.volcano import POD_GROUP, QUEUE, Queue, VolcanoJob, WrittenPodGroup, exists
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
-from policies.model.cures import write_only
-from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Finding, NotEvaluated, Profile, kind_field
+from policies.judging.rule import Proposal, rule
+from policies.model.findings import (
+    BOTH,
+    COMPAT_ONLY,
+    STRICT_ONLY,
+    Finding,
+    NotEvaluated,
+    Profile,
+    kind_field,
+    write_only,
+)
 from policies.model.objects import Attached, Ref
 from policies.model.suggestion import did_you_mean
 from policies.rules._volcano_work import WORK, submitted

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from policies.amounts.requests import pod_requests
 from policies.dialects.volcano import JOB, POD_GROUP, QUEUE, Queue, VolcanoJob, WrittenPodGroup, ancestors
 from policies.dialects.volcano_job import JobSpec
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.objects import Attached
 from policies.model.quantity import Quantities, Quantity

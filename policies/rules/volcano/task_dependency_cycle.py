@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from policies.dialects.volcano import JOB, VolcanoJob
 from policies.dialects.volcano_job import WrittenTask
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import Finding
 
 

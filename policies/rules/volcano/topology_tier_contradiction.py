@@ -3,8 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.volcano import JOB, POD_GROUP, VolcanoJob, WrittenPodGroup
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import BOTH, STRICT_ONLY, Finding
 from policies.model.objects import KubeObject
 

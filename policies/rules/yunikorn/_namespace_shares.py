@@ -12,17 +12,16 @@ from functools import lru_cache
 from heapq import nsmallest
 
 from policies.dialects.core import NAMESPACE
-from policies.dialects.yunikorn_config import ConfiguredQueue, ReportedApplication
 from policies.dialects.yunikorn_config.checking import remember, remembered
 from policies.dialects.yunikorn_config.configmap import tree
-from policies.dialects.yunikorn_config.model import ROOT, amounts
-from policies.dialects.yunikorn_config.placement import OpenPartition, QueuePlacement, placed
+from policies.dialects.yunikorn_config.model import ROOT, ConfiguredQueue, amounts
+from policies.dialects.yunikorn_config.placement import OpenPartition, QueuePlacement, ReportedApplication, placed
 from policies.dialects.yunikorn_config.quotas import promised, promised_below
 from policies.dialects.yunikorn_config.resources import YuniKornAmounts, least, minus, plus
 from policies.dialects.yunikorn_shares import PARENT_QUEUE, group
 from policies.model.forest import Children, Forest
 from policies.model.objects import Ref, SubtreeShare
-from policies.rules.yunikorn._yunikorn_tree import config, unfiltered
+from policies.rules.yunikorn._queue_config import config, unfiltered
 
 _ANYONE = "@namespace@"
 """The name of a namespace for which no queue is declared. Namespaces cannot have this name."""

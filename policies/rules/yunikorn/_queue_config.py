@@ -1,15 +1,20 @@
-"""Turns problems of YuniKorn's queue configuration into findings about its ConfigMap."""
+"""YuniKorn's queues and placement rules, and the findings about the ConfigMap that has them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import lru_cache
 from itertools import chain
 
+from policies.dialects import yunikorn
+from policies.dialects.core import Namespace, Pod
 from policies.dialects.yunikorn_config.configmap import ConfiguredQueues, QueueConfigMap, tree
-from policies.dialects.yunikorn_config.model import Config, ConfiguredQueue, Problem
-from policies.judging.proposal import Proposal
-from policies.model.cures import apart, rename, write
-from policies.model.findings import BOTH, STRICT_ONLY, Finding, ObjectField
+from policies.dialects.yunikorn_config.model import Config, ConfiguredQueue, Filter, Partition, PlacementRule, Problem
+from policies.dialects.yunikorn_config.reading import read_config
+from policies.judging.rule import Proposal
+from policies.model.findings import BOTH, STRICT_ONLY, Finding, NotEvaluated, ObjectField, apart, rename, write
+from policies.model.suggestion import KnownNames
 
 _CORRECT = "correct the YAML in that line"
 
@@ -66,3 +71,47 @@ def about_setting(config_map: QueueConfigMap, problem: Problem) -> Finding:
     return Finding(
         config_map.ref, problem.field, problem.message, fix=problem.fix, subject=problem.subject, profiles=STRICT_ONLY
     )
+
+
+def partition(proposal: Proposal) -> Partition | NotEvaluated:
+    """The partition after the change, or NotEvaluated if it is not known."""
+    namespace = proposal.configuration.yunikorn.namespace
+    text = tree(proposal.after, namespace).text
+    found = config(text).partition if text else None
+    if found is None or found.root is None:
+        return NotEvaluated(f"YuniKorn's queue configuration in namespace {namespace} is not known")
+    return found
+
+
+def leaves(proposal: Proposal) -> KnownNames:
+    """The paths of the declared leaves after the change."""
+    return _leaves(tree(proposal.after, proposal.configuration.yunikorn.namespace).text or "")
+
+
+@lru_cache(maxsize=2)  # those of the tree before a change and after it
+def _leaves(text: str) -> KnownNames:
+    found = config(text).partition
+    return KnownNames(queue.path for queue in (found.queues.values() if found else ()) if queue.is_leaf)
+
+
+@lru_cache(maxsize=8)
+def config(text: str) -> Config:
+    """The configuration of a text. It is cached, since it may have thousands of queues, and each Pod needs it."""
+    return read_config(text)
+
+
+def submitter(proposal: Proposal, pod: Pod) -> tuple[str, tuple[str, ...]]:
+    """The user that the annotation names, or else the requesting user, as YuniKorn's admission controller writes it."""
+    if pod.annotations.get(yunikorn.USER_INFO):
+        name, groups = yunikorn.user_of(pod)
+        return name, tuple(groups or ())
+    return proposal.circumstances.user.name, proposal.circumstances.user.groups
+
+
+def tags(namespace: Namespace) -> dict[str, str]:
+    return {"namespace": namespace.ref.name, **yunikorn.application_tags(namespace)}
+
+
+def unfiltered(rule: PlacementRule) -> PlacementRule:
+    """The rule and its parents without filters."""
+    return replace(rule, filter=Filter(), parent=unfiltered(rule.parent) if rule.parent else None)

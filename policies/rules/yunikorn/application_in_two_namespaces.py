@@ -3,8 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.core import APP_ID, POD, Pod
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Cause, Finding, NotEvaluated
 from policies.model.objects import Ref

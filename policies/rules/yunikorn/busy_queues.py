@@ -10,19 +10,17 @@ from dataclasses import dataclass, field
 from heapq import nsmallest
 
 from policies.dialects.core import CONFIG_MAP, NAMESPACE, POD, SUBMISSION, namespace_in
-from policies.dialects.yunikorn_config import Problem, ReportedApplication
 from policies.dialects.yunikorn_config.configmap import ConfiguredQueues, tree
-from policies.dialects.yunikorn_config.model import ConfiguredQueue
+from policies.dialects.yunikorn_config.model import ConfiguredQueue, Problem
+from policies.dialects.yunikorn_config.placement import ReportedApplication
 from policies.dialects.yunikorn_shares import group
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import STRICT_ONLY, Cause, Finding, NotEvaluated
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.printing import listed
 from policies.rules.yunikorn._namespace_shares import Declared, declared, groups
-from policies.rules.yunikorn._queue_config import finding, trees
-from policies.rules.yunikorn._yunikorn_tree import tags
+from policies.rules.yunikorn._queue_config import finding, tags, trees
 
 _NAMED = 5  # the most objects that a message lists; the others are counted
 

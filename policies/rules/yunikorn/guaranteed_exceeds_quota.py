@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE, Namespace
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import STRICT_ONLY, Cause, Finding
 
 

@@ -8,8 +8,7 @@ from policies.cel.expression import Expression, Variables, joined
 from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE, YUNIKORN, Namespace
 from policies.dialects.yunikorn_flaws import shortened
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import STRICT_ONLY, Action, Finding
 
 _NOTES: Variables = (("notes", "object.metadata.?annotations.orValue({})"),)

@@ -5,19 +5,16 @@ from heapq import nsmallest
 
 from policies.dialects import yunikorn
 from policies.dialects.core import CONFIG_MAP, NAMESPACE, Namespace
-from policies.dialects.yunikorn_config import ConfiguredQueue, Partition, Problem, ReportedApplication
 from policies.dialects.yunikorn_config.configmap import ConfiguredQueues, tree
-from policies.dialects.yunikorn_config.model import Resources, amounts
-from policies.dialects.yunikorn_config.placement import OpenPartition, placed
+from policies.dialects.yunikorn_config.model import ConfiguredQueue, Partition, Problem, Resources, amounts
+from policies.dialects.yunikorn_config.placement import OpenPartition, ReportedApplication, placed
 from policies.dialects.yunikorn_config.quotas import queue_amount, written_text
 from policies.dialects.yunikorn_config.resources import over
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated
 from policies.model.printing import listed
 from policies.rules.yunikorn._namespace_shares import declared, had, highest_quotas, members
-from policies.rules.yunikorn._queue_config import finding, place_in, trees
-from policies.rules.yunikorn._yunikorn_tree import partition, tags, unfiltered
+from policies.rules.yunikorn._queue_config import finding, partition, place_in, tags, trees, unfiltered
 
 _NAMED = 10  # the most namespaces that a message lists, the highest quota first
 

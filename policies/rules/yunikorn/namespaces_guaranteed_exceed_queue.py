@@ -5,12 +5,10 @@ from dataclasses import dataclass
 
 from policies.dialects import yunikorn
 from policies.dialects.core import CONFIG_MAP, NAMESPACE, Namespace
-from policies.dialects.yunikorn_config import ConfiguredQueue, Problem
 from policies.dialects.yunikorn_config.configmap import ConfiguredQueues, tree
-from policies.dialects.yunikorn_config.model import amounts
+from policies.dialects.yunikorn_config.model import ConfiguredQueue, Problem, amounts
 from policies.dialects.yunikorn_config.quotas import queue_amount
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import STRICT_ONLY, Cause, Finding, NotEvaluated
 from policies.model.printing import listed
 from policies.rules.yunikorn._namespace_shares import Declared, declared, guaranteed_below, had, largest, parent_of

@@ -13,9 +13,8 @@ from typing import NamedTuple, TypeAlias
 
 from policies.dialects import yunikorn
 from policies.dialects.core import CONFIG_MAP, NAMESPACE, Namespace
-from policies.dialects.yunikorn_config import Partition, PlacementRule
 from policies.dialects.yunikorn_config.configmap import tree
-from policies.dialects.yunikorn_config.model import Problem
+from policies.dialects.yunikorn_config.model import Partition, PlacementRule, Problem
 from policies.dialects.yunikorn_config.placement import (
     ExistingQueues,
     OpenPartition,
@@ -27,14 +26,12 @@ from policies.dialects.yunikorn_config.placement import (
 )
 from policies.dialects.yunikorn_config.placement_checks import FIXED, TAG
 from policies.dialects.yunikorn_shares import PARENT_QUEUE
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated
 from policies.model.objects import Ref
 from policies.model.printing import listed
 from policies.rules.yunikorn._namespace_shares import Declared, declared
-from policies.rules.yunikorn._queue_config import finding, trees
-from policies.rules.yunikorn._yunikorn_tree import partition, tags, unfiltered
+from policies.rules.yunikorn._queue_config import finding, partition, tags, trees, unfiltered
 
 _TAG = "namespace.parentqueue"
 _NAMED = 5  # the most namespaces that a message lists

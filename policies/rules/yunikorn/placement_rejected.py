@@ -4,17 +4,20 @@ from collections.abc import Iterator, Sequence
 
 from policies.dialects import yunikorn
 from policies.dialects.core import POD, Pod, namespace_in
-from policies.dialects.yunikorn_config import Partition, ReportedApplication
-from policies.dialects.yunikorn_config.model import ROOT
-from policies.dialects.yunikorn_config.placement import ConfiguredPartition, OpenPartition, QueuePlacement, placed
+from policies.dialects.yunikorn_config.model import ROOT, Partition
+from policies.dialects.yunikorn_config.placement import (
+    ConfiguredPartition,
+    OpenPartition,
+    QueuePlacement,
+    ReportedApplication,
+    placed,
+)
 from policies.dialects.yunikorn_config.placement_checks import TAG, USER
 from policies.dialects.yunikorn_config.structure import name_fits
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
-from policies.model.cures import write_only
-from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated
+from policies.judging.rule import Proposal, rule
+from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated, write_only
 from policies.model.suggestion import did_you_mean
-from policies.rules.yunikorn._yunikorn_tree import leaves, partition, submitter, tags, unfiltered
+from policies.rules.yunikorn._queue_config import leaves, partition, submitter, tags, unfiltered
 
 _NOBODY = NotEvaluated("the user who submits the Pod is not known")
 _DEFAULTED = frozenset(["", "namespace"])

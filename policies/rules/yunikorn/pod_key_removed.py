@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from policies.dialects.core import YUNIKORN
 from policies.dialects.yunikorn_work import WrittenTemplate
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Action, Finding
 from policies.rules._pod_templates import MAKERS, templates

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from policies.dialects.core import POD, YUNIKORN, Pod
 from policies.dialects.priority_class import ALLOW_PREEMPTION, PRIORITY_CLASS, PriorityClass
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Action, Finding
 from policies.model.objects import KubeObject

@@ -15,8 +15,7 @@ from policies.dialects.yunikorn_config.quotas import (
     max_above_parent,
 )
 from policies.dialects.yunikorn_config.settings import quota_without_effect
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import Action, Finding
 from policies.rules.yunikorn._queue_config import findings, queue_findings
 

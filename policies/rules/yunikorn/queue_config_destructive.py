@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from policies.dialects.core import CONFIG_MAP
 from policies.dialects.yunikorn_config.configmap import CONFIGS, DEFAULTS, ConfiguredQueues, QueueConfigMap, tree
 from policies.dialects.yunikorn_config.model import DEFAULT_PARTITION
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import STRICT_ONLY, Finding
 from policies.rules.yunikorn._queue_config import trees
 

@@ -11,13 +11,12 @@ from policies.dialects.yunikorn_config.configmap import (
     settings_that_need_a_restart,
     unreadable_settings,
 )
-from policies.dialects.yunikorn_config.loading import load_failures
 from policies.dialects.yunikorn_config.model import Config, Problem
 from policies.dialects.yunikorn_config.placement_checks import placement_rules
 from policies.dialects.yunikorn_config.settings import ignored
 from policies.dialects.yunikorn_config.structure import structure
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.dialects.yunikorn_config.validation import load_failures
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import Action, Finding
 from policies.rules.yunikorn._queue_config import about_setting, findings
 

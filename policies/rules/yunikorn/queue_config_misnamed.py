@@ -4,10 +4,8 @@ from collections.abc import Iterator
 
 from policies.dialects.core import CONFIG_MAP
 from policies.dialects.yunikorn_config.configmap import QUEUES, MisnamedConfigMap, QueueConfigMap
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
-from policies.model.cures import rename, write
-from policies.model.findings import Action, Finding
+from policies.judging.rule import Proposal, rule
+from policies.model.findings import Action, Finding, rename, write
 from policies.model.suggestion import certain
 
 _NO_HASH = "set generatorOptions.disableNameSuffixHash to true in the kustomization, which appends a hash to the name"

@@ -6,10 +6,8 @@ from http import HTTPStatus
 from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE, Namespace
 from policies.dialects.yunikorn_flaws import Flaw, flaws
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
-from policies.model.cures import write
-from policies.model.findings import STRICT_ONLY, Finding
+from policies.judging.rule import Proposal, rule
+from policies.model.findings import STRICT_ONLY, Finding, write
 
 
 @rule(

@@ -9,8 +9,7 @@ from policies.dialects.core import NAMESPACE, YUNIKORN, Namespace
 from policies.dialects.odd_amounts import odd_in_yunikorn
 from policies.dialects.resource_names import is_requested, likely_name
 from policies.dialects.yunikorn_flaws import quoted, shortened
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import STRICT_ONLY, Action, Finding
 from policies.model.quantity import Quantity
 from policies.text.json_members import scan

@@ -11,11 +11,9 @@ from policies.dialects.yunikorn_gangs import (
     task_group,
     task_groups,
 )
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
-from policies.model.cures import apart
-from policies.model.findings import STRICT_ONLY, Action, Finding
+from policies.model.findings import STRICT_ONLY, Action, Finding, apart
 from policies.rules._pod_templates import MAKERS, templates
 
 _PARAMETERS = "write placeholderTimeoutInSeconds=NUMBER, and gangSchedulingStyle=Hard or gangSchedulingStyle=Soft"

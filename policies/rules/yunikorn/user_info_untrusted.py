@@ -7,8 +7,7 @@ from policies.dialects.core import CONFIG_MAP, POD
 from policies.dialects.frameworks.replicated import REPLICA_SET
 from policies.dialects.yunikorn_config.configmap import refs
 from policies.dialects.yunikorn_work import WrittenTemplate
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
 from policies.model.change import User
 from policies.model.findings import BOTH, STRICT_ONLY, Finding, NotEvaluated, Profile

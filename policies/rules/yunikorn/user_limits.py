@@ -8,8 +8,7 @@ from policies.dialects.core import CONFIG_MAP
 from policies.dialects.yunikorn_config.checking import throughout
 from policies.dialects.yunikorn_config.limits import limits_exceeding_ancestor, limits_exceeding_queue, partition_limits
 from policies.dialects.yunikorn_config.model import Config, Problem
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import Finding
 from policies.rules.yunikorn._queue_config import findings
 

@@ -7,8 +7,7 @@ from policies.dialects.core import NAMESPACE, POD, Namespace, namespace_in
 from policies.dialects.yunikorn_config.model import RECOVERY
 from policies.dialects.yunikorn_config.placement import RECOVERY_QUEUE
 from policies.dialects.yunikorn_work import NO_TEMPLATE, WrittenTemplate
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
 from policies.model.objects import KubeObject

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from policies.dialects.yunikorn_config import Partition, read_config
 from policies.dialects.yunikorn_config.configmap import QueueConfigMap, tree
+from policies.dialects.yunikorn_config.model import Partition
+from policies.dialects.yunikorn_config.reading import read_config
 from policies.dialects.yunikorn_config.validation import refusals
 from policies.model.forest import Forest
 from scheduling.yunikorn.intake import BUILT_IN

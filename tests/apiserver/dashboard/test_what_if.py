@@ -22,8 +22,7 @@ from cli.input.settings import settings
 from cli.serving.connection import UserConnection
 from dashboard.pages.outlined import quota_word
 from dashboard.reading.backend import UserLogin
-from dashboard.what_if.processes import Processes
-from dashboard.what_if.unanswered import TryAgain
+from dashboard.what_if.processes import Processes, TryAgain
 from tests.apiserver.dashboard import world
 from tests.apiserver.dashboard.world import ADMIN, TENANT, Dashboard, organisation, reconciling
 from tests.apiserver.harness import ControlPlane, User

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from analysis.simulation import SimulatedFiles
-from cli.input.gathering import gather
+from cli.input.documents import gather
 from cli.input.settings import settings as read_settings
 from tests.builders import FLAVOR, cohort, queued_job, queued_pod, template, workload
 from tests.cli.organisations import KUEUE, local, org_queue

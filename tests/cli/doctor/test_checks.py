@@ -21,9 +21,8 @@ from cli.doctor.checks.rights import check_rights, roles
 from cli.doctor.checks.server import check_clock, check_version
 from cli.doctor.checks.volcano import check_controller
 from cli.doctor.checks.workers import check_workers
-from cli.doctor.result import CheckResult, HealthState
 from cli.doctor.served import from_secret
-from cli.doctor.target import CheckedCluster
+from cli.doctor.target import CheckedCluster, CheckResult, HealthState
 from cluster.client import ClusterClient
 from cluster.endpoint import Endpoint
 from cluster.errors import ApiError, Forbidden

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from certs.pki import new_authority, new_server
-from cli.doctor.checks.api_service import api_service
+from cli.actions.doctor import diagnose
 from cli.doctor.checks.certificates import certificate_expiry, secret_of
 from cli.doctor.checks.dashboard import check_impersonation, check_trust, dashboard, service_of
 from cli.doctor.checks.health import cache_age, check_audit
@@ -22,8 +22,7 @@ from cli.doctor.checks.leases import kueue_manager, lease_of_process, reconciler
 from cli.doctor.checks.replicas import replicas
 from cli.doctor.checks.reports import ReportKeeper, check_reports, reports
 from cli.doctor.checks.rights import account_of, of_part, rbac, roles
-from cli.doctor.checks.services import check_service, endpoints
-from cli.doctor.diagnosis import diagnose
+from cli.doctor.checks.services import api_service, check_service, endpoints
 from cli.doctor.served import from_secret
 from cli.doctor.target import option, part_of
 from cluster.reviews import Access

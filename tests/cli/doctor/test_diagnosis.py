@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from cli.doctor.diagnosis import diagnose
-from cli.doctor.result import CheckResult, HealthState, check, ok
-from cli.doctor.target import CheckedCluster
+from cli.actions.doctor import diagnose
+from cli.doctor.target import CheckedCluster, CheckResult, HealthState, check, ok
 from cluster.client import ClusterClient
 from cluster.endpoint import Endpoint
 from cluster.errors import BadAnswer, Forbidden, Unauthorized, Unreachable

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from cli.doctor.checks.gates import quota_gates
-from cli.doctor.result import CheckResult
+from cli.doctor.target import CheckResult
 from tests.cli.doctor.objects import SYSTEM, target
 from tests.manifests.component import base, documents
 

@@ -10,7 +10,7 @@ import pytest
 
 from cli.doctor.checks.parts import RunningParts, check_parts
 from cli.doctor.part_trees import read_node
-from cli.doctor.result import CheckResult, HealthState
+from cli.doctor.target import CheckResult, HealthState
 from reconciler.objects.stored import Stored
 from reconciler.shards.claims import DEFAULT, LABEL, TreeClaim, claim_status
 from scheduling.objects.times import of

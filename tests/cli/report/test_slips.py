@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.input.gathering import gather
+from cli.input.documents import gather
 from tests.builders import queue
 from tests.cli.runs import report, run, write
 

@@ -13,9 +13,8 @@ import yaml
 from analysis.what_if.outcome import GainRow, LossRow, ReachRow, RiskRow
 from analysis.what_if.outlines import OutlinedAmount, OutlinedNode, Outlines
 from analysis.what_if.state import ProposedChange
-from dashboard.what_if.unanswered import ReadingCluster, TryAgain, Unanswered
-from policies.impact.differences import Effect, NodeChange, PairChange
-from policies.impact.quotas import Excess, NodeQuotas, PairQuota, QuotaPair
+from dashboard.what_if.processes import ReadingCluster, TryAgain, Unanswered
+from policies.impact.quotas import Effect, Excess, NodeChange, NodeQuotas, PairChange, PairQuota, QuotaPair
 from policies.model.findings import Severity
 from policies.model.objects import Ref
 from scheduling.simulation.submissions import LeftOut, Name

@@ -23,8 +23,17 @@ from cluster.errors import NotFound, Unreachable
 from dashboard.reading.backend import UserLogin
 from dashboard.what_if import processes as module
 from dashboard.what_if.child import NoOutcome
-from dashboard.what_if.processes import COMMAND, KEPT, READERS, Processes, WhatIfProcess
-from dashboard.what_if.unanswered import MissingRights, ReadingCluster, TryAgain, Unanswered
+from dashboard.what_if.processes import (
+    COMMAND,
+    KEPT,
+    READERS,
+    MissingRights,
+    Processes,
+    ReadingCluster,
+    TryAgain,
+    Unanswered,
+    WhatIfProcess,
+)
 
 NOTHING = ProposedChange()
 CONFIGURATION = settings(None, ())

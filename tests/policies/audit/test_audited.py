@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cli.input.gathering import gather
+from cli.input.documents import gather
 from policies.audit.as_json import findings_json
 from policies.audit.audited import Audit, audit
 from policies.configuration.settings import Configuration, Dialect, Override

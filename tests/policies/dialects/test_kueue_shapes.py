@@ -14,7 +14,7 @@ from policies.dialects.kueue_jobs import KINDS
 from policies.dialects.kueue_kinds import CLUSTER_QUEUE, RESOURCE_FLAVOR, WORKLOAD
 from policies.judge import evaluate
 from policies.judging.changes import changed
-from policies.judging.proposal import propose
+from policies.judging.rule import propose
 from policies.model.forest import Forest
 from policies.mutation.defaults import patch
 

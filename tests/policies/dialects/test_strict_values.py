@@ -12,8 +12,8 @@ from policies import dialects
 from policies.configuration.settings import Configuration
 from policies.dialects.reading import Parsed
 from policies.dialects.strict import strict
-from policies.model.defect import Defect
 from policies.model.forest import Forest
+from policies.model.objects import Defect
 from policies.mutation.stored import completed
 from tests.builders import batch_job, container, manifest, pod, template
 

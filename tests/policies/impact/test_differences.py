@@ -5,8 +5,17 @@ from __future__ import annotations
 import pytest
 
 from policies.dialects.kueue import CLUSTER_QUEUE
-from policies.impact.differences import Effect, NodeChange, PairChange, differences
-from policies.impact.quotas import NO_QUOTA, NodeQuotas, PairQuota, QuotaPair, amount_text
+from policies.impact.quotas import (
+    NO_QUOTA,
+    Effect,
+    NodeChange,
+    NodeQuotas,
+    PairChange,
+    PairQuota,
+    QuotaPair,
+    amount_text,
+    differences,
+)
 
 CPU = QuotaPair("spot", "cpu")
 REF = CLUSTER_QUEUE.named("a")

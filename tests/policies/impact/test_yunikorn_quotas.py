@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from policies.dialects.yunikorn import MAX_CPU, PRESENT
-from policies.impact.differences import Effect, differences
-from policies.impact.quotas import NodeQuotas, PairQuota, QuotaPair
+from policies.impact.quotas import Effect, NodeQuotas, PairQuota, QuotaPair, differences
 from policies.impact.yunikorn_quotas import yunikorn_quotas
 from policies.model.forest import Forest
 from tests.builders import namespace, world

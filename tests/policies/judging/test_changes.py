@@ -6,7 +6,7 @@ from typing import Any
 
 from policies.judge import evaluate
 from policies.judging.changes import changed
-from policies.judging.proposal import propose
+from policies.judging.rule import propose
 from policies.model.change import Change, ChangeOperation
 from policies.model.findings import Severity
 from policies.model.forest import Forest

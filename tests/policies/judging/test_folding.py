@@ -7,9 +7,8 @@ import pytest
 from policies.dialects.declared import DECLARED
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT
 from policies.dialects.volcano import queue_ref
-from policies.judge import evaluate
-from policies.judging.folding import folded
-from policies.judging.proposal import propose
+from policies.judge import evaluate, folded
+from policies.judging.rule import propose
 from policies.judging.verdict import Judged, Verdict
 from policies.model.change import Change
 from policies.model.findings import Finding, ObjectField, Severity

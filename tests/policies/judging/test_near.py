@@ -6,8 +6,8 @@ import pytest
 
 from policies.dialects.kueue import COHORT, LOCAL_QUEUE
 from policies.dialects.kueue_kinds import RESOURCE_FLAVOR
-from policies.judging import proposal as module
-from policies.judging.proposal import Proposal
+from policies.judging import rule as module
+from policies.judging.rule import Proposal
 from tests.builders import change, cluster_queue, cohort, kueue, local_queue, world
 
 

@@ -10,8 +10,7 @@ import pytest
 from policies.cel.expression import Expression
 from policies.dialects import kueue, volcano
 from policies.judging import rule as module
-from policies.judging.proposal import Proposal
-from policies.judging.rule import rule
+from policies.judging.rule import Proposal, rule
 from policies.model.findings import Finding
 from policies.rules import find
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.dialects.labels import is_domain, is_label_value
-from policies.migration.names import kueue_names
+from policies.migration.building import kueue_names
 
 
 @given(st.sets(st.text("aA-._@9", max_size=5) | st.text(max_size=80), max_size=30))

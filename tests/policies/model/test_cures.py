@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from policies.model.cures import apart
+from policies.model.findings import apart
 
 
 @pytest.mark.parametrize(

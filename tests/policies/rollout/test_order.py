@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from policies.dialects.yunikorn_config import read_config
 from policies.dialects.yunikorn_config.model import amounts
+from policies.dialects.yunikorn_config.reading import read_config
 from policies.rollout.order import ApplyOrder, arrange
 from policies.rollout.queue_configs import with_higher_guarantees, with_lower_guarantees
 from policies.rollout.waves import syncs

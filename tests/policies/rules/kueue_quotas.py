@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from policies import judge
-from policies.judging.proposal import Proposal
+from policies.judging.rule import Proposal
 from policies.judging.verdict import Verdict
 from policies.model.findings import Action
 from policies.rules import registry

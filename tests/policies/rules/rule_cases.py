@@ -6,11 +6,9 @@ from functools import cache
 from typing import NamedTuple
 
 from generators.rule_cases import CASES, RuleCase, cases, proposed
-from policies.judge import evaluate
-from policies.judging.evaluation import findings
-from policies.judging.folding import folded
-from policies.judging.proposal import Proposal
-from policies.judging.ruling import silenced
+from policies.judge import evaluate, folded
+from policies.judging.rule import Proposal
+from policies.judging.ruling import findings, silenced
 from policies.judging.verdict import Judged, Verdict
 from policies.rules import about
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.judging.proposal import Proposal
+from policies.judging.rule import Proposal
 from tests import builders
 from tests.builders import change, found, world
 

@@ -8,7 +8,7 @@ from typing import Any
 import jsonpatch
 
 from generators.rule_cases import CASES, cases, proposed
-from policies.judging.proposal import propose
+from policies.judging.rule import propose
 from policies.judging.sentence import assertion
 from policies.judging.verdict import Judged
 from policies.model.change import Change

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 
 from policies.configuration.settings import Configuration
 from policies.judge import evaluate
-from policies.judging.proposal import Proposal, propose
+from policies.judging.rule import Proposal, propose
 from policies.model.change import Change, Occasion
 from policies.model.findings import Profile
 from policies.rules import concerned

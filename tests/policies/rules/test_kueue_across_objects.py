@@ -8,7 +8,7 @@ import pytest
 
 from policies.dialects.kueue import CLUSTER_QUEUE
 from policies.judge import evaluate
-from policies.judging.proposal import propose
+from policies.judging.rule import propose
 from policies.model.findings import NotEvaluated
 from policies.model.forest import Forest
 from policies.rules import find

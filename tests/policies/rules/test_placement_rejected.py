@@ -9,7 +9,7 @@ import pytest
 
 from policies.dialects.yunikorn import QUEUE, USER_INFO
 from policies.judge import evaluate
-from policies.judging.proposal import Proposal
+from policies.judging.rule import Proposal
 from policies.model.forest import Forest
 from tests.builders import Manifest, change, config_map, container, found, pod, world
 from tests.scheduling.calls import calls

@@ -11,7 +11,7 @@ import pytest
 from policies.configuration.settings import Configuration
 from policies.dialects.volcano import Queue
 from policies.judge import evaluate
-from policies.judging.proposal import Proposal
+from policies.judging.rule import Proposal
 from policies.model.findings import Severity
 from tests.builders import COMPAT, change, forest, found, queue
 

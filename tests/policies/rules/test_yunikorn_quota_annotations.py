@@ -10,7 +10,7 @@ from policies.configuration.settings import Configuration, Override, YuniKornSet
 from policies.dialects import yunikorn
 from policies.dialects.core import Namespace, read_namespace
 from policies.judge import evaluate
-from policies.judging.proposal import Proposal
+from policies.judging.rule import Proposal
 from policies.model.findings import Action, Finding, Profile, Severity
 from tests.builders import change, found, world
 from tests.policies.dialects.yunikorn_texts import ANNOTATIONS

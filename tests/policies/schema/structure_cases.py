@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.model.defect import Defect
+from policies.model.objects import Defect
 
 Manifest = dict[str, Any]
 

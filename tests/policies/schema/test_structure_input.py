@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.model.defect import Defect
+from policies.model.objects import Defect
 from policies.schema import declarations
 from policies.schema.compiled import Compiled, compiled
 from policies.schema.structure import defects

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from policies.dialects import reading
-from policies.model.defect import Defect
+from policies.model.objects import Defect
 from scheduling.objects.queue_settings import read_cohort_settings, read_local_queue_settings, read_queue_settings
 from tests.scheduling.calls import calls
 

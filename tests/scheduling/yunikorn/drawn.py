@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from random import Random
 
-from policies.dialects.yunikorn_config import read_config
+from policies.dialects.yunikorn_config.reading import read_config
 from scheduling.objects.times import SECOND
 from scheduling.yunikorn.application import Application, Ask
 from scheduling.yunikorn.scheduler import Allocated, Scheduler

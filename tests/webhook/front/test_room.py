@@ -9,8 +9,7 @@ from typing import Protocol
 
 import pytest
 
-from webhook.front.connection import ClientConnection, ConnectionState
-from webhook.front.room import least, slowest
+from webhook.front.connection import ClientConnection, ConnectionState, least, slowest
 
 
 class Make(Protocol):

@@ -24,9 +24,16 @@ from tests.builders import cluster_queue, local_queue, queue, typed
 from tests.waiting import eventually
 from tests.webhook.ledger.api import Api, Replica
 from webhook.ledger.contents import LedgerContents
-from webhook.ledger.entry import LedgerEntry, new_entry
+from webhook.ledger.entry import (
+    BYTES_OF_AUTHOR,
+    BYTES_OF_NAMESPACE,
+    MOST_OF_NAMESPACE,
+    MOST_OF_OBJECT,
+    LedgerEntry,
+    crowded,
+    new_entry,
+)
 from webhook.ledger.ledger import DECIDING_SECONDS, SILENT_SECONDS, Ledger
-from webhook.ledger.limits import BYTES_OF_AUTHOR, BYTES_OF_NAMESPACE, MOST_OF_NAMESPACE, MOST_OF_OBJECT, crowded
 from webhook.ledger.remembered_authors import (
     APART_SECONDS,
     MOST_AUTHORS,

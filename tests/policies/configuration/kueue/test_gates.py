@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from policies.configuration.file import read_configuration
-from policies.configuration.kueue.gate_table import GATES, FeatureGate, Here
 from policies.configuration.kueue.gates import (
     OF_WEBHOOKS,
     TABLES,
+    FeatureGate,
     FeatureGates,
+    Here,
     KueueVersion,
     check_gates,
     idle_gates,
@@ -20,6 +21,7 @@ from policies.configuration.kueue.values import LOCAL_QUEUE_METRICS
 from policies.model.errors import BadConfiguration
 from reconciler.configured import DEFAULTS, read_configured
 
+GATES = TABLES[KueueVersion.V0_19].gates.values()
 ON_BY_DEFAULT, OFF_BY_DEFAULT, LOCKED = 53 + 7, 2 + 2 + 25, 7 + 1
 """Of Kueue v0.19.2: beta and GA; beta, deprecated and alpha."""
 

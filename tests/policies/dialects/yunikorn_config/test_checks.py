@@ -8,12 +8,12 @@ import pytest
 
 from policies.dialects.yunikorn_config import quotas
 from policies.dialects.yunikorn_config.limits import limits_by_themselves, limits_exceeding_ancestor, partition_limits
-from policies.dialects.yunikorn_config.loading import load_failures
 from policies.dialects.yunikorn_config.model import ConfiguredQueue, Problem
 from policies.dialects.yunikorn_config.placement_checks import placement_rules
 from policies.dialects.yunikorn_config.quotas import queue_amount
 from policies.dialects.yunikorn_config.settings import ignored
 from policies.dialects.yunikorn_config.structure import queue_structure
+from policies.dialects.yunikorn_config.validation import load_failures
 from tests.policies.dialects.yunikorn_config.texts import config, partition, root
 
 OK: list[str] = []

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.dialects.yunikorn_config import read_config, typed
+from policies.dialects.yunikorn_config import typed
 from policies.dialects.yunikorn_config.model import amounts
+from policies.dialects.yunikorn_config.reading import read_config
 from policies.dialects.yunikorn_config.validation import problems
 from tests.policies.dialects.yunikorn_config.texts import root
 

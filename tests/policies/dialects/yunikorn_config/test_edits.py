@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from policies.dialects.yunikorn_config import decode, edits, reading, structure
 from policies.dialects.yunikorn_config.decode import DecodedText, read_whole
 from policies.dialects.yunikorn_config.edits import edited
-from policies.dialects.yunikorn_config.loading import load_failures
 from policies.dialects.yunikorn_config.model import ConfiguredQueue
 from policies.dialects.yunikorn_config.quotas import promised
 from policies.dialects.yunikorn_config.settings import ignored, quota_without_effect
-from policies.dialects.yunikorn_config.validation import problems
+from policies.dialects.yunikorn_config.validation import load_failures, problems
 from tests.profiles import times
 
 LINES = [

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.dialects.yunikorn_config import quotas, read_config
+from policies.dialects.yunikorn_config import quotas
 from policies.dialects.yunikorn_config.model import ConfiguredQueue, amounts
+from policies.dialects.yunikorn_config.reading import read_config
 
 TYPES = ("memory", "vcore")
 quantities = st.dictionaries(st.sampled_from(TYPES), st.integers(0, 6), max_size=2)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from policies.dialects.yunikorn_config import Config, QueuePlacement, ReportedApplication, read_config
 from policies.dialects.yunikorn_config.acl import Acl, BadAcl, load
 from policies.dialects.yunikorn_config.dynamic import Leaf, gang_excess, with_tags
+from policies.dialects.yunikorn_config.model import Config
 from policies.dialects.yunikorn_config.patterns import compiles, found
-from policies.dialects.yunikorn_config.placement import NO_MATCH, ConfiguredPartition
+from policies.dialects.yunikorn_config.placement import (
+    NO_MATCH,
+    ConfiguredPartition,
+    QueuePlacement,
+    ReportedApplication,
+)
 from policies.dialects.yunikorn_config.placement import placed as placed_by
+from policies.dialects.yunikorn_config.reading import read_config
 from tests.policies.dialects.yunikorn_config.texts import config
 
 TREE = """

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from textwrap import dedent, indent
 
-from policies.dialects.yunikorn_config import Config, read_config
-from policies.dialects.yunikorn_config.model import ConfiguredQueue, Partition
+from policies.dialects.yunikorn_config.model import Config, ConfiguredQueue, Partition
+from policies.dialects.yunikorn_config.reading import read_config
 
 
 def partition(queues: str, rules: str = "") -> Partition:

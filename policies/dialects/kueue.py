@@ -186,6 +186,10 @@ class ClusterQueue(KueueNode):
     preemption: Preemption = field(default_factory=Preemption)
     reserved: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def is_stopped(self) -> bool:
+        return self.stop_policy in ("Hold", "HoldAndDrain")
+
     def uses(self) -> frozenset[Ref]:
         return KueueNode.uses(self) | {ADMISSION_CHECK.named(check.name) for check in self.checks}
 

@@ -21,6 +21,9 @@ LOCAL_QUEUE = ("name", "namespace")
 WHY = ("reason", "underlying_cause")
 WAITS = (1.0, *(2.5 * 2**step for step in range(13)))
 """The bounds of buckets in seconds: 1, and 2.5 to 10 240, each twice the one before."""
+LONG_WAITS = (*WAITS, 20_480.0, 40_960.0)
+SHORT_TIMES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""The default bounds of Prometheus' client for Go."""
 
 
 class Twins(NamedTuple):
@@ -56,10 +59,18 @@ def local_metric(
     return metric(f"local_queue_{name}", help, *LOCAL_QUEUE, *labels, buckets=buckets, switches=switches)
 
 
-def twins(name: str, help: str, *labels: str, buckets: tuple[float, ...] = ()) -> Twins:
-    local = f"{help[:-1]}, by LocalQueue."
+def twins(
+    name: str,
+    help: str,
+    *labels: str,
+    buckets: tuple[float, ...] = (),
+    local_buckets: tuple[float, ...] | None = None,
+) -> Twins:
+    """`local_buckets`: those of the metric by LocalQueue, if they differ."""
+    local, buckets_there = f"{help[:-1]}, by LocalQueue.", buckets if local_buckets is None else local_buckets
     return Twins(
-        metric(name, help, CLUSTER_QUEUE, *labels, buckets=buckets), local_metric(name, local, *labels, buckets=buckets)
+        metric(name, help, CLUSTER_QUEUE, *labels, buckets=buckets),
+        local_metric(name, local, *labels, buckets=buckets_there),
     )
 
 

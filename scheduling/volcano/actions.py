@@ -140,6 +140,8 @@ def _by_queue(session: SchedulingSession, jobs: Iterable[GangJob]) -> dict[str, 
 def _valid(session: SchedulingSession, jobs: Iterable[GangJob]) -> Iterator[GangJob]:
     """The jobs that are in their queue and have the pods that they need."""
     for job in jobs:
+        if job.group.lacks_pods and not session.with_all_pods:
+            continue
         refusal = session.valid(job)
         if job.group.phase != "Pending" and refusal is not None:
             session.refuse(job.name, refusal)

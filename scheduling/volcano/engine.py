@@ -40,14 +40,20 @@ class PluginEngine:
         return outcome
 
     def consider(self, actions: Sequence[str]) -> SessionOutcome:
-        """What the actions would decide about all PodGroups, parked ones included. The world does not change."""
+        """What the actions would decide about all PodGroups, parked ones included, if all Jobs had their pods.
+
+        The world does not change.
+        """
         self.world.parked.none_parked = True
-        _, outcome = self._run_session(actions)
+        _, outcome = self._run_session(actions, with_all_pods=True)
         self.world.parked.none_parked = True
         return outcome
 
-    def _run_session(self, actions: Sequence[str]) -> tuple[SchedulingSession, SessionOutcome]:
+    def _run_session(
+        self, actions: Sequence[str], *, with_all_pods: bool = False
+    ) -> tuple[SchedulingSession, SessionOutcome]:
         session = self.session()
+        session.with_all_pods = with_all_pods
         try:
             return session, run(session, actions)
         finally:
@@ -72,7 +78,7 @@ class PluginEngine:
         for name, phase in outcome.phases.items():
             group = world.jobs[name].group
             if group.phase != phase:
-                world.put_group(replace(group, phase=phase))
+                world.put_group(replace(group, phase=phase, lacks_pods=False))
         for name, node in outcome.binds.items():
             world.put_task(replace(world.tasks[name], status=Status.ALLOCATED, node=node))
 

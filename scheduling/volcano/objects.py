@@ -116,6 +116,7 @@ class PodGroup:
 
     members: spec.minMember. members_of: spec.minTaskMember, by task.
     minimum: spec.minResources; None if it is not set.
+    lacks_pods: whether the controller of its Job creates the pods only once it is Inqueue.
     """
 
     name: str
@@ -126,6 +127,7 @@ class PodGroup:
     minimum: Amounts | None = None
     priority: int = 0
     created: int = 0
+    lacks_pods: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,7 @@ class SchedulingSession:
     Actions change the state by `allocate`, `pipeline` and `evict`, and may undo these changes.
 
     awake: the PodGroups to try. The others would be refused again.
+    with_all_pods: whether pods that the controller of a Job still has to create may be placed.
     """
 
     def __init__(self, world: SessionWorld, tiers: Tiers) -> None:
@@ -68,6 +69,7 @@ class SchedulingSession:
         self.jobs = world.jobs
         self.rooms = world.rooms
         self.awake = world.awake()
+        self.with_all_pods = False
         self.memory = Memory(self.rooms)
         self.refusals: dict[str, list[QueueRefusal]] = {}
         self._tiers = tiers

@@ -44,7 +44,7 @@ def load(text: str) -> Acl:
         return Acl()
     parts = text.split(" ")
     if len(parts) > 2:
-        raise BadAcl(f"{text!r} has {len(parts) - 1} spaces")
+        raise BadAcl(f"has {len(parts) - 1} spaces")
     users = parts[0].split(",")
     groups = parts[1].split(",") if len(parts) == 2 else []
     if text.strip() == EVERYBODY or users == [EVERYBODY] or groups == [EVERYBODY]:

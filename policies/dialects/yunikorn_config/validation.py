@@ -68,7 +68,7 @@ def _acls(queue: ConfiguredQueue) -> Iterator[Problem]:
             acl.load(declared.text)
         except acl.BadAcl as error:
             fix = f"write {' '.join(declared.text.split())!r}, or with a space before it if these are groups"
-            message = f"{key} of {queue.path}: {error}, and YuniKorn splits at every single space; {OUTCOME}"
+            message = f"{key} of {queue.path} {error}, and YuniKorn splits at every single space; {OUTCOME}"
             yield Problem(declared.field, declared.line, message, fix, f"{queue.path} {key}", accepted=True)
 
 

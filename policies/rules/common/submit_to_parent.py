@@ -3,12 +3,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import nsmallest
 
-from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, LocalQueue
-from policies.dialects.volcano import QUEUE, ROOT, VolcanoJob
+from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, ClusterQueue, LocalQueue
+from policies.dialects.volcano import QUEUE, ROOT, Queue, VolcanoJob
 from policies.judging.rule import Proposal, rule
 from policies.model.findings import BOTH, STRICT_ONLY, Finding, NotEvaluated
 from policies.model.forest import Forest
-from policies.model.objects import Attached, Ref
+from policies.model.objects import Attached, Node, Ref
 from policies.rules._volcano_work import WORK, submitted
 
 _NAMED = 8  # the most leaves that a message names
@@ -74,8 +74,13 @@ def _to_cohort(proposal: Proposal, work: LocalQueue) -> Iterator[Finding | NotEv
 
 
 def _offer(forest: Forest, parent: Ref) -> str:
-    leaves = [child.name for child, share in forest.shares(parent) if share.height == 1]
+    children = (child for child, share in forest.shares(parent) if share.height == 1)
+    leaves = [child.name for child in children if _takes_work(forest.node(child))]
     if not leaves:
         return f"name a leaf below {parent.name}"
     more = f" or another of its {len(leaves)} leaves" if len(leaves) > _NAMED else ""
     return f"name one of {', '.join(nsmallest(_NAMED, leaves))}{more}"
+
+
+def _takes_work(leaf: Node | None) -> bool:
+    return (isinstance(leaf, Queue) and leaf.is_open) or (isinstance(leaf, ClusterQueue) and not leaf.is_stopped)

@@ -27,7 +27,7 @@ def local_queue_to_stopped(proposal: Proposal) -> Iterator[Finding | NotEvaluate
         if queue is None and proposal.unknown(CLUSTER_QUEUE):
             yield NotEvaluated("not all objects of ClusterQueue are known")
             return
-        if before is None and isinstance(queue, ClusterQueue) and queue.stop_policy in ("Hold", "HoldAndDrain"):
+        if before is None and isinstance(queue, ClusterQueue) and queue.is_stopped:
             yield Finding(
                 local.ref,
                 local.queue_field,

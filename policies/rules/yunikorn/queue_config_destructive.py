@@ -56,15 +56,18 @@ def _lost(proposal: Proposal, written: ConfiguredQueues) -> Iterator[Finding]:
     changed = (change.ref for change in proposal.changes if isinstance(change.before, QueueConfigMap))
     if old.setting is None or old.ref not in changed:
         return
-    gone = proposal.after.get(old.ref) is None
-    what = f"the ConfigMap {old.ref.name} is deleted" if gone else f"{written.key} is missing"
     other = DEFAULTS if old.ref.name == CONFIGS else CONFIGS
     fix = f"keep {old.key}, or put it into {other} first"
+    if proposal.after.get(old.ref) is None:
+        what = f"the ConfigMap {old.ref.name} is deleted, which held the queues"
+    elif written.key != old.key:
+        what = f"{written.key} is missing, and the queues are in {old.key}"
+        fix = f"write the queues to {written.key}, too, or keep service.policyGroup"
+    else:
+        what = f"{written.key} is missing, which held the queues"
     if CONFIG_MAP not in proposal.after.known and proposal.after.get(old.ref._replace(name=other)) is None:
         fix += f"; what {other} holds is not known here: if it holds the queues, exempt this change from the rule"
-    yield Finding(
-        old.ref, old.setting.field, f"{what}, which held the queues; {_BUILT_IN}", fix=fix, profiles=STRICT_ONLY
-    )
+    yield Finding(old.ref, old.setting.field, f"{what}; {_BUILT_IN}", fix=fix, profiles=STRICT_ONLY)
 
 
 def _finding(written: ConfiguredQueues, field: str, message: str, fix: str) -> Finding:

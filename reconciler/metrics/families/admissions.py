@@ -9,7 +9,17 @@ from collections.abc import Iterator
 
 from cluster.metrics import Sample
 from policies.configuration.kueue.values import CREATION_LATENCY
-from reconciler.metrics.kueue import CLUSTER_QUEUE, COHORT, PRIORITY_CLASS, WAITS, metric, seconds_between, twins
+from reconciler.metrics.kueue import (
+    CLUSTER_QUEUE,
+    COHORT,
+    LONG_WAITS,
+    PRIORITY_CLASS,
+    SHORT_TIMES,
+    WAITS,
+    metric,
+    seconds_between,
+    twins,
+)
 from reconciler.metrics.occasions import GateRemoved, WorkloadChange, WorkloadCreated
 from reconciler.metrics.source import source
 from reconciler.objects.following import queued_since
@@ -22,7 +32,11 @@ RESERVED_WAIT = twins(
 )
 ADMISSIONS = twins("admitted_workloads_total", "Workloads that were admitted.", PRIORITY_CLASS)
 ADMISSION_WAIT = twins(
-    "admission_wait_time_seconds", "From creation or requeuing to admission.", PRIORITY_CLASS, buckets=WAITS
+    "admission_wait_time_seconds",
+    "From creation or requeuing to admission.",
+    PRIORITY_CLASS,
+    buckets=LONG_WAITS,
+    local_buckets=WAITS,
 )
 CHECKS_WAIT = twins(
     "admission_checks_wait_time_seconds",
@@ -94,8 +108,8 @@ CREATION_WAIT = metric(
     "workload_creation_latency_seconds",
     "From the creation of an unchanged job to its Workload.",
     "job_kind",
+    buckets=tuple(0.01 * 2**step for step in range(11)),
     switches=(CREATION_LATENCY,),
-    buckets=WAITS,
 )
 
 
@@ -108,7 +122,7 @@ GATE_WAIT = metric(
     "pod_scheduling_gate_removal_seconds",
     "From admission to a Pod without its scheduling gate.",
     *(CLUSTER_QUEUE, "name", "is_group"),
-    buckets=WAITS,
+    buckets=SHORT_TIMES,
 )
 
 

@@ -6,19 +6,26 @@ from collections import Counter
 from collections.abc import Iterator
 
 from cluster.metrics import Sample
-from reconciler.metrics.kueue import CLUSTER_QUEUE, PRIORITY_CLASS, WAITS, local_metric, metric, seconds_between, twins
+from reconciler.metrics.kueue import (
+    CLUSTER_QUEUE,
+    LONG_WAITS,
+    PRIORITY_CLASS,
+    local_metric,
+    metric,
+    seconds_between,
+    twins,
+)
 from reconciler.metrics.occasions import WorkloadChange
 from reconciler.metrics.pending_counts import PendingCounts
 from reconciler.metrics.source import source
 from scheduling.objects.workload import ADMITTED, FINISHED, SLICE_REPLACED
 
 ENDS = twins("finished_workloads_total", "Workloads that finished.", PRIORITY_CLASS)
-EXECUTION = metric(
+EXECUTION = twins(
     "execution_time_seconds",
     "Total time for which a finished Workload was admitted.",
-    CLUSTER_QUEUE,
     PRIORITY_CLASS,
-    buckets=WAITS,
+    buckets=LONG_WAITS,
 )
 REPLACED = metric(
     "replaced_workload_slices_total", "Slices of elastic jobs whose quota another slice took over.", CLUSTER_QUEUE
@@ -27,14 +34,14 @@ STORED = metric("finished_workloads", "Finished Workloads that still exist.", CL
 LOCAL_STORED = local_metric("finished_workloads", "Finished Workloads that still exist.")
 
 
-@source(WorkloadChange, *ENDS, EXECUTION)
+@source(WorkloadChange, *ENDS, *EXECUTION)
 def ends(change: WorkloadChange) -> Iterator[Sample]:
     finished, admitted = change.new(FINISHED), change.before.holding(ADMITTED)
     if finished is not None:
         yield from ENDS.samples(1, change.queue, change.local, change.priority_class)
     if finished is not None and admitted is not None:
         ran = (change.before.past_seconds or 0) + seconds_between(admitted.since, finished.since)
-        yield EXECUTION.sample(ran, change.queue, change.priority_class)
+        yield from EXECUTION.samples(ran, change.queue, change.local, change.priority_class)
 
 
 @source(WorkloadChange, REPLACED)

@@ -209,6 +209,15 @@ class VolcanoGatekeeper:
             return replace(refusal, message=f"{len(batch.keys)} members pass together")
         return refusal
 
+    def may_fit(self) -> Iterator[str]:
+        """The waiting Pods of complete gangs that fit into their queues, each without the rest of its gang."""
+        for key in self._waiting:
+            pod, gang = self.waiting_pod(key)
+            if gang is None or gang.group is None or gang.missing_members():
+                continue
+            if self.queues.refusal(gang.group.queue, pod.need) is None:
+                yield key
+
     def waiting(self) -> list[str]:
         return [*self._waiting]
 

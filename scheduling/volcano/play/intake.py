@@ -129,6 +129,7 @@ class VolcanoIntake:
         self.display_names.setdefault(group.name, f"Job {job}" if job else f"PodGroup {group.name}")
         if job:
             self._made_for[job] = group.name
+            group = replace(group, lacks_pods=group.phase == "Pending")
         self._put_group(group, now)
 
     def _put_group(self, group: PodGroup, now: int) -> None:
@@ -137,9 +138,10 @@ class VolcanoIntake:
             group = replace(group, queue=self._namespaces.get(parted(group.name)[0]) or DEFAULT)
         known = self.world.jobs.get(group.name)
         self._note_resources(group.minimum or {})
-        phase = known.group.phase if known is not None else group.phase
-        created = known.group.created if known is not None else group.created or now
-        self.world.put_group(replace(group, phase=phase, created=created))
+        if known is not None:
+            kept = known.group
+            group = replace(group, phase=kept.phase, created=kept.created, lacks_pods=kept.lacks_pods)
+        self.world.put_group(replace(group, created=group.created or now))
 
     def _put_job(self, manifest: Manifest, now: int) -> None:
         meta = metadata(manifest)
@@ -181,6 +183,8 @@ class VolcanoIntake:
             self.display_names[task.group] = f"Pod {task.name}"
             self._made_for_pods.add(task.group)
             self._put_group(made_of_pod(pod, task), now)
+        elif task.group in self.world.jobs:
+            self.world.put_group(replace(self.world.jobs[task.group].group, lacks_pods=False))
         self._put_task(task, now)
 
     def _put_task(self, task: Task, now: int) -> None:

@@ -82,6 +82,7 @@ def made_of_job(manifest: Manifest, classes: Mapping[str, int], claims: Mapping[
         minimum=_minimum(roles, members),
         priority=priority_of(text(spec.get("priorityClassName")) or "", classes),
         created=times.parse(meta.get("creationTimestamp")),
+        lacks_pods=True,
     )
     return Made(group, tuple(tasks))
 

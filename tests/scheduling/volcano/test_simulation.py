@@ -193,6 +193,42 @@ def test_a_finished_job_frees_quota() -> None:
     assert not made.finish("ml/first")
 
 
+def test_a_job_gets_its_pods_once_its_podgroup_is_in_its_queue() -> None:
+    growing = job("growing", "q", task("w", 3), minAvailable=1)
+    made = simulation(queue("q", capability={"cpu": "3"}), job("first", "q", task("w", 2)), growing)
+    add(made, job("late", "q", task("w", 1, cpu="2")))
+
+    assert made.finish("ml/first")
+
+    assert running(made) == {"ml/growing": 3}
+    assert made.engine.world.jobs["ml/late"].group.phase == "Inqueue"
+
+
+def test_pods_that_exist_start_in_the_session_in_which_their_podgroup_enters_its_queue() -> None:
+    growing = job("growing", "q", task("w", 3), minAvailable=1)
+    made = simulation(queue("q", capability={"cpu": "3"}), job("first", "q", task("w", 2)), growing)
+    add(made, pod_group("late", "q", minResources={"cpu": "2"}), pod("late", "late", cpu="2"))
+
+    assert made.finish("ml/first")
+
+    assert running(made) == {"ml/growing": 1, "ml/late": 1}
+
+
+@pytest.mark.parametrize(("exists", "runs"), [(False, {"ml/growing": 3}), (True, {"ml/growing": 1, "ml/late-1": 1})])
+def test_a_pod_group_of_a_job_may_have_its_pods_already(exists: bool, runs: dict[str, int]) -> None:
+    growing = job("growing", "q", task("w", 3), minAvailable=1)
+    made = simulation(queue("q", capability={"cpu": "3"}), job("first", "q", task("w", 2)), growing)
+    late, group = job("late", "q", task("w", 1, cpu="2")), pod_group("late-1", "q", minResources={"cpu": "2"})
+    late["metadata"]["uid"] = "1"
+    owner = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "late"}
+    group["metadata"]["ownerReferences"] = [owner]
+    add(made, late, group, *([pod("late-w-0", "late-1", cpu="2")] if exists else []))
+
+    assert made.finish("ml/first")
+
+    assert running(made) == runs
+
+
 def test_a_finished_pod_frees_quota() -> None:
     made = simulation(queue("q", capability={"cpu": "1"}), pod_group("g", "q"), pod("p1", "g"), pod("p2", "g"))
     assert running(made) == {"ml/g": 1}

@@ -14,7 +14,7 @@ from policies.dialects.yunikorn_config.quotas import queue_amount
 from policies.dialects.yunikorn_config.resources import YuniKornAmounts
 from policies.model.objects import parted
 from scheduling.objects.times import SECOND, elapsed
-from scheduling.queue_tree.shortage import Shortage
+from scheduling.queue_tree.amounts import Shortage
 from scheduling.simulation.simulation import KueueSimulation, UnknownWorkload
 from scheduling.visibility import as_json as kueue_json
 from scheduling.visibility.explained import explained

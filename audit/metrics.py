@@ -9,54 +9,47 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from cluster.metrics import Family, Type
+from cluster.metrics import Family
 from policies.audit.audited import Audit, AuditedFinding
 
 FINDINGS = Family(
     "quotree_audit_findings",
-    Type.GAUGE,
     "Findings of the last audit; a rule without findings has no series.",
     ("rule", "severity", "dialect"),
 )
 BASELINED = Family(
     "quotree_audit_baselined_findings",
-    Type.GAUGE,
     "Findings of the last audit that are in the baseline. Other metrics and reports leave them out.",
     ("rule", "severity", "dialect"),
 )
 ENTRIES = Family(
     "quotree_audit_baseline_entries",
-    Type.GAUGE,
     "Entries of the baseline, 0 without one. If there are more than baselined findings, some violations were fixed.",
 )
-OBJECTS = Family("quotree_audit_objects", Type.GAUGE, "Objects that the last audit judged.")
-AGE = Family("quotree_audit_age_seconds", Type.GAUGE, "Time since the last audit ended; NaN before the first.")
+OBJECTS = Family("quotree_audit_objects", "Objects that the last audit judged.")
+AGE = Family("quotree_audit_age_seconds", "Time since the last audit ended; NaN before the first.")
 DURATION = Family(
     "quotree_audit_duration_seconds",
-    Type.HISTOGRAM,
     "How long an audit took.",
     buckets=(0.01, 0.05, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0),
 )
 FAILURES = Family(
     "quotree_audit_failures_total",
-    Type.COUNTER,
     "Audits that failed, or in which a rule failed, with an internal error; see the log.",
 )
 WRITES = Family(
     "quotree_audit_report_writes_total",
-    Type.COUNTER,
     "Writes of reports, by result.",
     ("result",),
     initial=(("written",), ("deleted",), ("failed",)),
 )
-REPORTS = Family("quotree_audit_reports", Type.GAUGE, "Quotree's reports in the cluster, of either API.")
-LEADER = Family("quotree_audit_leader", Type.GAUGE, "1 if this replica holds the Lease and writes the reports.")
+REPORTS = Family("quotree_audit_reports", "Quotree's reports in the cluster, of either API.")
+LEADER = Family("quotree_audit_leader", "1 if this replica holds the Lease and writes the reports.")
 CACHE_AGE = Family(
     "quotree_audit_cache_age_seconds",
-    Type.GAUGE,
     "Age of the oldest cache: time since its last answer from the API server; NaN if one never got an answer.",
 )
-CACHE_SYNCED = Family("quotree_audit_cache_synced", Type.GAUGE, "1 when every cache holds all objects of its kind.")
+CACHE_SYNCED = Family("quotree_audit_cache_synced", "1 when every cache holds all objects of its kind.")
 FAMILIES = (
     FINDINGS,
     BASELINED,

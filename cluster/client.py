@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
 import urllib3
 
@@ -27,6 +27,14 @@ _ONE_LIST = 10_000
 """Up to this many objects are listed without pages within the timeouts of a client and of an API server."""
 _PATIENT = 20
 """Requests for a page of a longer list. While its cache is behind, an API server takes 3 s for each, so a minute."""
+
+
+class Selection(TypedDict, total=False):
+    """Which objects of a kind are read: of one namespace, and those that the selectors match; by default all."""
+
+    namespace: str | None
+    label_selector: str | None
+    field_selector: str | None
 
 
 @dataclass(frozen=True)
@@ -134,15 +142,10 @@ class ClusterClient:
         self,
         resource: Resource,
         limit: int = PAGE,
-        *,
-        namespace: str | None = None,
-        label_selector: str | None = None,
-        field_selector: str | None = None,
+        **chosen: Unpack[Selection],
     ) -> Iterator[Manifest]:
         """All objects, one by one, read in pages; see `pages`."""
-        for page in self.pages(
-            resource, limit, namespace=namespace, label_selector=label_selector, field_selector=field_selector
-        ):
+        for page in self.pages(resource, limit, **chosen):
             yield from page.items
 
     def pages(
@@ -150,10 +153,8 @@ class ClusterClient:
         resource: Resource,
         limit: int = PAGE,
         *,
-        namespace: str | None = None,
-        label_selector: str | None = None,
-        field_selector: str | None = None,
         attempts: int | None = None,
+        **chosen: Unpack[Selection],
     ) -> Iterator[ObjectListing[Manifest]]:
         """All objects in pages, each with its apiVersion and kind, without managedFields unless `resource.owners`.
 
@@ -161,8 +162,8 @@ class ClusterClient:
         `attempts`: how often a page is requested, at least _PATIENT times if more than _ONE_LIST objects are left.
         Raises Gone between two pages if reading took so long that the continue token expired.
         """
-        path = resource.collection(namespace)
-        params = {**({"limit": str(limit)} if limit else {}), **_selectors(label_selector, field_selector)}
+        path = resource.collection(chosen.get("namespace"))
+        params = {**({"limit": str(limit)} if limit else {}), **_selectors(chosen)}
         while True:
             answer = self._wire.call(HttpRequest("GET", path, params, idempotent=True), attempts)
             page, proceed, left = _page(answer, path, owners=resource.owners)
@@ -179,10 +180,8 @@ class ClusterClient:
         keep: Callable[[Manifest], T],
         *,
         limit: int = PAGE,
-        namespace: str | None = None,
-        label_selector: str | None = None,
-        field_selector: str | None = None,
         attempts: int | None = None,
+        **chosen: Unpack[Selection],
     ) -> ObjectListing[T]:
         """The result of `keep` for every object, at one resource version. At most one page is held in full.
 
@@ -194,14 +193,7 @@ class ClusterClient:
             kept: list[T] = []
             version = ""
             try:
-                for page in self.pages(
-                    resource,
-                    limit,
-                    namespace=namespace,
-                    label_selector=label_selector,
-                    field_selector=field_selector,
-                    attempts=attempts,
-                ):
+                for page in self.pages(resource, limit, attempts=attempts, **chosen):
                     kept += map(keep, page.items)
                     version = page.resource_version
             except Gone:
@@ -220,10 +212,8 @@ class ClusterClient:
         resource: Resource,
         resource_version: str,
         *,
-        namespace: str | None = None,
-        label_selector: str | None = None,
-        field_selector: str | None = None,
         seconds: int,
+        **chosen: Unpack[Selection],
     ) -> Watch:
         """The events after `resource_version`, with bookmarks; the server ends the watch after `seconds`.
 
@@ -234,9 +224,9 @@ class ClusterClient:
             "allowWatchBookmarks": "true",
             "resourceVersion": resource_version,
             "timeoutSeconds": str(seconds),
-            **_selectors(label_selector, field_selector),
+            **_selectors(chosen),
         }
-        request = HttpRequest("GET", resource.collection(namespace), params)
+        request = HttpRequest("GET", resource.collection(chosen.get("namespace")), params)
         response = self._wire.stream(request, seconds + self._wire.timeouts.watch_grace)
         return Watch(response, self.host, f"watch {request.path}", owners=resource.owners)
 
@@ -286,8 +276,9 @@ class ClusterClient:
         return self._wire.call(HttpRequest("DELETE", path, body=body or None))
 
 
-def _selectors(labels: str | None, fields: str | None) -> dict[str, str]:
-    return {**({"labelSelector": labels} if labels else {}), **({"fieldSelector": fields} if fields else {})}
+def _selectors(chosen: Selection) -> dict[str, str]:
+    selectors = {"labelSelector": chosen.get("label_selector"), "fieldSelector": chosen.get("field_selector")}
+    return {name: selector for name, selector in selectors.items() if selector}
 
 
 def _writing(field_manager: str | None, dry_run: bool = False) -> dict[str, str]:

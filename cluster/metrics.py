@@ -39,26 +39,27 @@ class Stability(StrEnum):
 class Family:
     """One metric with all its series.
 
-    `name`: the exported name. The name of a counter ends in `_total`.
+    `name`: the exported name. It ends in `_total` for a counter, and for no other type.
     `help`: a sentence or two.
     `labels`: the names of the labels, in the order of the values in a Sample.
-    `buckets`: the upper bounds of a histogram.
+    `buckets`: the upper bounds of a histogram; empty for other types.
     `initial`: the label values of the series that are exported as 0 from the start.
     `switches`: the keys of the configuration that can leave the metric out.
     """
 
     name: str
-    type: Type
     help: str
     labels: tuple[str, ...] = ()
-    buckets: tuple[float, ...] = Histogram.DEFAULT_BUCKETS
+    buckets: tuple[float, ...] = ()
     stability: Stability = Stability.OURS
     initial: tuple[tuple[str, ...], ...] = ()
     switches: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        if self.name.endswith(_TOTAL) != (self.type is Type.COUNTER):
-            raise ValueError(f"{self.name}: the name of a counter ends in {_TOTAL}, and no other does")
+    @property
+    def type(self) -> Type:
+        if self.name.endswith(_TOTAL):
+            return Type.COUNTER
+        return Type.HISTOGRAM if self.buckets else Type.GAUGE
 
     @property
     def base(self) -> str:

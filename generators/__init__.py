@@ -1,12 +1,14 @@
 """Generates files from other files. `python -m generators` writes them; `--check` only compares.
 
 A generator in GENERATORS returns {path: text} for whole files; a path is relative to the repository. A generator in
-BLOCKS returns {path: {name: text}} for named parts of files that people write. Add a new generator to one of the two.
+BLOCKS returns {path: {name: text}} for named parts of files that people write. Such a part is between a line with
+`begin generated: NAME` and a line with `end generated: NAME`, and has their indentation. Add a new generator to one of
+the two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from generators import (
     alert_rules,
@@ -25,7 +27,7 @@ from generators import (
     rule_pages,
     surfaces,
 )
-from generators.blocks import filled
+from generators.files import ROOT
 
 GENERATORS: list[Callable[[], Mapping[str, str]]] = [
     alert_rules.generate,
@@ -48,6 +50,7 @@ BLOCKS: list[Callable[[], Mapping[str, Mapping[str, str]]]] = [
     metric_tables.generate,
     surfaces.blocks,
 ]
+BEGIN, END = "begin generated: ", "end generated: "
 
 
 def generated() -> dict[str, str]:
@@ -67,3 +70,36 @@ def _blocks() -> dict[str, dict[str, str]]:
         for path, blocks in generator().items():
             found.setdefault(path, {}).update(blocks)
     return found
+
+
+def filled(path: str, blocks: Mapping[str, str]) -> str:
+    """The text of the file with these blocks. Raises ValueError if a name has no BEGIN line, or the reverse."""
+    lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
+    missing = blocks.keys() - {_name(line) for line in lines}
+    if missing:
+        raise ValueError(f"{path}: no line has {BEGIN}{min(missing)}")
+    return "".join(f"{line}\n" for line in replaced(lines, blocks))
+
+
+def replaced(lines: Iterable[str], blocks: Mapping[str, str]) -> Iterator[str]:
+    rest = iter(lines)
+    for line in rest:
+        yield line
+        if name := _name(line):
+            if name not in blocks:
+                raise ValueError(f"no generator makes {name}")
+            indent = line[: len(line) - len(line.lstrip())]
+            yield from (indent + each for each in blocks[name].splitlines())
+            yield _line_with(f"{END}{name}", rest)
+
+
+def _line_with(end: str, lines: Iterator[str]) -> str:
+    for line in lines:
+        if end in line:
+            return line
+    raise ValueError(f"no line has {end}")
+
+
+def _name(line: str) -> str:
+    """The name of the block that begins in this line; empty if none does."""
+    return next(iter(line.partition(BEGIN)[2].split()), "")

@@ -22,6 +22,7 @@ from reconciler.controllers.clusters import ClustersController
 from reconciler.controllers.default_queues import DefaultQueuesController
 from reconciler.controllers.jobs.controller import JobsController
 from reconciler.controllers.jobs.watched_jobs import watched_jobs
+from reconciler.controllers.local_usage import UsageController
 from reconciler.controllers.placement import PlacementController
 from reconciler.controllers.pods import WATCHED_PODS, PodsController
 from reconciler.controllers.priorities import PrioritiesController
@@ -32,7 +33,6 @@ from reconciler.controllers.slices.slice_pods import SlicePodsController
 from reconciler.controllers.status import StatusController
 from reconciler.controllers.topology.node_failures import node_failures
 from reconciler.controllers.topology.ungating import UngatingController
-from reconciler.controllers.usage import UsageController
 from reconciler.controllers.waiting_jobs import WaitingJobsController
 from reconciler.core.controller import Controller
 from reconciler.core.core import Core
@@ -45,7 +45,7 @@ from reconciler.multikueue.pods import REMOTE_PODS
 from reconciler.objects.observed import Observed
 from reconciler.objects.packed import Packed
 from reconciler.objects.watched import WatchedKind, WatchedResource
-from reconciler.observer.observer import NullObserver, Observer, Observers
+from reconciler.observer.observer import Observer, Observers
 from reconciler.observer.spans import SpanObserver
 from reconciler.shards.claims import DEFAULT
 from reconciler.shell.call import call_with_result
@@ -214,7 +214,7 @@ class Reconciler:
         cluster: ClusterClient,
         settings: DecisionSettings | None = None,
         lease: LeasePermit | None = None,
-        observer: Callable[[ClusterState], Observer] = lambda _: NullObserver(),
+        observer: Callable[[ClusterState], Observer] = lambda _: Observer(),
         writes: ClusterClient | None = None,
         spans: SpanRecorder | None = None,
     ) -> None:

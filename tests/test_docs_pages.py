@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from generators.blocks import BEGIN, END
+from generators import BEGIN, END
 
 ROOT = Path(__file__).parents[1]
 MOST_WORDS = 1_500

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from prometheus_client import CollectorRegistry
 
-from cluster.metrics import Family, Type
+from cluster.metrics import Family
 from cluster.store import ManifestCache
 from policies.conversion import VERSIONS
 from policies.judging.verdict import Verdict
@@ -18,24 +18,16 @@ BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
 
 REQUESTS = Family(
     "quotree_admission_requests_total",
-    Type.COUNTER,
     "Admission requests answered; the result is allowed, warned, denied, patched, unavailable (the ledger could not"
     " order it), busy (too many changes around it are open), or http- and the status of an error.",
     ("endpoint", "operation", "result", "dry_run"),
 )
-FINDINGS = Family("quotree_findings_total", Type.COUNTER, "Findings of rules, without dry runs.", ("rule", "severity"))
+FINDINGS = Family("quotree_findings_total", "Findings of rules, without dry runs.", ("rule", "severity"))
 DURATION = Family(
-    "quotree_admission_duration_seconds",
-    Type.HISTOGRAM,
-    "Time from the request's first line to its answer.",
-    ("endpoint",),
-    BUCKETS,
+    "quotree_admission_duration_seconds", "Time from the request's first line to its answer.", ("endpoint",), BUCKETS
 )
 CONVERTED = Family(
-    "quotree_converted_objects_total",
-    Type.COUNTER,
-    "Objects of Kueue that were requested in another version.",
-    ("to", "result"),
+    "quotree_converted_objects_total", "Objects of Kueue that were requested in another version.", ("to", "result")
 )
 _REASONS = (
     "no-room",
@@ -49,21 +41,17 @@ _REASONS = (
 )
 TURNED_AWAY = Family(
     "quotree_turned_away_total",
-    Type.COUNTER,
     "Clients that were rejected; no-room is answered with 429, crowded means too many connections.",
     ("reason",),
     initial=tuple((reason,) for reason in _REASONS),
 )
 CACHE_AGE = Family(
-    "quotree_cache_age_seconds", Type.GAUGE, "Age of the oldest cache: time since its last answer from the API server."
+    "quotree_cache_age_seconds", "Age of the oldest cache: time since its last answer from the API server."
 )
-CACHE_SYNCED = Family("quotree_cache_synced", Type.GAUGE, "1 when every cache holds all objects of its kind.")
-CERTIFICATE_EXPIRY = Family(
-    "quotree_certificate_expiry_timestamp_seconds", Type.GAUGE, "When the serving certificate expires."
-)
+CACHE_SYNCED = Family("quotree_cache_synced", "1 when every cache holds all objects of its kind.")
+CERTIFICATE_EXPIRY = Family("quotree_certificate_expiry_timestamp_seconds", "When the serving certificate expires.")
 LEDGER_ENTRIES = Family(
     "quotree_ledger_entries",
-    Type.GAUGE,
     "Changes of trees in the ledger: allowed, and not known to be stored. Hundreds mean that many requests fail later.",
 )
 _SERIES = 1024

@@ -13,7 +13,7 @@ from cli.output import first_of, some
 from policies.model.printing import plain
 from scheduling.objects.times import after
 from scheduling.visibility.as_json import pod_set_json
-from scheduling.visibility.pod_sets import AdmittedPodSet
+from scheduling.visibility.places import AdmittedPodSet
 from scheduling.visibility.raising import BORROWING_LIMIT
 
 Found: TypeAlias = Mapping[str, Any]

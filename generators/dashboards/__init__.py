@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from generators.dashboards.board import Board, Panel
-from generators.dashboards.boards import BOARDS
+from generators.dashboards.boards import BOARDS, Board, Panel
 from generators.files import as_json
 
 WIDTH, HEIGHT, COLUMNS = 8, 8, 3

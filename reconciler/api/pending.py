@@ -17,7 +17,7 @@ from scheduling.objects.requests import total_requests
 from scheduling.objects.times import rfc3339
 from scheduling.objects.workload import QUOTA_RESERVED, Workload
 from scheduling.queues.pending import PendingEntry
-from scheduling.visibility.brief import brief
+from scheduling.visibility.explained import brief
 from scheduling.visibility.explanation import Consider, TreeCache, inactive_message
 from scheduling.visibility.sentence import CauseOnlyCache, missing_queue
 from scheduling.visibility.workloads import waits
@@ -47,7 +47,7 @@ class PendingRow:
     `reason`, `message`: why it waits.
     `place`, `place_in_local`: its place in the ClusterQueue and in the LocalQueue, from 0; None without a ClusterQueue.
     `set_aside`: whether it is inadmissible, and tried again only after a change.
-    `cause`: see `scheduling.visibility.brief`; empty if it was not requested.
+    `cause`: see `brief` in `scheduling.visibility.explained`; empty if it was not requested.
     """
 
     workload: Workload

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from scheduling.flavors.messages import amount_text
-from scheduling.topology.naming import level_word
+from scheduling.topology.domains import level_word
 from scheduling.visibility.domains import DomainUsage, domains_below, topologies
 from scheduling.world.world import World
 

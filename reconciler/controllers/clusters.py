@@ -1,4 +1,7 @@
-"""Writes the condition Active of MultiKueueClusters and their AdmissionChecks, and follows sources of kubeconfigs."""
+"""Writes the condition Active of MultiKueueClusters and their AdmissionChecks, and follows sources of kubeconfigs.
+
+Reasons and messages are Kueue's. Source: Kueue v0.19, pkg/controller/admissionchecks/multikueue.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,12 @@ from collections.abc import Iterator, Mapping
 
 from cluster.expiry import Expiry
 from policies.dialects.kueue_checks import MULTIKUEUE
+from policies.dialects.kueue_kinds import MULTIKUEUE_CONFIG
 from reconciler.core.controller import Busy, Controller, WaitFor, Wanted
-from reconciler.multikueue.conditions import check_condition, cluster_condition
 from reconciler.multikueue.connections import ConnectedWorker
 from reconciler.multikueue.kubeconfigs import WorkerLogin
 from reconciler.multikueue.objects import CLUSTERS, CONFIGS, MultiKueueCluster, MultiKueueConfig
-from reconciler.objects.activity import ActiveCondition, active_patch, news, same
+from reconciler.objects.activity import CHECK_ACTIVE, ActiveCondition, active_patch, news, parameters_fault, same
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed, put_or_drop
 from reconciler.objects.stored import Stored
@@ -26,8 +29,10 @@ from reconciler.objects.workers import (
     WorkerCondition,
     WorkerConnection,
 )
-from scheduling.objects.queue_settings import CheckSettings
+from scheduling.objects import times
+from scheduling.objects.queue_settings import CheckParameters, CheckSettings
 from scheduling.objects.times import SECOND
+from scheduling.status.conditions import shortened
 
 
 class ClustersController(Controller):
@@ -146,3 +151,50 @@ class ClustersController(Controller):
             if expiry is not None and now >= expiry.warn_at * SECOND and self._warned.get(name) != expiry:
                 self._warned[name] = expiry
                 self._stale[CLUSTERS.kind, name] = None
+
+
+def cluster_condition(
+    connection: WorkerConnection, expiry: Expiry | None = None, now: int = 0, *, counted: bool = False
+) -> ActiveCondition | None:
+    """The condition of a MultiKueueCluster; None while the state of the connection is unknown.
+
+    If it is unknown, the caller keeps the stored condition, with the time at which the connection was lost.
+
+    `counted`: whether the message shows the number of failed attempts and the time of the next one, as in Kueue v0.20.
+    """
+    if connection.state == "connecting":
+        return None
+    if not connection.connected:
+        tried = _tried(connection) if counted and connection.attempts else ""
+        return ActiveCondition(False, connection.reason, shortened(connection.message + tried))
+    return ActiveCondition(True, connection.reason, connection.message + _ending(expiry, now))
+
+
+def _tried(connection: WorkerConnection) -> str:
+    again = times.rfc3339(connection.next_attempt)
+    return f"; connection attempts: {connection.attempts}, next connection attempt: {again}"
+
+
+def _ending(expiry: Expiry | None, now: int) -> str:
+    """A warning in the message that the credentials will expire soon; empty if not."""
+    if expiry is None or now < expiry.warn_at * SECOND:
+        return ""
+    return f"; the {expiry.what} ends at {times.rfc3339(expiry.at * SECOND)}: put a new one into the kubeconfig"
+
+
+def check_condition(
+    parameters: CheckParameters | None, configs: Mapping[str, MultiKueueConfig], active: Mapping[str, bool]
+) -> ActiveCondition:
+    """The condition of an AdmissionCheck. `active`: whether a MultiKueueCluster is active, by name."""
+    fault = parameters_fault(parameters, MULTIKUEUE_CONFIG, configs)
+    if fault is not None or parameters is None:
+        return ActiveCondition(False, "BadConfig", f"Cannot load the AdmissionChecks parameters: {fault}")
+    clusters = configs[parameters.name].clusters
+    missing = [name for name in clusters if name not in active]
+    inactive = [name for name in clusters if name in active and not active[name]]
+    if not missing and not inactive:
+        return CHECK_ACTIVE
+    lists = (("Missing clusters", missing), ("Inactive clusters", inactive))
+    message = ", ".join(f"{what}: [{' '.join(names)}]" for what, names in lists if names)
+    some = len(missing) + len(inactive) < len(clusters)
+    return ActiveCondition(some, "SomeActiveClusters" if some else "NoUsableClusters", message)

@@ -28,6 +28,7 @@ from reconciler.objects.patches import JOB_MANAGER
 from reconciler.objects.wanted import WantedWrite
 from reconciler.objects.watched import LOCAL_QUEUES, WatchedKind
 from reconciler.shards.partition import WORK_AT
+from scheduling.objects.grouped import Grouped
 
 ASSIGNED = "QueueAssigned"
 MISSED = "WithoutQueue"
@@ -77,7 +78,7 @@ class DefaultQueuesController(Controller):
         self._bypasses = bypasses
         self._inputs = JobInputs()
         self._queues: dict[str, str] = {}
-        self._jobs: dict[str, dict[Key, Observed[UnqueuedJob]]] = {}
+        self._jobs: Grouped[Key, str, Observed[UnqueuedJob]] = Grouped()  # by namespace
         self._stale: dict[Key, None] = {}
 
     def observe(self, observed: Observed[object]) -> None:
@@ -85,14 +86,11 @@ class DefaultQueuesController(Controller):
         if key[0] == DEFAULT_QUEUES.kind:
             self._queue_changed(observed, namespace)
             return
-        jobs = self._jobs.setdefault(namespace, {})
         if isinstance(observed.value, UnqueuedJob):
-            jobs[key] = observed  # type: ignore[assignment]
+            self._jobs.put(key, namespace, observed)  # type: ignore[arg-type]
             self._stale[key] = None
-        elif jobs.pop(key, None) is not None:
+        elif self._jobs.pop(key) is not None:
             self._bypasses.gone(self._job(key), MISSED)
-        if not jobs:
-            del self._jobs[namespace]
 
     def _queue_changed(self, observed: Observed[object], namespace: str) -> None:
         if not observed.key[1].endswith(f"/{DEFAULT_QUEUE}"):
@@ -102,12 +100,12 @@ class DefaultQueuesController(Controller):
             self._queues.pop(namespace, None)
         else:
             self._queues[namespace] = created
-        self._stale.update(dict.fromkeys(self._jobs.get(namespace, {})))
+        self._stale.update(dict.fromkeys(self._jobs.of(namespace)))
 
     def inputs_changed(self, inputs: JobInputs) -> None:
         self._inputs = inputs
         for namespace in self._queues:
-            self._stale.update(dict.fromkeys(self._jobs.get(namespace, {})))
+            self._stale.update(dict.fromkeys(self._jobs.of(namespace)))
 
     def wake(self, item: Key) -> None:
         self._stale[item] = None
@@ -117,7 +115,7 @@ class DefaultQueuesController(Controller):
         stale, self._stale = self._stale, {}
         for key in stale:
             namespace = key[1].partition("/")[0]
-            job, created = self._jobs.get(namespace, {}).get(key), self._queues.get(namespace)
+            job, created = self._jobs.of(namespace).get(key), self._queues.get(namespace)
             if job is None or created is None or job.value.created <= created or not self._inputs.selected(namespace):
                 self._bypasses.end(self._job(key), MISSED, now)
                 continue

@@ -25,7 +25,6 @@ from reconciler.multikueue.pods import REMOTE_PODS
 from reconciler.multikueue.snapshot import PlacementSnapshot
 from reconciler.multikueue.worker_cache import UNIT, WORKLOAD, WorkerCache
 from reconciler.multikueue.writes import RemoteWrites
-from reconciler.objects.grouped import Grouped
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Listed, Observed, put_or_drop
 from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
@@ -34,6 +33,7 @@ from reconciler.objects.wanted import reference
 from reconciler.objects.watched import CHECK_VIEW, WORKLOAD_VIEW, WatchedKind, by_kind
 from reconciler.objects.workers import FromWorker, WorkerConnection, WorkerWrite
 from reconciler.recorder.journal import followed
+from scheduling.objects.grouped import Grouped
 from scheduling.objects.naming import Naming
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Workload

@@ -17,24 +17,23 @@ from policies.dialects.core import POD
 from policies.dialects.kueue_jobs import MANAGED
 from policies.dialects.reading import Manifest
 from reconciler.controllers.internal_errors import InternalErrors
-from reconciler.controllers.owners.out_of_sight import OutOfSight
-from reconciler.controllers.owners.ownership import WorkloadsByOwner
+from reconciler.controllers.out_of_sight import OutOfSight
 from reconciler.controllers.stored_workloads import StoredWorkloads
-from reconciler.controllers.undoing import Undoing
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.jobs.life import has_finalizer, orphaned
 from reconciler.jobs.pod_group import steps
 from reconciler.jobs.pod_member import GroupPod, read_member
 from reconciler.jobs.pod_unit import PodUnit
-from reconciler.jobs.pod_writes import about
+from reconciler.jobs.pod_writes import CUT_OFF, FINALIZER_RESTORED, KIND, LABEL_RESTORED, about
 from reconciler.jobs.step import JobInputs
-from reconciler.objects.bypasses import Bypasses
+from reconciler.objects.bypasses import LABEL_REMOVED, RAN, Bypasses
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.patches import WORKLOADS
 from reconciler.objects.wanted import WantedWrite
 from reconciler.objects.watched import WatchedKind
 from reconciler.shards.partition import WORK_AT
+from scheduling.objects.grouped import Links
 from scheduling.objects.naming import NAMING, Naming, workload_names
 from scheduling.objects.workload import IS_GROUP_WORKLOAD, JOB_UID, ORIGIN, Workload
 
@@ -42,6 +41,7 @@ _KIND, _WORKLOAD = "Pod", "Workload"
 WATCHED_PODS: WatchedKind[GroupPod] = WatchedKind(
     _KIND, PODS, read_member, label_selector=f"{MANAGED}=true", relist=True, selects=lambda member: member.marked
 )
+_WAYS = {CUT_OFF: RAN, LABEL_RESTORED: LABEL_REMOVED, FINALIZER_RESTORED: "FinalizerRemoved"}
 
 
 def watched_pods(naming: Naming) -> WatchedKind[GroupPod]:
@@ -62,7 +62,7 @@ class PodsController(Controller):
         self._units: dict[str, dict[str, GroupPod]] = {}
         self._unit_of: dict[str, str] = {}
         self._name_of: dict[str, str] = {}
-        self._owned = WorkloadsByOwner((POD,))
+        self._owned: Links[str, str] = Links()  # by the uids of the Pods among their owners
         self._sight = OutOfSight()
         self._bypasses = bypasses if bypasses is not None else Bypasses()
         self._undoing = Undoing(self._bypasses)
@@ -163,9 +163,9 @@ class PodsController(Controller):
             self._unowned[unit] = None
 
     def workload_changed(self, workload: str) -> None:
-        read, before = self._workloads.read(workload), self._owned.owners(workload)
-        self._owned.put(workload, read)
-        listed = self._owned.owners(workload)
+        read, before = self._workloads.read(workload), self._owned.groups(workload)
+        self._owned.put(workload, _owner_uids(read))
+        listed = self._owned.groups(workload)
         if listed != before:
             for name in [self._name_of[uid] for uid in {*before, *listed} if uid in self._name_of]:
                 self._keep(name, self._units[self._unit_of[name]][name])
@@ -270,10 +270,16 @@ class PodsController(Controller):
 
     def _is_orphan(self, name: str, read: Workload) -> bool:
         finishes = self._inputs.finishes_orphans and not read.finished and bool(read.owners)
-        return finishes and self._sight.all_gone(name, self._owned.owners(name))
+        return finishes and self._sight.all_gone(name, self._owned.groups(name))
 
     def _manifest(self, name: str) -> Manifest:
         return self._workloads.manifest(name) or {}
+
+
+def _owner_uids(read: Workload | None) -> list[str]:
+    """The uids of the Pods among the owners of the Workload."""
+    owners = read.owners if read is not None else ()
+    return [owner.uid for owner in owners if owner.uid and owner.group_kind == POD]
 
 
 def _of_pods(read: Workload) -> bool:
@@ -288,3 +294,34 @@ def _of_pods(read: Workload) -> bool:
         return False
     name, uid = read.name.removeprefix("pod-").rpartition("-")[0], read.labels.get(JOB_UID, "")
     return read.annotations.get(IS_GROUP_WORKLOAD) == "true" or read.name in workload_names(POD, name, uid)
+
+
+class Undoing:
+    """Measures how long it takes to undo a change of a Pod that bypassed the webhook.
+
+    It follows each Pod from the first corrective write until it is corrected or gone.
+    """
+
+    def __init__(self, bypasses: Bypasses) -> None:
+        self._bypasses = bypasses
+        self._wanted: set[tuple[Key, str]] = set()
+
+    def wanted(self, write: WantedWrite, now: int) -> None:
+        way = _WAYS.get(write.reason) if write.warning else None
+        if way is not None and write.key[0] == KIND:
+            self._bypasses.seen(write.key, way, now)
+            self._wanted.add((write.key, way))
+
+    def looked(self, members: Iterable[GroupPod], now: int) -> None:
+        """The unit with these Pods was looked at, and `wanted` was called for each of its corrective writes."""
+        for member in members if len(self._bypasses) else ():
+            key = (KIND, member.key)
+            for way in self._bypasses.ways(key):
+                if (key, way) not in self._wanted and not _runs_out(way, member):
+                    self._bypasses.end(key, way, now)
+        self._wanted.clear()
+
+
+def _runs_out(way: str, member: GroupPod) -> bool:
+    """Whether the Pod is being deleted because it ran without quota, and has not ended yet."""
+    return way == RAN and member.occupies and member.deleting

@@ -13,9 +13,9 @@ from policies.dialects.kueue_kinds import WORKLOAD_PRIORITY_CLASS
 from reconciler.controllers.stored_workloads import StoredWorkloads
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, Wanted
 from reconciler.jobs.step import JobInputs
-from reconciler.objects.grouped import Grouped
 from reconciler.objects.patches import patch
 from reconciler.objects.wanted import WantedWrite
+from scheduling.objects.grouped import Grouped
 from scheduling.objects.workload import Workload
 
 _MANAGER = "kueue-workload-priority-class-controller"

@@ -11,7 +11,6 @@ from policies.dialects.kueue_kinds import PROVISIONING_REQUEST_CONFIG
 from reconciler.controllers.internal_errors import InternalErrors
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.objects.activity import CHECK_ACTIVE, ActiveCondition, active_patch, parameters_fault, same
-from reconciler.objects.grouped import Grouped
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed, put_or_drop
 from reconciler.objects.stored import Stored
@@ -26,6 +25,7 @@ from reconciler.provisioning.objects import (
     ProvisioningRequest,
 )
 from reconciler.provisioning.steps import MANAGER, ProvisioningCase
+from scheduling.objects.grouped import Grouped, Links
 from scheduling.objects.queue_settings import CheckSettings
 from scheduling.objects.times import SECOND
 from scheduling.world.world import World
@@ -54,8 +54,7 @@ class ProvisioningController(Controller):
         self._requests: dict[str, ProvisioningRequest] = {}
         self._templates: dict[str, Controlled] = {}
         self._of_workload: Grouped[Key, str, None] = Grouped()
-        self._needs: dict[str, list[Key]] = {}
-        self._waiting: dict[Key, dict[str, None]] = {}
+        self._waiting: Links[str, Key] = Links()  # workloads by the objects that they need
         self._deleted: dict[str, int] = {}
         self._stale: dict[Key, None] = {}
         self._errors = InternalErrors()
@@ -113,23 +112,11 @@ class ProvisioningController(Controller):
         self._wake_waiting_workloads(key)
 
     def _wake_waiting_workloads(self, key: Key) -> None:
-        for workload in self._waiting.pop(key, ()):
+        for workload in self._waiting.of(key):
             self._stale[_WORKLOAD, workload] = None
 
-    def _wait_for(self, workload: str, needs: list[Key]) -> None:
-        """Look at the workload again when one of these objects changes, and no longer when others do."""
-        for key in self._needs.pop(workload, ()):
-            waiting = self._waiting.get(key, {})
-            waiting.pop(workload, None)
-            if not waiting:
-                self._waiting.pop(key, None)
-        if needs:
-            self._needs[workload] = needs
-        for key in needs:
-            self._waiting.setdefault(key, {})[workload] = None
-
     def workload_changed(self, workload: str) -> None:
-        if self._checks or workload in self._of_workload or workload in self._needs:
+        if self._checks or workload in self._of_workload or self._waiting.groups(workload):
             self._stale[_WORKLOAD, workload] = None
         observed = self._stored(workload) if self._cleanup and workload in self._of_workload else None
         if observed is not None and observed.value.evicted:
@@ -169,7 +156,7 @@ class ProvisioningController(Controller):
 
     def _steps(self, item: Key, busy: Busy, now: int) -> Iterator[Wanted]:
         case = self._case(item[1], now)
-        self._wait_for(item[1], [*case.needs()] if case is not None else [])
+        self._waiting.put(item[1], case.needs() if case is not None else ())
         for write in case.steps() if case is not None else ():
             if busy(*write.key):
                 yield WaitFor(item, write.key)

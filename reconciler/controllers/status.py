@@ -10,18 +10,18 @@ of queues writes each status once, and it includes the admissions up to then. Ob
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from cluster.actions import Action, Patch
 from reconciler.controllers.finalizers import GUARDED, RESOURCE_FLAVOR, finalizer_patch, users
-from reconciler.controllers.queue_events import QueueEvents
-from reconciler.controllers.queue_status import change
+from reconciler.controllers.queue_status import change, cohort_readiness, readiness_of
 from reconciler.core.controller import Busy, Controller, WaitFor, WakeAt, Wanted
 from reconciler.core.records import Records
+from reconciler.objects.activity import ActiveCondition
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.topology_views import TOPOLOGY_VIEW
-from reconciler.objects.wanted import WantedWrite
+from reconciler.objects.wanted import KUEUE_VERSION, WantedWrite, refer_to
 from reconciler.objects.watched import WATCHED_KINDS
 from scheduling.objects.times import SECOND
 from scheduling.quota.shares import Shares
@@ -193,3 +193,42 @@ class StatusQueue:
 
     def forget(self, touch: Touch) -> None:
         self._known.discard(touch)
+
+
+class QueueEvents:
+    """Makes Events for ClusterQueues and Cohorts that stop or resume admission. Source: Kueue v0.19; KEP-79 for cycles.
+
+    It remembers why each queue stopped, because not every Cohort has a status for that.
+
+    `records`: the stored queues.
+    """
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+        self._stopped: dict[Touch, str] = {}
+
+    def of(self, world: World, touched: Iterable[Touch]) -> Iterator[WantedWrite]:
+        for touch in touched:
+            ready = _readiness(world, touch)
+            if ready is None:
+                self._stopped.pop(touch, None)
+            elif ready.holds and self._stopped.pop(touch, None) is not None:
+                yield self._event(touch, ready)
+            elif not ready.holds and self._stopped.get(touch) != ready.message:
+                self._stopped[touch] = ready.message
+                yield self._event(touch, ready)
+
+    def _event(self, touch: Touch, ready: ActiveCondition) -> WantedWrite:
+        """An Event about the object. An implicit Cohort has no object, and gets no Event."""
+        about = refer_to(KUEUE_VERSION, *touch, self._records.detail(touch))
+        return WantedWrite(touch, None, about, ready.reason, ready.message, warning=not ready.holds)
+
+
+def _readiness(world: World, touch: Touch) -> ActiveCondition | None:
+    """The readiness of the object; None if it is gone, or its kind has no readiness."""
+    kind, name = touch
+    if kind == CLUSTER_QUEUE and name in world.state.queues:
+        return readiness_of(world, name)
+    if kind == COHORT and name in world.state.tree.cohorts:
+        return cohort_readiness(world, world.state.tree.cohorts[name])
+    return None

@@ -26,12 +26,12 @@ from reconciler.objects.observed import Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Written
 from reconciler.objects.wanted import WantedWrite
 from reconciler.objects.workers import FromWorker
-from reconciler.observer.observer import NullObserver, Observer
+from reconciler.observer.observer import Observer
 from reconciler.recorder.recorder import EventRecorder
 from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.status.observability import LEGACY, Observability
 
-_NOBODY = NullObserver()
+_NOBODY = Observer()
 _ALL = ManagedJobs()
 _BATCH = 8
 """Controller writes per batch. Writes are sent in batches, so that the first does not wait until all are computed."""

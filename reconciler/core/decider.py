@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from reconciler.core.controller import Controller
 from reconciler.core.informer import Informer
 from reconciler.core.lifecycles import lifecycle_of, successor_of
 from reconciler.core.records import WORKLOAD
-from reconciler.core.second_passes import SecondPasses
 from reconciler.core.writes import PendingWrites, Stats
 from reconciler.objects.moments import whole_second
 from reconciler.objects.wanted import WantedWrite
@@ -20,6 +19,7 @@ from reconciler.recorder.workload_events import details
 from scheduling.cycle.engine import AdmissionEngine
 from scheduling.cycle.outcome import reserved, waiting
 from scheduling.cycle.second_pass import NotPlaced, after_second_pass, needs_second_pass, second_pass
+from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Workload
 from scheduling.placement.first import with_moment
 from scheduling.status.deadlines import WaitForPodsReady, pods_ready
@@ -28,6 +28,8 @@ from scheduling.world.decisions import Decision, Preempt, Reserve, Wait
 
 _CYCLES = 100
 """The most cycles in one turn. After them the messages that have arrived meanwhile are processed."""
+_FIRST_DELAY, _LONGEST_DELAY = SECOND, 30 * SECOND
+"""The delay before the first attempt, and the longest delay between two attempts. Each is twice the one before."""
 
 
 class Decider:
@@ -208,3 +210,38 @@ def _only_adds_checks(before: Workload, after: Workload) -> bool:
     """Whether the step of a waiting Workload only adds checks. The write of its quota reservation adds them anyway."""
     more = len(after.checks) > len(before.checks) and before.queueable
     return more and after == replace(before, checks=after.checks)
+
+
+@dataclass(slots=True)
+class _SecondPass:
+    at: int
+    last: int
+
+
+class SecondPasses:
+    """The next attempt to assign places to each workload with quota that needs one. Times are in nanoseconds.
+
+    Attempts are not stored, so a new process begins with the first one.
+    Source: Kueue v0.19, pkg/cache/queue, the second pass queue.
+    """
+
+    def __init__(self) -> None:
+        self._waits: dict[str, _SecondPass] = {}
+
+    def due_at(self, name: str, now: int) -> int:
+        """The time of the next attempt. The first call for a workload begins its delay."""
+        return self._waits.setdefault(name, _SecondPass(now + _FIRST_DELAY, _FIRST_DELAY)).at
+
+    def failed(self, name: str, now: int) -> int:
+        """An attempt found no places. Returns the time of the next one."""
+        wait = self._waits[name]
+        wait.last = min(2 * wait.last, _LONGEST_DELAY)
+        wait.at = now + wait.last
+        return wait.at
+
+    def end(self, name: str) -> None:
+        self._waits.pop(name, None)
+
+    def forget_gone(self, workloads: Container[str]) -> None:
+        for name in [each for each in self._waits if each not in workloads]:
+            del self._waits[name]

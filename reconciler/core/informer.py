@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import count
 
 from cluster.resource import Manifest
-from reconciler.core.alarms import Alarms
 from reconciler.core.cluster_defaults import ClusterDefaults
 from reconciler.core.controller import Controller, WaitFor, WakeAt
 from reconciler.core.lifecycles import affected_workloads
 from reconciler.core.records import WORKLOAD, Records
-from reconciler.core.waits import Waits
 from reconciler.managed_jobs import ManagedJobs, NamespaceSelection
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Listed, Observed
@@ -316,3 +316,70 @@ def watched_by(
 
 def shows(controller: Controller, kind: str) -> bool:
     return any(watched.kind == kind for watched in controller.watched)
+
+
+class Alarms:
+    """Keys of objects, by the time at which to look at them again. Times are in nanoseconds.
+
+    An alarm that is set twice for the same time and key is returned once.
+    """
+
+    def __init__(self) -> None:
+        self._order: list[tuple[int, Key]] = []
+        self._set: set[tuple[int, Key]] = set()
+
+    def set(self, at: int, key: Key) -> None:
+        if (at, key) not in self._set:
+            self._set.add((at, key))
+            heapq.heappush(self._order, (at, key))
+
+    def __contains__(self, alarm: object) -> bool:
+        """Whether an alarm is set for this pair of time and key."""
+        return alarm in self._set
+
+    @property
+    def next(self) -> int | None:
+        return self._order[0][0] if self._order else None
+
+    def due(self, now: int) -> list[Key]:
+        """Remove and return the keys whose time has come."""
+        found = []
+        while self._order and self._order[0][0] <= now:
+            alarm = heapq.heappop(self._order)
+            self._set.discard(alarm)
+            found.append(alarm[1])
+        return found
+
+
+class Waits:
+    """What items of controllers wait for: a busy object, or a time in nanoseconds. So nothing has to poll."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[Key, dict[tuple[Controller, Key], None]] = {}
+        self._by_moment: list[tuple[int, int, Controller, Key]] = []
+        self._moments: set[tuple[int, Controller, Key]] = set()
+        self._numbers = count()
+
+    def add(self, controller: Controller, wait: WaitFor | WakeAt) -> None:
+        if isinstance(wait, WaitFor):
+            self._by_key.setdefault(wait.key, {})[controller, wait.item] = None
+        elif (moment := (wait.at, controller, wait.item)) not in self._moments:
+            self._moments.add(moment)
+            heapq.heappush(self._by_moment, (wait.at, next(self._numbers), controller, wait.item))
+
+    @property
+    def next(self) -> int | None:
+        """The earliest time that an item waits for."""
+        return self._by_moment[0][0] if self._by_moment else None
+
+    def free(self, key: Key) -> None:
+        """The object may be written: wake all items that wait for it."""
+        for controller, item in self._by_key.pop(key, ()):
+            controller.wake(item)
+
+    def ring(self, now: int) -> None:
+        """Wake all items whose time has come."""
+        while self._by_moment and self._by_moment[0][0] <= now:
+            at, _, controller, item = heapq.heappop(self._by_moment)
+            self._moments.discard((at, controller, item))
+            controller.wake(item)

@@ -1,14 +1,21 @@
-"""Workloads that do not represent their job any more. They must not have quota in addition to the one that does.
+"""Workloads that do not represent their job any more, or outlive it. They must not keep quota.
 
-Source: Kueue v0.19, ensureOneWorkload in pkg/controller/jobframework/reconciler.go.
+If a watch no longer shows a job, only its label may have been removed. And no watch reports that a job was deleted
+while no process led. So the job is looked up by name. Source: Kueue v0.19, gate FinishOrphanedWorkloads, and
+ensureOneWorkload in pkg/controller/jobframework/reconciler.go.
 """
 
 from __future__ import annotations
 
-from policies.dialects.reading import Manifest, listing, mapping, metadata, text
+from collections.abc import Container
+
+from policies.dialects.core import POD
+from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text
+from policies.model.objects import GroupKind
 from reconciler.jobs.described import JobKind
 from reconciler.jobs.step import JobInputs
-from scheduling.objects.workload import Workload
+from scheduling.objects.naming import workload_names
+from scheduling.objects.workload import JOB_UID, ORIGIN, Workload
 
 
 def controller(workload: Manifest) -> str:
@@ -39,3 +46,23 @@ def may_go(other: Workload, kind: JobKind, job: Manifest, chosen: Workload | Non
     if other.finished or other.deleting:
         return False
     return not in_use(other, kind, job, chosen, inputs)
+
+
+def disowned(workload: Workload) -> bool:
+    """Whether the Workload was created for a single job other than a Pod, and no longer has an owner reference to it.
+    Copies on a worker never have owners.
+    """
+    uid = workload.labels.get(JOB_UID, "")
+    if not uid or workload.owners or ORIGIN in workload.labels:
+        return False
+    return workload.name not in workload_names(POD, workload.name.removeprefix("pod-").rpartition("-")[0], uid)
+
+
+def disowned_by(workload: Workload, uid: str) -> bool:
+    """Whether the Workload was created for the job with this uid, and no longer has an owner reference to it."""
+    return disowned(workload) and workload.labels[JOB_UID] == uid
+
+
+def has_owner(workload: Manifest, kinds: Container[GroupKind]) -> bool:
+    """Whether an owner of the Workload is of one of these kinds."""
+    return any(group_kind(owner) in kinds for owner in map(mapping, listing(metadata(workload).get("ownerReferences"))))

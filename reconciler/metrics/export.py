@@ -25,10 +25,7 @@ from reconciler.metrics.occasions import (
     GateCounts,
     ProcessScrape,
     QuotaGates,
-    VolcanoGates,
-    VolcanoQueues,
     WorkerScrape,
-    YuniKornGates,
 )
 from reconciler.multikueue.cluster_list import clusters_json
 from reconciler.process import Reconciler
@@ -78,18 +75,21 @@ def _export_other_queues(registry: CollectorRegistry, reconciler: Reconciler) ->
     from reconciler.controllers.volcano.gates import VolcanoGatesController  # imported here because it takes long
     from reconciler.controllers.volcano.queues import VolcanoQueuesController
     from reconciler.controllers.yunikorn.gates import QuotaGatesController
+    from scheduling.volcano.gates.gatekeeper import VolcanoGatekeeper
+    from scheduling.volcano_queues.tree import VolcanoQueueTree
+    from scheduling.yunikorn.gates.gatekeeper import YuniKornGatekeeper
 
     register_other_queues()
     counts: dict[Dialect, GateCounts] = {}
     for each in reconciler.core.controllers:
         if isinstance(each, QuotaGatesController):
             counts[Dialect.YUNIKORN] = each.keeper.counts
-            registry.register(Scraped(YuniKornGates, _of_leader(reconciler, YuniKornGates(each.keeper))))
+            registry.register(Scraped(YuniKornGatekeeper, _of_leader(reconciler, each.keeper)))
         elif isinstance(each, VolcanoGatesController):
             counts[Dialect.VOLCANO] = each.keeper.counts
-            registry.register(Scraped(VolcanoGates, _of_leader(reconciler, VolcanoGates(each.keeper))))
+            registry.register(Scraped(VolcanoGatekeeper, _of_leader(reconciler, each.keeper)))
         elif isinstance(each, VolcanoQueuesController):
-            registry.register(Scraped(VolcanoQueues, _of_leader(reconciler, VolcanoQueues(each.tree))))
+            registry.register(Scraped(VolcanoQueueTree, _of_leader(reconciler, each.tree)))
     if counts:
         registry.register(Scraped(QuotaGates, _of_leader(reconciler, QuotaGates(counts))))
 

@@ -6,10 +6,9 @@ Source: Kueue v0.19, pkg/metrics/metrics.go.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from cluster.metrics import Family, Sample, Stability, Type
+from cluster.metrics import Family, Sample, Stability
 from policies.configuration.kueue.values import LOCAL_QUEUE_METRICS
 from scheduling.objects.times import SECOND
 
@@ -39,55 +38,39 @@ class Twins(NamedTuple):
         yield self.by_local_queue.sample(value, *local, *labels)
 
 
-def gauge(name: str, help: str, *labels: str, switches: tuple[str, ...] = (), subsystem: str = "kueue") -> Family:
-    """A gauge for ClusterQueues. `switches`: see `Family`. `subsystem`: the first word of its name."""
-    name = f"{subsystem}_{name}"
-    return Family(name, Type.GAUGE, help, (*labels, ROLE), stability=Stability.KUEUE, switches=switches)
-
-
-def local_gauge(name: str, help: str, *labels: str, switches: tuple[str, ...] = ()) -> Family:
-    return gauge(f"local_queue_{name}", help, *LOCAL_QUEUE, *labels, switches=(LOCAL_QUEUE_METRICS, *switches))
-
-
-def counter(name: str, help: str, *labels: str, switches: tuple[str, ...] = (), subsystem: str = "kueue") -> Family:
-    """A counter. `subsystem`: the first word of its name."""
-    return Family(
-        f"{subsystem}_{name}", Type.COUNTER, help, (*labels, ROLE), stability=Stability.KUEUE, switches=switches
-    )
-
-
-def waiting_times(
-    name: str, help: str, *labels: str, buckets: tuple[float, ...] = WAITS, switches: tuple[str, ...] = ()
-) -> Family:
-    """A histogram of waiting times, in seconds."""
-    name, labels = f"kueue_{name}", (*labels, ROLE)
-    return Family(name, Type.HISTOGRAM, help, labels, buckets, stability=Stability.KUEUE, switches=switches)
-
-
-def counter_twins(name: str, help: str, *labels: str) -> Twins:
-    return _twins(counter, counter, name, help, *labels)
-
-
-def waiting_time_twins(
+def metric(
     name: str,
     help: str,
     *labels: str,
-    buckets: tuple[float, ...] = WAITS,
-    local_buckets: tuple[float, ...] = WAITS,
+    buckets: tuple[float, ...] = (),
+    switches: tuple[str, ...] = (),
+    subsystem: str = "kueue",
+) -> Family:
+    """A metric of Kueue. `subsystem`: the first word of its name. `buckets`, `switches`: see `Family`."""
+    name, labels = f"{subsystem}_{name}", (*labels, ROLE)
+    return Family(name, help, labels, buckets, Stability.KUEUE, switches=switches)
+
+
+def local_metric(
+    name: str, help: str, *labels: str, buckets: tuple[float, ...] = (), switches: tuple[str, ...] = ()
+) -> Family:
+    """A metric of LocalQueues."""
+    switches = (LOCAL_QUEUE_METRICS, *switches)
+    return metric(f"local_queue_{name}", help, *LOCAL_QUEUE, *labels, buckets=buckets, switches=switches)
+
+
+def twins(
+    name: str,
+    help: str,
+    *labels: str,
+    buckets: tuple[float, ...] = (),
+    local_buckets: tuple[float, ...] | None = None,
 ) -> Twins:
-    make, make_local = partial(waiting_times, buckets=buckets), partial(waiting_times, buckets=local_buckets)
-    return _twins(make, make_local, name, help, *labels)
-
-
-class _Make(Protocol):
-    def __call__(self, name: str, help: str, /, *labels: str, switches: tuple[str, ...] = ()) -> Family: ...
-
-
-def _twins(make: _Make, make_local: _Make, name: str, help: str, *labels: str) -> Twins:
-    local = f"{help[:-1]}, by LocalQueue."
+    """`local_buckets`: those of the metric by LocalQueue, if they differ."""
+    local, buckets_there = f"{help[:-1]}, by LocalQueue.", buckets if local_buckets is None else local_buckets
     return Twins(
-        make(name, help, CLUSTER_QUEUE, *labels),
-        make_local(f"local_queue_{name}", local, *LOCAL_QUEUE, *labels, switches=(LOCAL_QUEUE_METRICS,)),
+        metric(name, help, CLUSTER_QUEUE, *labels, buckets=buckets),
+        local_metric(name, local, *labels, buckets=buckets_there),
     )
 
 

@@ -22,14 +22,14 @@ from reconciler.metrics.occasions import CycleDecided, GateRemoved, RoundPassed,
 from reconciler.metrics.pending_counts import PendingCounts
 from reconciler.objects.observed import Observed
 from reconciler.objects.watched import WORKLOAD_VIEW
-from reconciler.observer.observer import NullObserver, Observer, Observers
+from reconciler.observer.observer import Observer, Observers
 from scheduling.quota.touched import CLUSTER_QUEUE, COHORT
 from scheduling.world.decisions import Decision
 
 _YUNIKORN = YuniKornSettings()
 
 
-class MetricsObserver:
+class MetricsObserver(Observers):
     """Times each round, and passes calls of the core to the observers that count.
 
     `leads`: returns whether this process writes.
@@ -50,27 +50,26 @@ class MetricsObserver:
         gates: bool = False,
         yunikorn: YuniKornSettings = _YUNIKORN,
     ) -> None:
-        inner: Observer
+        inner: list[Observer]
         if kueue:
-            inner = KueueObserver(state, leads, registry, labels, queues)
+            inner = [KueueObserver(state, leads, registry, labels, queues)]
         else:
             from reconciler.metrics.comparing import comparisons  # imported here because only `--mode observe` needs it
 
-            inner = comparisons(registry, state, yunikorn)
+            inner = [comparisons(registry, state, yunikorn)]
         self._rounds = Instruments(registry, RoundPassed)
         if gates:
             from reconciler.metrics.passing import PassingObserver  # imported here because it takes long
 
-            inner = Observers(inner, PassingObserver(leads, registry))
-        self._inner = inner
-        self.changing, self.changed, self.decided = inner.changing, inner.changed, inner.decided
+            inner.append(PassingObserver(leads, registry))
+        super().__init__(*inner)
 
-    def passed(self, now: int, seconds: float) -> None:
+    def passed(self, now: int, seconds: float, /) -> None:
         self._rounds.count(RoundPassed(seconds))
-        self._inner.passed(now, seconds)
+        super().passed(now, seconds)
 
 
-class KueueObserver(NullObserver):
+class KueueObserver(Observer):
     """Counts changes of stored Workloads. Source: Kueue v0.19, the callers of pkg/metrics."""
 
     def __init__(

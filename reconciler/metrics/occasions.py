@@ -1,21 +1,16 @@
-"""The occasions that a source can read, in addition to the World and the counts of Workloads."""
+"""The occasions that a source can read, in addition to the World, the counts of Workloads, gatekeepers and queues."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from policies.configuration.settings import Dialect
 from reconciler.observer.differences import ComparisonResult, DecisionDifference
 from reconciler.process import Reconciler
 from scheduling.objects.workload import Condition, Workload
 from scheduling.world.decisions import Decision
-
-if TYPE_CHECKING:  # these imports are slow, and most processes do not need them
-    from scheduling.volcano.gates.gatekeeper import VolcanoGatekeeper as VolcanoGatekeeper
-    from scheduling.volcano_queues.tree import VolcanoQueueTree
-    from scheduling.yunikorn.gates.gatekeeper import YuniKornGatekeeper as YuniKornGatekeeper
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,24 +120,6 @@ class QuotaGates(NamedTuple):
     """At a scrape: the Pods at the gates of this process, by dialect."""
 
     counts: Mapping[Dialect, GateCounts]
-
-
-class YuniKornGates(NamedTuple):
-    """At a scrape: the Pods at YuniKorn's gates, and the queues with their usage."""
-
-    keeper: YuniKornGatekeeper
-
-
-class VolcanoGates(NamedTuple):
-    """At a scrape: the usage of Volcano's queues. It includes Pods that are not bound to a Node yet."""
-
-    keeper: VolcanoGatekeeper
-
-
-class VolcanoQueues(NamedTuple):
-    """At a scrape: Volcano's queues with their contents."""
-
-    tree: VolcanoQueueTree
 
 
 class ProcessScrape(NamedTuple):

@@ -14,7 +14,7 @@ from reconciler.metrics.instruments import Instruments
 from reconciler.metrics.occasions import PodPassed
 from reconciler.objects.observed import Observed
 from reconciler.objects.watched import WatchedKind
-from reconciler.observer.observer import NullObserver
+from reconciler.observer.observer import Observer
 from scheduling.volcano.gates.gated_pod import VolcanoGatedPod
 from scheduling.yunikorn.gates.gated_pod import YuniKornGatedPod
 
@@ -25,7 +25,7 @@ _GATES: Mapping[str, tuple[WatchedKind[YuniKornGatedPod | VolcanoGatedPod], Dial
 """The views of Pods at gates, by kind. If both dialects have gates, each Pod is observed in both views."""
 
 
-class PassingObserver(NullObserver):
+class PassingObserver(Observer):
     """Counts Pods that pass. `leads`: returns whether this process writes; only such a replica counts."""
 
     def __init__(self, leads: Callable[[], bool], registry: CollectorRegistry) -> None:

@@ -26,11 +26,11 @@ from reconciler.jobs.pod_roles import roles_of
 from reconciler.jobs.pod_writes import KIND, POD_MANAGER, about
 from reconciler.multikueue.copies import copied, made_for
 from reconciler.multikueue.worker_cache import WorkerCache
-from reconciler.objects.grouped import Grouped
 from reconciler.objects.observed import Key
 from reconciler.objects.packed import Packed
 from reconciler.objects.wanted import WantedWrite
 from reconciler.objects.watched import WatchedKind
+from scheduling.objects.grouped import Grouped
 from scheduling.objects.workload import ORIGIN, Workload
 from scheduling.placement.decisions import CopyStatus, CreateJob, DeleteJob, Remote, ReportStopped, TrimJob
 from scheduling.placement.group import ORIGIN_UID, OwnerJob, RemoteJob

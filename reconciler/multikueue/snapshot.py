@@ -14,10 +14,10 @@ from reconciler.multikueue.objects import MultiKueueCluster, MultiKueueConfig
 from reconciler.multikueue.pods import PodUnits
 from reconciler.multikueue.worker_cache import UNIT, WORKLOAD, WorkerCache, is_copy
 from reconciler.multikueue.writes import RemoteWrites
-from reconciler.objects.grouped import Grouped
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.packed import HasManifest, Packed
 from reconciler.objects.watched import WatchedKind
+from scheduling.objects.grouped import Grouped
 from scheduling.objects.queue_settings import CheckSettings
 from scheduling.objects.workload import CheckState, Workload
 from scheduling.placement.decisions import Nominate, applied

@@ -12,15 +12,20 @@ from policies.dialects.kueue_jobs import prebuilt_of
 from policies.dialects.kueue_owners import controller_of
 from policies.dialects.reading import metadata, text
 from policies.model.objects import joined, parted
-from reconciler.multikueue.remote import REMOTE_CLUSTER_QUEUES, REMOTE_COHORTS, REMOTE_LOCAL_QUEUES, REMOTE_NAMESPACES
-from reconciler.multikueue.remote_objects import RemoteClusterQueue
-from reconciler.objects.cache import NewestObjects
-from reconciler.objects.grouped import Grouped
-from reconciler.objects.observed import Key, Listed, Observed
+from reconciler.multikueue.remote import (
+    REMOTE_CLUSTER_QUEUES,
+    REMOTE_COHORTS,
+    REMOTE_LOCAL_QUEUES,
+    REMOTE_NAMESPACES,
+    RemoteClusterQueue,
+)
+from reconciler.objects.observed import Key, Listed, Observed, put_or_drop
 from reconciler.objects.packed import HasManifest
+from reconciler.objects.progress import ListProgress, news
 from reconciler.objects.watched import WORKLOAD_VIEW, WatchedKind
 from reconciler.objects.workers import WorkerConnection
 from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.grouped import Grouped
 from scheduling.objects.workload import Workload
 from scheduling.placement.group import QueueState
 from scheduling.quota.tree import QuotaTree
@@ -246,3 +251,41 @@ def _requests(workload: Workload) -> Mapping[str, int]:
         for resource, amount in entry.usage.items():
             asked[resource] = asked.get(resource, 0) + amount
     return asked
+
+
+class NewestObjects:
+    """The newest version of each object."""
+
+    def __init__(self) -> None:
+        self.progress = ListProgress()
+        self._objects: dict[Key, Observed[object]] = {}
+
+    def get(self, view: WatchedKind[T], name: str) -> Observed[T] | None:
+        return view.find(self._objects, name)
+
+    def at(self, key: Key) -> Observed[object] | None:
+        return self._objects.get(key)
+
+    def all(self, view: WatchedKind[T]) -> list[T]:
+        return [value for each in self._objects.values() if (value := view.value(each)) is not None]
+
+    def take(self, observed: Observed[object]) -> bool:
+        """Store the object. Returns False if nothing has changed."""
+        if not news(self._objects.get(observed.key), observed):
+            return False
+        put_or_drop(self._objects, observed.key, observed if observed.value is not None else None)
+        return True
+
+    def replaced(self, listed: Listed) -> list[Observed[object]]:
+        """Process a list, see `ListProgress.replace`. Returns the changes."""
+        return [*self.progress.replace(listed, self._objects)]
+
+    def afresh(self) -> NewestObjects:
+        """The same objects without versions, because another cluster may have other versions of equal objects."""
+        other = NewestObjects()
+        other._objects = {key: replace(each, version="") for key, each in self._objects.items()}
+        return other
+
+    def is_news(self, observed: Observed[object]) -> bool:
+        """Whether a response is still relevant. A watch at a later version has already reported the object's end."""
+        return observed.key in self._objects or not self.progress.passed(observed)

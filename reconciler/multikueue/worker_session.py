@@ -20,7 +20,6 @@ from cluster.errors import ApiError, ClusterError, Forbidden, SetBack, Unauthori
 from cluster.reflector import Pacing, Reflector
 from cluster.wire import Timeouts
 from reconciler.multikueue.kubeconfigs import WorkerLogin
-from reconciler.multikueue.rate_limit import RequestRate
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, Outcome
 from reconciler.objects.watched import WORKLOAD_VIEW, WatchedKind, by_resource
@@ -252,3 +251,32 @@ class WorkerSession:
     def worry(self) -> None:
         """A write got no response: check now whether the worker answers."""
         self._worried.set()
+
+
+class RequestRate:
+    """A limit of requests per second, which many threads may share.
+
+    `rate`: requests per second; 0 for no limit.
+    `burst`: the requests that may follow at once after a pause; 0 for those of one second.
+    """
+
+    def __init__(
+        self,
+        rate: float,
+        burst: int = 0,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self._each = 1.0 / rate if rate > 0 else 0.0
+        self._clock = clock
+        self._sleep = sleep
+        self._lock = threading.Lock()
+        self._saved = burst * self._each if burst else 1.0
+        self._next = clock() - self._saved
+
+    def wait(self) -> None:
+        with self._lock:
+            now = self._clock()
+            write = self._next = max(self._next + self._each, now - self._saved)
+        if write > now:
+            self._sleep(write - now)

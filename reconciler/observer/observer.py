@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from reconciler.objects.observed import Observed
 from scheduling.world.decisions import Decision
 
 
-class Observer(Protocol):
-    """Called in the thread of the loop. Methods must be fast and must not raise."""
+class Observer:
+    """Does nothing. An observer overrides the methods that it needs.
+
+    They are called in the thread of the loop, must be fast and must not raise.
+    """
 
     def changing(self, before: Observed[object] | None, after: Observed[object], now: int) -> None:
         """An object is about to change. The world does not include the change yet.
@@ -29,23 +31,7 @@ class Observer(Protocol):
         """A round of the loop is over. `now`: nanoseconds. `seconds`: its duration without waiting."""
 
 
-class NullObserver:
-    """Does nothing. Observers that need only some of the methods are derived from it."""
-
-    def changing(self, before: Observed[object] | None, after: Observed[object], now: int) -> None:
-        """Do nothing."""
-
-    def changed(self, now: int) -> None:
-        """Do nothing."""
-
-    def decided(self, decisions: Sequence[Decision], seconds: float) -> None:
-        """Do nothing."""
-
-    def passed(self, now: int, seconds: float, /) -> None:
-        """Do nothing."""
-
-
-class Observers:
+class Observers(Observer):
     """Calls several observers in order."""
 
     def __init__(self, *observers: Observer) -> None:

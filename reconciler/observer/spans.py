@@ -13,7 +13,7 @@ from cluster.tracing.span import Attribute, Parent, SpanContext, SpanRecorder, T
 from reconciler.objects.following import admission, queued_since
 from reconciler.objects.observed import Observed
 from reconciler.objects.watched import WORKLOAD_VIEW
-from reconciler.observer.observer import NullObserver
+from reconciler.observer.observer import Observer
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED, Workload
 from scheduling.placement.group import placed_on
@@ -23,7 +23,7 @@ _LINKS = 64
 """The most links of a cycle's span. Collectors keep at most 128."""
 
 
-class SpanObserver(NullObserver):
+class SpanObserver(Observer):
     """Records spans.
 
     `leads`: returns whether this process writes. Changes of stored objects are recorded by one replica only.

@@ -23,7 +23,7 @@ from reconciler.objects.workers import (
     WorkerCondition,
     WorkerWrite,
 )
-from reconciler.observer.observer import NullObserver, Observer
+from reconciler.observer.observer import Observer
 from reconciler.shell.call import Call
 from reconciler.shell.pace import RoundPace
 from reconciler.shell.permit import LeasePermit
@@ -62,7 +62,7 @@ class Loop:
     permit: LeasePermit
     follow: Callable[[WatchedResource], None] = _nobody
     workers: Callable[[WorkerCommand], None] | None = None
-    observer: Observer = field(default_factory=NullObserver)
+    observer: Observer = field(default_factory=Observer)
     spans: WriteSpans | None = None
     inbox: queue.SimpleQueue[Message] = field(default_factory=queue.SimpleQueue)
     clock: Callable[[], int] = time.time_ns

@@ -38,9 +38,9 @@ from scheduling.preemption.preemption import Preemptor
 from scheduling.preemption.search import always
 from scheduling.preemption.targets import PreemptionTarget
 from scheduling.queues.pending import PendingEntry, Requeue
-from scheduling.quota.alternative import Alternative
 from scheduling.quota.node import QuotaNode
 from scheduling.quota.state import ClusterQueueState, Reservation
+from scheduling.quota.tree import Alternative
 from scheduling.status.checks import REJECTED, RETRY
 from scheduling.world.decisions import Decision, Preempt, Reserve, Wait
 from scheduling.world.world import World

@@ -6,10 +6,12 @@ would be refused again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Generic, TypeVar
 
-T = TypeVar("T")
+from scheduling.objects.grouped import Links
+
+T = TypeVar("T", bound=Hashable)
 
 
 class ParkedWork(Generic[T]):
@@ -21,16 +23,11 @@ class ParkedWork(Generic[T]):
     def __init__(self) -> None:
         self.awake: set[T] = set()
         self.none_parked = True
-        self._waits_for: dict[T, frozenset[str]] = {}  # parked work, and what it waits for
-        self._behind: dict[str, set[T]] = {}  # the parked work by what it waits for
+        self._parked: Links[T, str] = Links()  # the parked work by what it waits for
 
     def wake(self, who: T) -> None:
         self.awake.add(who)
-        for what in self._waits_for.pop(who, ()):
-            behind = self._behind[what]
-            behind.discard(who)
-            if not behind:
-                del self._behind[what]
+        self._parked.put(who, ())
 
     def take(self) -> set[T]:
         """Return all work that is awake, and empty the set.
@@ -42,21 +39,18 @@ class ParkedWork(Generic[T]):
 
     def released(self, what: str) -> None:
         """Wake the work that waits for this, since more of it is free now."""
-        for who in [*self._behind.get(what, ())]:
+        for who in self._parked.of(what):
             self.wake(who)
 
     def wake_all(self, everybody: Iterable[T]) -> None:
-        self._waits_for.clear()
-        self._behind.clear()
+        self._parked = Links()
         self.awake = {*everybody}
         self.none_parked = False
 
     def park(self, who: T, waits_for: frozenset[str]) -> None:
         """Park the work until one of these is released, or until it is woken."""
         self.drop(who)
-        self._waits_for[who] = waits_for
-        for what in waits_for:
-            self._behind.setdefault(what, set()).add(who)
+        self._parked.put(who, waits_for)
 
     def drop(self, who: T) -> None:
         self.wake(who)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from scheduling.objects.grouped import Grouped
 from scheduling.objects.inadmissible_reasons import MISCONFIGURED, SUSPENDED
 from scheduling.objects.queue_settings import ClusterQueueSettings, LocalQueueSettings
 from scheduling.objects.workload import Workload
@@ -52,8 +53,7 @@ class PendingQueues:
         self._tree = tree
         self._settings: dict[str, ClusterQueueSettings] = {}  # ClusterQueues by name
         self._at: dict[str, dict[str, Workload]] = {}  # queueable workloads by LocalQueue
-        self._kept_out: dict[str, str] = {}  # the LocalQueue of each workload that may not be queued now
-        self._kept_out_at: dict[str, dict[str, Workload]] = {}  # these workloads by LocalQueue
+        self._kept_out: Grouped[str, str, Workload] = Grouped()  # those that may not be queued now, by LocalQueue
         self._blockers: dict[str, Blocker] = {}  # why the devices of a workload cannot be counted
         self._local_of: dict[str, dict[str, None]] = {}  # LocalQueues by ClusterQueue
         self._local_in: dict[str, dict[str, None]] = {}  # LocalQueues by namespace
@@ -134,8 +134,7 @@ class PendingQueues:
         self.drop(workload.key)
         if blocker is not None:
             self._blockers[workload.key] = blocker
-        self._kept_out[workload.key] = workload.local_queue
-        self._kept_out_at.setdefault(workload.local_queue, {})[workload.key] = workload
+        self._kept_out.put(workload.key, workload.local_queue, workload)
 
     def drop(self, key: str) -> None:
         self._let_in(key)
@@ -151,12 +150,8 @@ class PendingQueues:
             self._leave(queue, key)
 
     def _let_in(self, key: str) -> None:
-        local = self._kept_out.pop(key, None)
-        if local is not None:
+        if self._kept_out.pop(key) is not None:
             self._blockers.pop(key, None)
-            del self._kept_out_at[local][key]
-            if not self._kept_out_at[local]:
-                del self._kept_out_at[local]
 
     def _leave(self, queue: str, key: str) -> None:
         if self.pending[queue].drop(key) is not None:
@@ -352,7 +347,7 @@ class PendingQueues:
 
     def kept_out_at(self, local_queue: str) -> Iterable[Workload]:
         """The workloads that name this LocalQueue, but may not be queued now."""
-        return self._kept_out_at.get(local_queue, {}).values()
+        return self._kept_out.of(local_queue).values()
 
     def local_queues_in(self, namespace: str) -> list[LocalQueueSettings]:
         return [self.local_queues[key] for key in self._local_in.get(namespace, {})]
@@ -366,7 +361,7 @@ class PendingQueues:
 
     def has(self, key: str) -> bool:
         """Whether the workload waits or is kept out. After a failed write it does neither for a while."""
-        return key in self._workloads or key in self._kept_out
+        return key in self._workloads or key in self._kept_out.group_of
 
     def forget_attempts(self, key: str) -> None:
         """Let the next `put` of the workload queue it like a new one, since its requests may have changed."""

@@ -27,7 +27,7 @@ from scheduling.status.deadlines import pods_ready, release
 from scheduling.status.eviction import preempt
 from scheduling.status.lifecycle import Lifecycle, next_moment
 from scheduling.status.progress import finish
-from scheduling.visibility.pod_sets import admitted_pod_sets
+from scheduling.visibility.places import admitted_pod_sets
 from scheduling.world.decisions import Decision, Preempt, Reserve
 from scheduling.world.world import World
 

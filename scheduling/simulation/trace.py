@@ -7,7 +7,7 @@ from typing import ClassVar, TypeAlias
 
 from scheduling.objects.amounts import FlavorResource
 from scheduling.queue_tree.simulated import PlayedEvent
-from scheduling.visibility.pod_sets import AdmittedPodSet
+from scheduling.visibility.places import AdmittedPodSet
 
 
 @dataclass(frozen=True, slots=True)

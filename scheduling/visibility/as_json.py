@@ -13,11 +13,10 @@ from policies.model.objects import parted
 from scheduling.flavors.messages import amount_text, text
 from scheduling.objects.amounts import FlavorResource, minus
 from scheduling.objects.workload import Workload
-from scheduling.topology.naming import domain_name
+from scheduling.topology.domains import domain_name
 from scheduling.topology.workload_places import TopologyShortage
 from scheduling.visibility.explanation import Explanation, FlavorLack, KeptBack, QuotaHolders
-from scheduling.visibility.places import PodSetPlaces
-from scheduling.visibility.pod_sets import AdmittedPodSet
+from scheduling.visibility.places import AdmittedPodSet, PodSetPlaces
 from scheduling.visibility.raising import Raise
 from scheduling.visibility.remedy import SoleRaise
 from scheduling.visibility.workloads import RunningWorkload, WaitingWorkload

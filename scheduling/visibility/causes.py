@@ -17,7 +17,7 @@ from scheduling.objects.queue_settings import ANY, FlavorGroup
 from scheduling.objects.workload import Workload
 from scheduling.quota.state import ClusterQueueState
 from scheduling.status.checks import REJECTED, RETRY
-from scheduling.topology.naming import domain_name, level_word
+from scheduling.topology.domains import domain_name, level_word
 from scheduling.topology.workload_places import TopologyShortage
 from scheduling.visibility.exclusions import exclusions
 from scheduling.visibility.explanation import Explanation, FlavorLack

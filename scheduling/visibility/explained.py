@@ -6,9 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from scheduling.cycle.cycle import try_alone
+from scheduling.flavors.messages import amount_text
 from scheduling.visibility.as_json import AccessScope, JobReference, running_json, waiting_json
-from scheduling.visibility.brief import brief
-from scheduling.visibility.sentence import sentence, waits_for_checks
+from scheduling.visibility.causes import cause_at_cluster_queue, cause_at_local_queue
+from scheduling.visibility.explanation import FlavorLack, Obstacle
+from scheduling.visibility.raising import BORROWING_LIMIT
+from scheduling.visibility.sentence import missing_queue, sentence, waits_for_checks
 from scheduling.visibility.workloads import WaitingWorkload, holding, waits
 from scheduling.world.world import World
 
@@ -61,3 +64,31 @@ def _ahead(world: World, found: WaitingWorkload, named: JobReference, scope: Acc
     near = world.queues.pending[why.queue].positions().names(before - last, last)
     readable = [name for name in near if scope.of(name)]
     return {"ahead": {"workloads": [dict(named(name)) for name in readable], "others": before - len(readable)}}
+
+
+def brief(world: World, found: WaitingWorkload, moment: Callable[[int], object]) -> str:
+    """The cause why a workload waits in a few words, for rows of lists. `moment` formats a time for the reader.
+
+    It names only the workload's own queue and the Cohorts above it, which a caller who may read the workload may read.
+    It costs the depth of the tree, and for a topology a pass over its domains.
+    """
+    workload, why = world.workloads[found.workload], found.explanation
+    if why is None:
+        return "it is deactivated"
+    if missing := missing_queue(world, workload):
+        return missing
+    if not why.queue:
+        return cause_at_local_queue(world, workload, why).clauses[0]
+    held_up = found.not_before or found.behind or why.victims
+    for lack in () if held_up else why.lacks:
+        if lack.obstacle is not None:
+            return _shortage(lack, lack.obstacle)
+    return cause_at_cluster_queue(world, workload, found, why, moment).clauses[0]
+
+
+def _shortage(lack: FlavorLack, at: Obstacle) -> str:
+    pair, ever = f"{lack.pair.flavor}/{lack.pair.resource}", "" if lack.ever else ", even if nothing else ran"
+    lacking = amount_text(lack.pair.resource, at.lacking)
+    if at.limit == BORROWING_LIMIT:
+        return f"it needs {lacking} more {pair} than {at.node} may borrow by its borrowingLimit{ever}"
+    return f"{lacking} of {pair} {'is' if lacking == '1' else 'are'} short at {at.node}{ever}"

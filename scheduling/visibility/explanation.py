@@ -7,13 +7,16 @@ the quota. `scheduling.flavors.messages` has Kueue's words for the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import nsmallest
 from typing import TypeAlias
 
+from scheduling.flavors.assigner import assign
+from scheduling.flavors.modes import FlavorOutcome
 from scheduling.flavors.places import placer
 from scheduling.flavors.reasons import BeyondMaximum, NoPlace, Reason, Short
+from scheduling.flavors.scan_progress import Progress, progress_of
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.copying import replace
 from scheduling.objects.inadmissible_reasons import (
@@ -25,13 +28,12 @@ from scheduling.objects.inadmissible_reasons import (
     SUSPENDED,
     TOPOLOGY_PLACEMENT_FAILED,
 )
-from scheduling.objects.requests import total_requests
+from scheduling.objects.requests import PodSetRequests, total_requests
 from scheduling.objects.workload import Workload
 from scheduling.queues.pending import PendingEntry
 from scheduling.quota.node import QuotaNode
-from scheduling.quota.state import ClusterQueueState
+from scheduling.quota.state import ClusterQueueState, QuotaState
 from scheduling.topology.workload_places import TopologyShortage
-from scheduling.visibility.idle import fits_idle
 from scheduling.visibility.raising import BORROWING_LIMIT, NOMINAL_QUOTA, USUAL_DEPTH, FreePath, Lenders, Raise, raises
 from scheduling.visibility.remedy import SoleRaise, sole_raise
 from scheduling.world.decisions import Wait
@@ -352,3 +354,19 @@ def _keepers(root: QuotaNode, pair: FlavorResource, idle: bool, most: int) -> li
                 if amount > 0:
                     found.append((-amount, each.name, each.is_queue, each))
     return [(each, -amount) for amount, _, _, each in nsmallest(most, found, key=lambda kept: kept[:3])]
+
+
+def fits_idle(
+    state: QuotaState, queue: ClusterQueueState, workload: Workload, requests: Sequence[PodSetRequests]
+) -> bool:
+    """Whether the workload would get quota if nothing were in use. As in cycles, each search continues the last one."""
+    resume: Progress | None = None
+    with state.tree.simulation():
+        for node in queue.node.path():
+            state.tree.remove(node, {**node.usage})
+        while resume is None or resume.pending:
+            found = assign(state, queue, workload, resume=resume, requests=requests)
+            if found.outcome == FlavorOutcome.FIT:
+                return True
+            resume = progress_of(found, last=resume)
+    return False

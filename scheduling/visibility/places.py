@@ -1,18 +1,17 @@
-"""The places of a workload in topologies, with readable names."""
+"""The quota of a workload by pod set, and its places in topologies with readable names."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from scheduling.objects.workload import PodSet, PodSetAdmission, Workload
 from scheduling.topology.assignment import HOSTNAME
-from scheduling.topology.domains import TopologyTree
+from scheduling.topology.domains import TopologyTree, domain_name
 from scheduling.topology.encoding import read_topology_assignment
 from scheduling.topology.fleet import Fleet
-from scheduling.topology.naming import domain_name
 from scheduling.topology.workload_places import request_of
 
 
@@ -83,3 +82,39 @@ def _name(tree: TopologyTree, values: tuple[str, ...], alike: Counter[str]) -> s
     if tree.by_host and len(values) == 1 < len(tree.levels) and values[0] not in alike:
         return domain_name((HOSTNAME,), values)
     return domain_name(tree.levels, values, whole=alike[values[-1]] > 1)
+
+
+@dataclass(frozen=True, slots=True)
+class AdmittedPodSet:
+    """An admitted pod set.
+
+    count, requested: the admitted and the requested number of pods.
+    flavors: by resource.
+    usage: of all admitted pods, by resource.
+    places: its places in a topology; None if it has none.
+    """
+
+    name: str
+    count: int
+    requested: int
+    flavors: Mapping[str, str]
+    usage: Mapping[str, int]
+    places: PodSetPlaces | None = None
+
+
+def admitted_pod_sets(workload: Workload, fleet: Fleet | None) -> tuple[AdmittedPodSet, ...]:
+    """The pod sets of a workload's admission; empty without an admission. `fleet`: has the domains of its places."""
+    places = places_by_pod_set(workload, fleet)
+    requested = {pod_set.name: pod_set.count for pod_set in workload.pod_sets}
+    entries = workload.admission.assignments if workload.admission else ()
+    return tuple(
+        AdmittedPodSet(
+            entry.name,
+            requested.get(entry.name, 0) if entry.count is None else entry.count,
+            requested.get(entry.name, 0),
+            entry.flavors,
+            entry.usage,
+            places.get(entry.name),
+        )
+        for entry in entries
+    )

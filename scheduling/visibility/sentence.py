@@ -21,8 +21,7 @@ from scheduling.quota.node import QuotaNode
 from scheduling.status.checks import READY
 from scheduling.status.unadmitted import DEACTIVATED_MESSAGE
 from scheduling.visibility.causes import WaitingCause, cause_at_cluster_queue, cause_at_local_queue, remark
-from scheduling.visibility.explanation import KeptBack, QuotaHolders, TreeCache
-from scheduling.visibility.idle import fits_idle
+from scheduling.visibility.explanation import KeptBack, QuotaHolders, TreeCache, fits_idle
 from scheduling.visibility.workloads import WaitingWorkload, waits
 from scheduling.world.world import World
 

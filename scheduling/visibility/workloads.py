@@ -8,7 +8,7 @@ from scheduling.objects.queue_settings import STRICT_FIFO
 from scheduling.objects.workload import ADMITTED, EVICTED, Workload
 from scheduling.status.checks import READY
 from scheduling.visibility.explanation import Consider, Explanation, TreeCache, explain
-from scheduling.visibility.pod_sets import AdmittedPodSet, admitted_pod_sets
+from scheduling.visibility.places import AdmittedPodSet, admitted_pod_sets
 from scheduling.world.world import World
 
 

@@ -12,8 +12,8 @@ from scheduling.queue_tree.amounts import total
 from scheduling.volcano.devices import DeviceUse
 from scheduling.volcano.jobs import GangJob
 from scheduling.volcano.objects import Task
+from scheduling.volcano.plugin import QueuePlugin
 from scheduling.volcano.queue_order import QueueOrder, common_depth
-from scheduling.volcano.queue_plugin import QueuePlugin
 from scheduling.volcano.queues import ALLOCATED, ELASTIC, INQUEUE, Node, QueueAccounts
 from scheduling.volcano.reclaimable import Reclaim, entitled
 from scheduling.volcano.refusal import QueueRefusal, beyond

@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from scheduling.objects.amounts import add_to
-from scheduling.queue_tree.amounts import Amounts, total
-from scheduling.queue_tree.shortage import Shortage
+from scheduling.queue_tree.amounts import Amounts, Shortage, total
 from scheduling.volcano.objects import Devices, Task
 from scheduling.volcano.queues import Node
 

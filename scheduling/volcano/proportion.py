@@ -13,7 +13,7 @@ from scheduling.objects.amounts import add_to
 from scheduling.queue_tree.amounts import Amounts, Limits, exceeding, total
 from scheduling.volcano.jobs import GangJob
 from scheduling.volcano.objects import Status, Task
-from scheduling.volcano.queue_plugin import QueuePlugin
+from scheduling.volcano.plugin import QueuePlugin
 from scheduling.volcano.queues import ALLOCATED, ELASTIC, INQUEUE, QueueAccounts, share
 from scheduling.volcano.refusal import QueueRefusal, beyond
 from scheduling.volcano.resources import is_nothing, shortages

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf
 
-from scheduling.queue_tree.shortage import Shortage
+from scheduling.queue_tree.amounts import Shortage
 from scheduling.volcano.resources import amount_text
 
 

@@ -11,8 +11,7 @@ from math import inf
 
 from policies.dialects.volcano_resources import is_counted
 from policies.model.quantity import Format, Quantity
-from scheduling.queue_tree.amounts import Amounts, Limits
-from scheduling.queue_tree.shortage import Shortage
+from scheduling.queue_tree.amounts import Amounts, Limits, Shortage
 
 CPU, MEMORY, PODS = "cpu", "memory", "pods"
 _WHOLE = (MEMORY, PODS)

@@ -6,16 +6,18 @@ Source: Volcano v1.16, pkg/scheduler/framework.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from scheduling.volcano.jobs import GangJob
 from scheduling.volcano.machines import Room
-from scheduling.volcano.memory import Memory
 from scheduling.volcano.objects import PodGroup, Status, Task
 from scheduling.volcano.plugin import ALWAYS, SWITCHES, Plugin
 from scheduling.volcano.refusal import QueueRefusal
+from scheduling.volcano.resources import fits
 from scheduling.volcano.world import SessionWorld
+
+_Shape = Hashable
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,3 +254,45 @@ class SchedulingSession:
 def _first(answers: Iterable[QueueRefusal | None]) -> QueueRefusal | None:
     """The first refusal. Later plugins are not asked."""
     return next((answer for answer in answers if answer is not None), None)
+
+
+class Memory:
+    """The failed attempts over these nodes, which are tried in this order, so that none is repeated.
+
+    Without it, each of ten thousand equal pods would look at every node. Room on nodes only shrinks until a pod is
+    removed; then the memory is cleared.
+    """
+
+    def __init__(self, rooms: Mapping[str, Room]) -> None:
+        self._rooms = [*rooms.values()]
+        self._first: dict[tuple[_Shape, bool], int] = {}  # by key and `free`: the first node that may have room
+        self._vain: set[Hashable] = set()  # queues and keys of vain reclaims
+
+    def worth_a_look(self, task: Task, *, free: bool) -> Iterator[Room]:
+        """The nodes that may have room for the pod, in order: with `free` now, else after leaving pods have left."""
+        key = (_shape(task), free)
+        for i in range(self._first.get(key, 0), len(self._rooms)):
+            room = self._rooms[i]
+            if fits(task.request, room.idle if free else room.future_idle()):
+                yield room
+            elif self._first.get(key, 0) == i:
+                self._first[key] = i + 1
+
+    def in_vain(self, queue: str, task: Task) -> bool:
+        """Whether the queue failed to reclaim for an equal pod, and nothing has changed since."""
+        return (queue, _shape(task)) in self._vain
+
+    def was_in_vain(self, queue: str, task: Task) -> None:
+        self._vain.add((queue, _shape(task)))
+
+    def changed(self, *, grew: bool) -> None:
+        """Forget vain reclaims after a change; if room `grew` on a node, also which nodes were full."""
+        self._vain.clear()
+        if grew:
+            self._first.clear()
+
+
+def _shape(task: Task) -> _Shape:
+    """The key of a pod: pods with the same key fit on the same nodes and may reclaim the same pods."""
+    claims = tuple(sorted(task.claims))
+    return (tuple(sorted(task.request.items())), task.placement, task.priority, task.group if claims else "", claims)

@@ -21,6 +21,7 @@ from policies.amounts.devices import (
 from policies.mutation.pod_defaults import Surroundings
 from scheduling.objects.admissibility import adjusted
 from scheduling.objects.copying import replace
+from scheduling.objects.grouped import Links
 from scheduling.objects.inadmissible_reasons import MISCONFIGURED
 from scheduling.objects.template import PodTemplate
 from scheduling.objects.times import SECOND, parse
@@ -63,8 +64,8 @@ class ClaimedDevices:
         self._objects = DeviceObjects()
         self._charges: dict[str, tuple[DeviceCharge, ...]] = {}  # by workload, in the order of its pod sets
         self._outgrown: dict[str, str] = {}  # why the quota of a workload does not cover its devices any more
-        self._named: dict[str, set[str]] = {}  # what each workload names: templates, and extended resources if it waits
-        self._users: dict[str, dict[str, None]] = {}  # the workloads that name it
+        # the workloads by what they name: templates, and extended resources if they wait
+        self._users: Links[str, str] = Links()
 
     # --- objects; each method returns the workloads that the change concerns
 
@@ -84,20 +85,19 @@ class ClaimedDevices:
         return self._users_of((key,)) if self._objects.templates.pop(key, None) is not None else []
 
     def _users_of(self, names: Iterable[str]) -> list[str]:
-        return list(dict.fromkeys(key for name in names for key in self._users.get(name, ())))
+        return list(dict.fromkeys(key for name in names for key in self._users.of(name)))
 
     # --- workloads
 
     def count(self, workload: Workload, around: Surroundings) -> Blocker | None:
         """Count the devices of a waiting workload. Returns why that is not possible."""
-        if workload.key in self._named:
+        if self._users.groups(workload.key):
             self.forget(workload.key)
         if not self._counted and not _has_claims(workload):
             return None
         complete = adjusted(workload, around)
-        self._follow(
-            workload.key, {name for each in complete.pod_sets for name in _names(workload.namespace, each.template)}
-        )
+        names = (name for each in complete.pod_sets for name in _names(workload.namespace, each.template))
+        self._users.put(workload.key, names)
         specs = [NamedSpec(each.name, each.template.spec) for each in complete.pod_sets]
         if not any(needs_devices(spec, self._settings, self._objects) for _, spec in specs):
             return None
@@ -115,9 +115,9 @@ class ClaimedDevices:
         key = workload.key
         if not self._counted or not _has_claims(workload):
             return
-        if key not in self._named:
+        if not self._users.groups(key):
             specs = (each.template.spec for each in workload.pod_sets)
-            self._follow(key, {name for spec in specs for name in claim_templates(workload.namespace, spec)})
+            self._users.put(key, (name for spec in specs for name in claim_templates(workload.namespace, spec)))
         if key not in self._outgrown and (message := self._more_than_reserved(workload, counts)):
             self._outgrown[key] = message
 
@@ -129,7 +129,7 @@ class ClaimedDevices:
         return self._outgrown.get(key, "")
 
     def _more_than_reserved(self, workload: Workload, counts: Callable[[str], bool]) -> str:
-        templates = (self._objects.templates.get(name) for name in self._named[workload.key])
+        templates = (self._objects.templates.get(name) for name in self._users.groups(workload.key))
         newest = max((parse(each.created) for each in templates if each is not None), default=0)
         reserved = workload.holding(QUOTA_RESERVED)
         if workload.admission is None or reserved is None or newest < reserved.since - _LATE:
@@ -153,11 +153,6 @@ class ClaimedDevices:
                     )
         return ""
 
-    def _follow(self, key: str, names: set[str]) -> None:
-        self._named[key] = names
-        for name in names:
-            self._users.setdefault(name, {})[key] = None
-
     def charges(self, key: str) -> tuple[DeviceCharge, ...]:
         """What the devices of one pod count, for each pod set; empty if it requests none."""
         return self._charges.get(key, ())
@@ -166,7 +161,4 @@ class ClaimedDevices:
         """Drop a workload that neither waits nor has quota."""
         self._charges.pop(key, None)
         self._outgrown.pop(key, None)
-        for name in self._named.pop(key, ()):
-            del self._users[name][key]
-            if not self._users[name]:
-                del self._users[name]
+        self._users.put(key, ())

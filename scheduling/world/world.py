@@ -17,6 +17,7 @@ from policies.mutation.pod_defaults import Surroundings
 from scheduling.objects.admissibility import adjusted
 from scheduling.objects.amounts import Usage
 from scheduling.objects.copying import replace
+from scheduling.objects.grouped import Links
 from scheduling.objects.order import Ordering, scheduling_hash
 from scheduling.objects.queue_settings import CheckSettings, ClusterQueueSettings, CohortSettings, LocalQueueSettings
 from scheduling.objects.requests import DEFAULT, Counting, total_requests, usage
@@ -36,7 +37,6 @@ from scheduling.world.decisions import Wait
 from scheduling.world.last_attempts import LastAttempts
 from scheduling.world.penalties import consumed_by, penalise, settle
 from scheduling.world.readiness import NOT_FOUND, Readiness, readiness
-from scheduling.world.references import References
 from scheduling.world.slices import WorkloadSlices
 from scheduling.world.workloads_with_quota import WorkloadsWithQuota
 
@@ -83,7 +83,8 @@ class World:
         self.assumed: set[str] = set()
         self.undecided: set[str] = set()
         self._last_attempts = LastAttempts()
-        self._references = References()
+        self._with_flavor: Links[str, str] = Links()  # ClusterQueues by flavor
+        self._with_check: Links[str, str] = Links()  # ClusterQueues by AdmissionCheck
         self._with_quota = WorkloadsWithQuota()
         self._devices = ClaimedDevices(counting.devices)
         self._outdated: dict[str, bool] = {}  # workloads to count again, and whether to forget attempts
@@ -98,7 +99,8 @@ class World:
         if old is not None and old.settings == settings and (settings.name in self.terminating) == terminating:
             return
         left = old.node.root if old is not None else None
-        self._references.replace(old.settings if old is not None else None, settings)
+        self._with_flavor.put(settings.name, settings.flavors)
+        self._with_check.put(settings.name, (use.name for use in settings.checks))
         (self.terminating.add if terminating else self.terminating.discard)(settings.name)
         if old is not None:
             self.touched.tree(old.node.root)
@@ -120,7 +122,8 @@ class World:
         root = queue.node.root
         self.touched.tree(root)
         self.touched.queue(name)
-        self._references.replace(queue.settings, None)
+        for users in (self._with_flavor, self._with_check):
+            users.put(name, ())
         self.queues.drop_queue(name)
         self.state.drop_queue(name)
         self._last_attempts.drop_queue(name)
@@ -165,7 +168,7 @@ class World:
     def put_flavor(self, flavor: Flavor) -> None:
         """Add or update a flavor. Queues that use it are tried again: its labels or taints may match now."""
         if self.state.flavors.get(flavor.name) != flavor:
-            queues = self._references.to_flavor(flavor.name)
+            queues = self._with_flavor.of(flavor.name)
             self.state.put_flavor(flavor)
             self._put_levels(flavor)
             if flavor.topology and flavor.name not in self._with_topology:
@@ -181,7 +184,7 @@ class World:
         if self.state.drop_flavor(name):
             if self.state.fleet is not None:
                 self.state.fleet.drop_flavor(name)
-            self._judge_all(self._references.to_flavor(name))
+            self._judge_all(self._with_flavor.of(name))
 
     def assign_places(self, fleet: Fleet) -> None:
         """Place pods in topologies from now on, on the nodes of this fleet. Admitted workloads keep their places."""
@@ -246,7 +249,7 @@ class World:
         It is called once before a cycle, after all events.
         """
         flavors, self._with_room = self._with_room, {}
-        names = {name for flavor in flavors for name in self._references.to_flavor(flavor)}
+        names = {name for flavor in flavors for name in self._with_flavor.of(flavor)}
         for name in names & self.state.queues.keys():
             self._released(name)
 
@@ -258,7 +261,7 @@ class World:
     def _topology_changed(self, name: str) -> None:
         for flavor in [each for each in self.state.flavors.values() if each.topology == name]:
             self._put_levels(flavor)
-            self._judge_all(self._references.to_flavor(flavor.name))
+            self._judge_all(self._with_flavor.of(flavor.name))
 
     def _put_levels(self, flavor: Flavor) -> None:
         """Store the topology of the flavor, or remove it."""
@@ -271,11 +274,11 @@ class World:
     def put_check(self, check: CheckSettings) -> None:
         if self.checks.get(check.name) != check:
             self.checks[check.name] = check
-            self._judge_all(self._references.to_check(check.name))
+            self._judge_all(self._with_check.of(check.name))
 
     def drop_check(self, name: str) -> None:
         if self.checks.pop(name, None) is not None:
-            self._judge_all(self._references.to_check(name))
+            self._judge_all(self._with_check.of(name))
 
     def put_local_queue(self, settings: LocalQueueSettings, now: int) -> None:
         if self.consumption is not None:
@@ -558,13 +561,13 @@ class World:
         return {each.name: each.topology for each in flavors if each.topology and each.topology not in self.topologies}
 
     def queues_with_flavor(self, flavor: str) -> list[str]:
-        return self._references.to_flavor(flavor)
+        return self._with_flavor.of(flavor)
 
     def flavors_with_topology(self, topology: str) -> list[str]:
         return [name for name in self._with_topology if self.state.flavors[name].topology == topology]
 
     def queues_with_check(self, check: str) -> list[str]:
-        return self._references.to_check(check)
+        return self._with_check.of(check)
 
     def workloads_of(self, local_queue: str) -> list[Workload]:
         """The workloads that wait in the LocalQueue (`namespace/name`), then those that have quota through it."""

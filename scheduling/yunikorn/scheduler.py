@@ -14,10 +14,9 @@ from dataclasses import dataclass, replace
 from policies.dialects.yunikorn_config.resources import YuniKornAmounts, times
 from policies.dialects.yunikorn_gangs import by_name, together
 from scheduling.yunikorn.application import Application, ApplicationState, Ask
-from scheduling.yunikorn.leaf_work import AskShape, LeafWork
 from scheduling.yunikorn.preemptors import ANYWHERE, Preemptors
 from scheduling.yunikorn.queue import QueueLack, YuniKornQueue
-from scheduling.yunikorn.ready import ReadyChildren
+from scheduling.yunikorn.ready import AskShape, LeafWork, ReadyChildren
 from scheduling.yunikorn.tree import ApplicationTree
 from scheduling.yunikorn.user_limits import UserLimits
 from scheduling.yunikorn.victims import LeafApplications, Victim, barriers, victims

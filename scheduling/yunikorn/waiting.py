@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from scheduling.queue_tree.waiting_counts import HAS_ROOM, HAS_ROOM_MESSAGE
+from scheduling.queue_tree.pod_at_gate import HAS_ROOM, HAS_ROOM_MESSAGE
 from scheduling.yunikorn.application import Application, Ask
 from scheduling.yunikorn.queue import QueueLack
 from scheduling.yunikorn.scheduler import Scheduler

@@ -7,10 +7,9 @@ from pathlib import Path
 
 from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.reading import Manifest
-from reconciler.multikueue.conditions import check_condition, cluster_condition
-from reconciler.multikueue.connections import FAILED, refusal
+from reconciler.controllers.clusters import check_condition, cluster_condition
+from reconciler.multikueue.connections import FAILED, Link, patience_after, refusal
 from reconciler.multikueue.kubeconfigs import AllowedSources, RefusedKubeconfig, WorkerLogin, read_file, read_secret
-from reconciler.multikueue.link import Link, patience_after
 from reconciler.multikueue.objects import (
     MULTIKUEUE_CLUSTERS,
     read_activity,

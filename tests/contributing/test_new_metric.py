@@ -20,7 +20,7 @@ from cluster.metrics import Family, Sample, Type
 from reconciler.metrics.source import source
 from scheduling.world.world import World
 
-NODES = Family("quotree_reconciler_tree_nodes", Type.GAUGE, "Nodes of the tree, by kind.", ("kind",))
+NODES = Family("quotree_reconciler_tree_nodes", "Nodes of the tree, by kind.", ("kind",))
 
 
 @source(World, NODES)

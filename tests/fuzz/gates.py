@@ -15,10 +15,10 @@ from policies.dialects.volcano_gates import GROUP_NAME
 from policies.dialects.yunikorn_config.configmap import CONFIGS, read_config_map
 from policies.model.printing import plain
 from reconciler.controllers.volcano import gates as volcano_gates
-from reconciler.controllers.yunikorn.reasons import reason_text
+from reconciler.controllers.yunikorn.gates import reason_text
 from reconciler.metrics.families.other_queues.quota_gates import of_namespaces, waiting_samples
 from reconciler.metrics.families.other_queues.yunikorn_queues import queues
-from reconciler.metrics.occasions import QuotaGates, YuniKornGates
+from reconciler.metrics.occasions import QuotaGates
 from scheduling.volcano.gates import gatekeeper as volcano
 from scheduling.volcano.gates.gated_pod import read_gated_group, read_gated_queue
 from scheduling.volcano.gates.gated_pod import read_gated_pod as read_volcano_pod
@@ -61,9 +61,8 @@ def _is_visible(keeper: YuniKornGatekeeper, spaces: set[str]) -> None:
     """Check that the state can be listed, drawn and scraped, and that each waiting Pod is listed in its queue."""
     counts = applications_below(keeper.scheduler)
     json.dumps([queue_node(queue, counts[queue]) for queue in keeper.scheduler.tree.root.walk()])
-    shown = YuniKornGates(keeper)
     waiting = waiting_samples(QuotaGates({Dialect.YUNIKORN: keeper.counts}))
-    for each in (*waiting, *of_namespaces(shown), *queues(shown)):
+    for each in (*waiting, *of_namespaces(keeper), *queues(keeper)):
         float(each.value)
     places = sorted(place for space in spaces for place in in_namespace(keeper, space))
     assert {place.pod for place in places} == {*keeper.waiting()}

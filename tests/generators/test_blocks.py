@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from generators import blocks
-from generators.blocks import filled
+import generators
+from generators import filled
 
 FILE = """\
 rules:
@@ -20,7 +20,7 @@ rules:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(blocks, "ROOT", tmp_path)
+    monkeypatch.setattr(generators, "ROOT", tmp_path)
     return tmp_path
 
 

@@ -53,7 +53,7 @@ def test_a_missing_file_fails_the_check(
 def test_several_generators_may_fill_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = "".join(f"<!-- begin generated: {name} -->\n<!-- end generated: {name} -->\n" for name in ("one", "two"))
     (tmp_path / "p.md").write_text(page)
-    monkeypatch.setattr("generators.blocks.ROOT", tmp_path)
+    monkeypatch.setattr("generators.ROOT", tmp_path)
     monkeypatch.setattr(generators, "GENERATORS", [])
     monkeypatch.setattr(generators, "BLOCKS", [lambda: {"p.md": {"one": "1"}}, lambda: {"p.md": {"two": "2"}}])
 

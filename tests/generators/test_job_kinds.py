@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from generators.blocks import filled
+from generators import filled
 from generators.job_kinds import generate, rbac_rules, webhook_rules
 from policies.configuration.kueue.reading import read
 from policies.dialects.frameworks import FRAMEWORKS, SHAPES, batch, jobset, kubeflow

@@ -8,9 +8,8 @@ import yaml
 
 from cli.input.settings import read_gates
 from cluster.resource import PODS
-from reconciler.configured import DEFAULTS, read_configured
+from reconciler.configured import DEFAULTS, KUBECONFIGS, read_configured
 from reconciler.jobs.kinds import SHIPPED
-from reconciler.multikueue.configured import KUBECONFIGS
 from reconciler.multikueue.objects import CLUSTERS, CONFIGS
 from reconciler.multikueue.remote import remote_kinds
 from reconciler.objects.watched import CHECK_VIEW

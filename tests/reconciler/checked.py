@@ -21,7 +21,7 @@ from reconciler.core.writes import EVENT
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Written
 from reconciler.objects.watched import WatchedResource
-from reconciler.observer.observer import NullObserver
+from reconciler.observer.observer import Observer
 from reconciler.observer.spans import SpanObserver
 from reconciler.shell.loop import Loop
 from reconciler.shell.write_spans import WriteSpans
@@ -153,7 +153,7 @@ def loop(
 ) -> Loop:
     """`exclusive`: nobody else ever writes. `waiting`: how long pods may take to be ready. `spans` None: no traces."""
     state = state or ClusterState()
-    observer = SpanObserver(spans, lambda: True, clock) if spans is not None else NullObserver()
+    observer = SpanObserver(spans, lambda: True, clock) if spans is not None else Observer()
     core = CheckedCore(
         state,
         [make(state) for make in controllers],

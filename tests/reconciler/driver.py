@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from reconciler.core.commands import ReadObject
 from reconciler.core.controller import Controller, WaitFor, WakeAt
-from reconciler.core.waits import Waits
+from reconciler.core.informer import Waits
 from reconciler.objects.wanted import WantedWrite
 
 

@@ -18,7 +18,7 @@ from policies.model.objects import parted
 from reconciler.objects.observed import Observed
 from reconciler.objects.watched import WatchedKind
 from reconciler.observer.differences import PATIENCE, ComparisonResult, DecisionDifference, DifferenceKind, Report
-from reconciler.observer.observer import NullObserver
+from reconciler.observer.observer import Observer
 from scheduling.objects.times import SECOND
 from scheduling.queue_tree.pod_at_gate import PodAtGate
 
@@ -127,7 +127,7 @@ class _Suspected(NamedTuple):
     verdict: GateVerdict
 
 
-class PodComparison(NullObserver):
+class PodComparison(Observer):
     """An observer that compares Pods.
 
     `known`: returns whether all objects have been listed. Before that nothing is compared.

@@ -19,7 +19,6 @@ from reconciler.controllers.jobs.job_questions import JobQuestions
 from reconciler.controllers.jobs.job_writes import WORKLOAD, about, at_rest, awaited
 from reconciler.controllers.jobs.kept_pods import CountSurplus, KeptPods
 from reconciler.controllers.jobs.looks import GONE, HiddenLook, JobLook, JobSurroundings, WorkloadLook
-from reconciler.controllers.jobs.orphans import disowned
 from reconciler.controllers.jobs.owners import Owners
 from reconciler.controllers.jobs.record import Event, JobId, JobRecord, JobState, VisibleJob
 from reconciler.controllers.jobs.started_pods import STARTED_PODS
@@ -34,6 +33,7 @@ from reconciler.jobs.composed import RequestCache
 from reconciler.jobs.described import JobKind
 from reconciler.jobs.elastic import all_pods_gated, waits_for_slice
 from reconciler.jobs.step import JobInputs
+from reconciler.jobs.superseded import disowned
 from reconciler.objects.bypasses import RAN, Bypasses
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.packed import Packed

@@ -19,7 +19,7 @@ from reconciler.controllers.jobs import surplus_pods
 from reconciler.controllers.jobs.record import VisibleJob
 from reconciler.controllers.jobs.started_pods import STARTED_PODS, StartedPod
 from reconciler.controllers.jobs.store import JobStore
-from reconciler.controllers.owners.out_of_sight import OutOfSight
+from reconciler.controllers.out_of_sight import OutOfSight
 from reconciler.controllers.stored_workloads import StoredWorkloads
 from reconciler.core.controller import Busy, WaitFor, WakeAt, Wanted
 from reconciler.jobs.pod_writes import CUT_OFF, LONGEST_GRACE, POD_MANAGER

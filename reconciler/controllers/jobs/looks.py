@@ -14,7 +14,6 @@ from policies.dialects.reading import Manifest
 from policies.model.objects import GroupKind
 from reconciler.controllers.jobs.job_questions import JobQuestions
 from reconciler.controllers.jobs.job_writes import WORKLOAD, about, at_rest, deletion, wanted
-from reconciler.controllers.jobs.orphans import disowned, disowned_by, has_owner
 from reconciler.controllers.jobs.owners import Owners
 from reconciler.controllers.jobs.record import Event, JobRecord, JobState, VisibleJob, WorkloadRecord
 from reconciler.controllers.jobs.store import JobStore
@@ -27,7 +26,7 @@ from reconciler.jobs.elastic import with_autoscaled_workers
 from reconciler.jobs.life import child_steps, is_of_another, managed, orphaned, owner_not_found, steps
 from reconciler.jobs.life import has_finalizer as holds_finalizer
 from reconciler.jobs.step import JobInputs, JobStep
-from reconciler.jobs.superseded import controller, idle, in_use, may_go
+from reconciler.jobs.superseded import controller, disowned, disowned_by, has_owner, idle, in_use, may_go
 from reconciler.objects.bypasses import RAN, Bypasses
 from reconciler.objects.moments import whole_second
 from reconciler.objects.wanted import WantedWrite, reference

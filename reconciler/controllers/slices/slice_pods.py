@@ -14,13 +14,13 @@ from cluster.resource import PODS
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE
 from reconciler.controllers.internal_errors import InternalErrors
 from reconciler.controllers.jobs.started_pods import STARTED_PODS, StartedPod
-from reconciler.controllers.slices.slice_chains import SliceChains
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
+from reconciler.jobs.elastic import chain_of
 from reconciler.jobs.pod_writes import EXCESS
-from reconciler.objects.grouped import Grouped
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.patches import JOB_MANAGER
 from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
+from scheduling.objects.grouped import Grouped
 from scheduling.objects.requests import counts_after_reclaim
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Workload
@@ -181,3 +181,26 @@ def _ungated(observed: Observed[StartedPod]) -> Patch:
     return Patch(
         PODS, observed.namespace, observed.name, {"spec": {"schedulingGates": gates}}, observed.version, JOB_MANAGER
     )
+
+
+class SliceChains:
+    """Chains: all slices of each elastic job. A chain has the name of its first slice, `namespace/name`, as Pods do."""
+
+    def __init__(self) -> None:
+        self._slices: Grouped[str, str, None] = Grouped()
+
+    def put(self, name: str, read: Workload | None) -> str:
+        """Process a Workload; None if it is gone. Returns the name of its chain; empty if it is not a slice."""
+        self._slices.pop(name)
+        if read is None or not read.elastic:
+            return ""
+        first = f"{read.namespace}/{chain_of(read)}"
+        self._slices.put(name, first, None)
+        return first
+
+    def __contains__(self, first: object) -> bool:
+        return first in self._slices
+
+    def of(self, first: str) -> dict[str, None]:
+        """The slices of a chain in order. The first is always included, even if it is not stored any more."""
+        return {first: None, **self._slices.of(first)}

@@ -10,7 +10,7 @@ from policies.dialects.kueue_workload import ELASTIC
 from policies.dialects.reading import Manifest, group_kind, metadata, text
 from reconciler.controllers.jobs.record import JobId
 from reconciler.controllers.jobs.store import JobStore
-from reconciler.controllers.slices.slice_chains import SliceChains
+from reconciler.controllers.slices.slice_pods import SliceChains
 from reconciler.controllers.stored_workloads import StoredWorkloads
 from reconciler.core.controller import Busy
 from reconciler.jobs.composed import composed, workload_key

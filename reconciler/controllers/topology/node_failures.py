@@ -22,13 +22,13 @@ from reconciler.controllers.internal_errors import InternalErrors
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.core.state import ClusterState
 from reconciler.jobs.pod_writes import POD_MANAGER
-from reconciler.objects.grouped import Grouped
 from reconciler.objects.moments import whole_second
-from reconciler.objects.observed import Key, Observed
+from reconciler.objects.observed import Key, Observed, put_or_drop
 from reconciler.objects.patches import ADMISSION_MANAGER, status_patch
 from reconciler.objects.stored import condition_to_write
 from reconciler.objects.topology_views import NODE_HEALTH, PLACED_PODS
 from reconciler.objects.wanted import WantedWrite, refer
+from scheduling.objects.grouped import Grouped, Links
 from scheduling.objects.workload import Workload
 from scheduling.status.node_failure import DEFAULT_GATES, FailureGates, judge_node
 from scheduling.topology.assignment import HOSTNAME, used_hosts
@@ -76,7 +76,7 @@ class NodeFailuresController(Controller):
         self._nodes: Grouped[str, str, NodeReading] = Grouped()
         self._pods: Grouped[str, str, Observed[TopologyPod]] = Grouped()
         self._places: dict[str, _Places] = {}
-        self._workloads: dict[str, dict[str, None]] = {}
+        self._workloads: Links[str, str] = Links()  # by the hosts of their places
         self._stale: dict[str, None] = {}
         self._errors = InternalErrors()
 
@@ -106,18 +106,11 @@ class NodeFailuresController(Controller):
         found = self._stored(workload)
         before = self._places.get(workload)
         after = _places(found.value, before) if found is not None else None
-        gone, new = (each.hosts if each is not None else frozenset() for each in (before, after))
-        for host in gone - new:
-            del self._workloads[host][workload]
-            if not self._workloads[host]:
-                del self._workloads[host]
-        for host in new - gone:
-            self._workloads.setdefault(host, {})[workload] = None
-        if after is None:
-            self._places.pop(workload, None)
-        else:
-            self._places[workload] = after
-        self._stale.update(dict.fromkeys(gone ^ new))
+        put_or_drop(self._places, workload, after)
+        if after is not before:
+            hosts_before, hosts = self._workloads.groups(workload), after.hosts if after is not None else ()
+            self._workloads.put(workload, hosts)
+            self._stale.update(dict.fromkeys({*hosts_before} ^ {*hosts}))
         self._stale.update(dict.fromkeys(found.value.unhealthy_nodes if found is not None else ()))
 
     def wake(self, item: Key) -> None:
@@ -151,14 +144,14 @@ class NodeFailuresController(Controller):
         node = self._node(host)
         if node is None or not _works(node):
             return False
-        at_home = self._workloads.get(host, {})
+        at_home = self._workloads.of(host)
         waiting = (each.value.workload for each in self._pods.of(host).values() if _can_wait(each.value))
         lost = (host in each.value.unhealthy_nodes for each in map(self._stored, at_home) if each is not None)
         return all(each in at_home for each in waiting) and not any(lost)
 
     def _look_at(self, host: str, busy: Busy, now: int) -> Iterator[Wanted]:
         pods = self._pods.of(host)
-        names = dict.fromkeys([*self._workloads.get(host, {}), *(each.value.workload for each in pods.values())])
+        names = dict.fromkeys([*self._workloads.of(host), *(each.value.workload for each in pods.values())])
         found = {name: each for name in names if (each := self._stored(name)) is not None}
         moment = whole_second(now)
         judged = judge_node(

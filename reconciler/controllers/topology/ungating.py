@@ -18,11 +18,11 @@ from policies.mutation.kueue_pod_defaults import TOPOLOGY_GATE
 from reconciler.controllers.internal_errors import InternalErrors
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.jobs.pod_writes import LONGEST_GRACE
-from reconciler.objects.grouped import Grouped
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.patches import JOB_MANAGER
 from reconciler.objects.topology_views import NODE_HEALTH, PLACED_PODS
 from reconciler.objects.wanted import ObjectReference, WantedWrite, refer, reference
+from scheduling.objects.grouped import Grouped
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Workload
 from scheduling.topology.pods import TopologyPod, carried_name

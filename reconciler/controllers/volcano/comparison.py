@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from reconciler.controllers.volcano.contents import Contents
 from reconciler.controllers.volcano.kinds import COMMAND, POD_GROUP, QUEUE
 from reconciler.objects.observed import Observed
-from reconciler.observer.observer import NullObserver
+from reconciler.observer.observer import Observer
 from scheduling.objects.times import SECOND
-from scheduling.volcano_queues.life import OperationRefused, wanted_state
 from scheduling.volcano_queues.queue_object import QueueObject
-from scheduling.volcano_queues.states import QueueAction, VolcanoQueueState
+from scheduling.volcano_queues.states import OperationRefused, QueueAction, VolcanoQueueState, wanted_state
 from scheduling.volcano_queues.tree import VolcanoQueueTree
 
 PATIENCE = 2 * SECOND
@@ -42,7 +41,7 @@ class _Change:
     busy_below: bool = False
 
 
-class QueueComparison(NullObserver):
+class QueueComparison(Observer):
     """An observer of queue states.
 
     `report`: called with the name of a queue, the state that was written, and ours. If one of several possible actions

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from reconciler.controllers.volcano.kinds import COMMAND, BoundPod, CommandObject
-from reconciler.objects.grouped import Grouped
 from reconciler.objects.observed import Key, Observed
+from scheduling.objects.grouped import Grouped
 from scheduling.volcano_queues.queue_object import QueueObject
 from scheduling.volcano_queues.tree import VolcanoQueueTree
 

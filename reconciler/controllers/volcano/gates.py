@@ -13,7 +13,7 @@ from reconciler.core.controller import WakeAt, Wanted
 from reconciler.core.records import Records
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.wanted import WantedWrite, refer
-from scheduling.queue_tree.shortage import Shortage
+from scheduling.queue_tree.amounts import Shortage
 from scheduling.volcano.gates.gate_queues import PodWait
 from scheduling.volcano.gates.gated_pod import VolcanoGatedPod
 from scheduling.volcano.gates.gatekeeper import VolcanoGatekeeper

@@ -11,7 +11,6 @@ from policies.configuration.settings import Configuration
 from reconciler.controllers.volcano.orders import WantedOperation
 from reconciler.controllers.volcano.queue_writes import metadata_patch, parent_patch, record_patch
 from reconciler.objects.stored import Stored
-from scheduling.volcano_queues.moving import objections
 from scheduling.volcano_queues.operations import (
     Close,
     Follow,
@@ -25,6 +24,7 @@ from scheduling.volcano_queues.operations import (
     next_steps,
     read_operation,
 )
+from scheduling.volcano_queues.plans import objections
 from scheduling.volcano_queues.queue_object import QueueObject
 from scheduling.volcano_queues.states import QueueAction
 from scheduling.volcano_queues.tree import VolcanoQueueTree

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from reconciler.controllers.volcano.kinds import CommandObject
 from reconciler.objects.observed import Observed
 from scheduling.objects.times import SECOND
-from scheduling.volcano_queues.life import OperationRefused, WantedQueue, wanted_state
 from scheduling.volcano_queues.queue_object import QueueObject
-from scheduling.volcano_queues.states import QueueAction, VolcanoQueueState
+from scheduling.volcano_queues.states import OperationRefused, QueueAction, VolcanoQueueState, WantedQueue, wanted_state
 from scheduling.volcano_queues.tree import VolcanoQueueTree
 
 PATIENCE = 30 * SECOND

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from reconciler.controllers.volcano.kinds import POD_GROUP
 from reconciler.core.controller import Controller
 from reconciler.objects.observed import Observed
 from reconciler.objects.watched import WatchedKind
-from scheduling.volcano.gates.elastic import ElasticParts
+from scheduling.objects.amounts import add_to
 from scheduling.volcano.gates.gate_queues import PodWait
 from scheduling.volcano.gates.gated_pod import (
     ALONE,
@@ -165,3 +165,39 @@ class VolcanoJudge(Judge[VolcanoGatekeeper]):
 def _gated(observed: Observed[object] | None) -> GatedGroup | None:
     group = SCHEDULED_GROUP.value(observed)
     return group.gated if group is not None else None
+
+
+class ElasticParts:
+    """The usage of each PodGroup's Pods beyond its minResources, which Volcano does not count at enqueue."""
+
+    def __init__(self) -> None:
+        self._pods: dict[str, tuple[str, Need]] = {}  # PodGroup and usage of each Pod
+        self._used: dict[str, dict[str, int]] = {}  # the sum of usage by PodGroup
+        self._groups: dict[str, tuple[str, Need]] = {}  # queue and minResources of each PodGroup
+
+    def put_pod(self, key: str, group: str, need: Need | None) -> None:
+        """Store a Pod of the PodGroup `namespace/name`. `need`: its usage; None if it uses nothing."""
+        before = self._pods.pop(key, None)
+        if need is not None and group:
+            self._pods[key] = group, need
+            add_to(self._used.setdefault(group, {}), dict(need.amounts))
+        if before is not None:
+            add_to(self._used[before[0]], dict(before[1].amounts), -1)
+            if not self._used[before[0]]:
+                del self._used[before[0]]
+
+    def put_group(self, name: str, queue: str, minimum: Need | None) -> None:
+        """Store a PodGroup. `minimum`: its minResources; None removes it."""
+        self._groups.pop(name, None)
+        if minimum is not None:
+            self._groups[name] = queue, minimum
+
+    def by_queue(self) -> Iterator[tuple[str, Mapping[str, int]]]:
+        """Yield the queue and the elastic amounts of each PodGroup that uses more than its minimum."""
+        for name, used in self._used.items():
+            if name in self._groups:
+                queue, minimum = self._groups[name]
+                least = dict(minimum.amounts)
+                more = {key: amount - least.get(key, 0) for key, amount in used.items() if amount > least.get(key, 0)}
+                if more:
+                    yield queue, more

@@ -36,7 +36,6 @@ from reconciler.controllers.volcano.peers import FOREVER, VolcanoProgram
 from reconciler.controllers.volcano.queue_writers import QueueWriters
 from reconciler.controllers.volcano.queue_writes import counts_patch, delete_command, metadata_patch, state_patch
 from reconciler.controllers.volcano.root import ROOT_PERIOD, RootAmounts
-from reconciler.controllers.volcano.tree_sums import TreeSums
 from reconciler.core.commands import ReadObject
 from reconciler.core.controller import Busy, Controller, WaitFor, WakeAt, Wanted
 from reconciler.objects.observed import Key, Observed
@@ -44,11 +43,11 @@ from reconciler.objects.stored import Stored
 from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
 from reconciler.objects.watched import WatchedKind
 from scheduling.objects.times import SECOND
-from scheduling.volcano.gates.gate_queues import BROKEN_TREE
-from scheduling.volcano_queues.life import WantedQueue
+from scheduling.volcano.gates.gate_queues import BROKEN_TREE, broken_sum
+from scheduling.volcano.queues import QueueAccounts
 from scheduling.volcano_queues.operations import deletable
 from scheduling.volcano_queues.queue_object import TOP, QueueObject
-from scheduling.volcano_queues.states import QueueAction, VolcanoQueueState
+from scheduling.volcano_queues.states import QueueAction, VolcanoQueueState, WantedQueue
 from scheduling.volcano_queues.tree import VolcanoQueueTree
 
 log = logging.getLogger(__name__)
@@ -346,3 +345,36 @@ def _drop_command(
     about = reference(queue) if queue is not None and refused else None
     message = f"Command {command.value.action} is dropped: {refused}"
     yield WantedWrite(command.key, delete_command(command), about, "CommandRefused", message, warning=True)
+
+
+class TreeSums:
+    """Whether a tree of queues is stopped as a whole, because the children of a queue are promised more than it has.
+
+    `root_from_nodes`: whether the capability of root is the sum of the Nodes. Then root's sums are not checked.
+    """
+
+    def __init__(self, *, root_from_nodes: bool) -> None:
+        self._root_from_nodes = root_from_nodes
+        self._queues = QueueAccounts(nodes=False)
+        self._outdated = False
+        self.broken = ""
+        """The first queue that has less than its children are promised, with the amounts; empty if there is none."""
+
+    def observe(self, observed: Observed[object]) -> None:
+        name, queue = observed.key[1], GATED_QUEUE.value(observed)
+        before = self._queues.get(name)
+        if queue is not None and (before is None or before.settings != queue.settings):
+            self._queues.put(queue.settings)
+            self._outdated = True
+        elif queue is None and before is not None:
+            self._queues.drop(name)
+            self._outdated = True
+
+    def changed(self) -> bool:
+        """Check the sums again. Returns whether `broken` has changed."""
+        if not self._outdated:
+            return False
+        self._outdated = False
+        wrong = broken_sum(self._queues, root_from_nodes=self._root_from_nodes)
+        before, self.broken = self.broken, f"queue {wrong[0]}: {wrong[1]}" if wrong is not None else ""
+        return self.broken != before

@@ -12,9 +12,8 @@ from policies.dialects.quota_gates import QUOTA_KEY
 from policies.dialects.yunikorn import SCHEDULER, as_read
 from policies.dialects.yunikorn_gates import YUNIKORN
 from reconciler.controllers.gates.comparison import EVERYWHERE, GateVerdict, Judge, said_of
+from reconciler.controllers.yunikorn.gates import reason_text, warn_of_legacy
 from reconciler.controllers.yunikorn.kinds import MAPS, NAMESPACE, QUEUE_CONFIGS, QUEUE_DEFAULTS
-from reconciler.controllers.yunikorn.legacy_quotas import warn_of_legacy
-from reconciler.controllers.yunikorn.reasons import reason_text
 from reconciler.core.controller import Controller
 from reconciler.objects.observed import Observed
 from reconciler.objects.watched import WatchedKind

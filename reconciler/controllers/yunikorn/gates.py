@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterator, Mapping
 
 from policies.configuration.settings import YuniKornSettings
+from policies.dialects import yunikorn
 from policies.dialects.core import Namespace
-from policies.dialects.yunikorn import as_read
+from policies.dialects.yunikorn import VCORE, as_read
 from policies.model.objects import parted
 from reconciler.controllers.gates.controller import PERIOD, GatesController
 from reconciler.controllers.gates.pod_writes import cut_off, passes, preempted, waits
 from reconciler.controllers.yunikorn.kinds import CLASS, GATED_POD, MAPS, NAMESPACE, WATCHED
-from reconciler.controllers.yunikorn.legacy_quotas import warn_of_legacy
 from reconciler.controllers.yunikorn.namespace_writes import conditions
-from reconciler.controllers.yunikorn.reasons import reason_text
 from reconciler.core.controller import WakeAt
 from reconciler.core.records import Records
 from reconciler.objects.observed import Key, Observed
@@ -21,10 +21,13 @@ from reconciler.objects.wanted import WantedWrite
 from scheduling.yunikorn.gates.gated_pod import YuniKornGatedPod
 from scheduling.yunikorn.gates.gatekeeper import YuniKornGatekeeper
 from scheduling.yunikorn.gates.queues_in_force import QueuesInForce
+from scheduling.yunikorn.queue import QueueLack
+from scheduling.yunikorn.waiting import WaitingAllocation
 
 _IN_USE: Key = ("QuotaInUse", "")
 _PREEMPTION: Key = ("QuotaPreemption", "")
 _PLACES: Key = ("QuotaPlaces", "")
+log = logging.getLogger(__name__)
 
 
 class QuotaGatesController(GatesController[YuniKornGatekeeper]):
@@ -126,3 +129,50 @@ class QuotaGatesController(GatesController[YuniKornGatekeeper]):
         name = observed.key[1]
         flaw = self.keeper.spaces.flaw(name) if self.keeper.spaces.has_quota(name) else ""
         return conditions(observed, flaw, self.keeper.usage(name), now)
+
+
+def reason_text(waiting: WaitingAllocation) -> str:
+    """The reason for waiting that is written on a Pod."""
+    where = f" in {waiting.queue}" if waiting.queue else ""
+    texts = [text for text in (waiting.message, *map(_lack, waiting.lacks)) if text]
+    return f"{waiting.reason}{where}: {'; '.join(texts)}"
+
+
+def _lack(lack: QueueLack) -> str:
+    whose = f" for {lack.whose}" if lack.whose else ""
+    name = "cpu" if lack.resource == VCORE else lack.resource
+    asked, used, limit, short = (
+        _amount(lack.resource, amount) for amount in (lack.requested, lack.used, lack.limit, lack.short)
+    )
+    return f"{lack.queue}{whose} lacks {name}={short}, asked {asked}, {used} of {limit} in use"
+
+
+def _amount(resource: str, amount: int) -> str:
+    if resource != VCORE:
+        return str(amount)
+    return f"{amount // 1000}" if amount % 1000 == 0 else f"{amount}m"
+
+
+def warn_of_legacy(before: Mapping[str, str] | None, namespace: Namespace | None) -> None:
+    """Warn in the log about a quota in deprecated annotations, as YuniKorn does, once per change.
+
+    `before`: the annotations as last observed; None for a new Namespace.
+    """
+    if namespace is None or yunikorn.enabled(namespace) is False:
+        return
+    present = [key for key in yunikorn.LEGACY if namespace.annotations.get(key)]
+    if not present or (before is not None and _set(before) == _set(namespace.annotations)):
+        return
+    keys = " and ".join(map(yunikorn.short, present))
+    if namespace.annotations.get(yunikorn.QUOTA):
+        log.warning("Namespace %s: deprecated %s has no effect beside namespace.quota", namespace.ref.name, keys)
+        return
+    log.warning(
+        "Namespace %s: its quota is in deprecated %s, which YuniKorn 2.0 will not read; write namespace.quota",
+        namespace.ref.name,
+        keys,
+    )
+
+
+def _set(annotations: Mapping[str, str]) -> set[str]:
+    return {key for key in (*yunikorn.LEGACY, yunikorn.QUOTA) if annotations.get(key)}

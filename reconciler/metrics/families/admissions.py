@@ -15,11 +15,10 @@ from reconciler.metrics.kueue import (
     LONG_WAITS,
     PRIORITY_CLASS,
     SHORT_TIMES,
-    counter,
-    counter_twins,
+    WAITS,
+    metric,
     seconds_between,
-    waiting_time_twins,
-    waiting_times,
+    twins,
 )
 from reconciler.metrics.occasions import GateRemoved, WorkloadChange, WorkloadCreated
 from reconciler.metrics.source import source
@@ -27,29 +26,39 @@ from reconciler.objects.following import queued_since
 from scheduling.objects.workload import ADMITTED, PODS_READY, QUOTA_RESERVED
 from scheduling.status.deadlines import RECOVERED, STARTED
 
-RESERVED = counter_twins("quota_reserved_workloads_total", "Workloads that reserved quota.", PRIORITY_CLASS)
-RESERVED_WAIT = waiting_time_twins(
-    "quota_reserved_wait_time_seconds", "From creation or requeuing to quota.", PRIORITY_CLASS
+RESERVED = twins("quota_reserved_workloads_total", "Workloads that reserved quota.", PRIORITY_CLASS)
+RESERVED_WAIT = twins(
+    "quota_reserved_wait_time_seconds", "From creation or requeuing to quota.", PRIORITY_CLASS, buckets=WAITS
 )
-ADMISSIONS = counter_twins("admitted_workloads_total", "Workloads that were admitted.", PRIORITY_CLASS)
-ADMISSION_WAIT = waiting_time_twins(
-    "admission_wait_time_seconds", "From creation or requeuing to admission.", PRIORITY_CLASS, buckets=LONG_WAITS
+ADMISSIONS = twins("admitted_workloads_total", "Workloads that were admitted.", PRIORITY_CLASS)
+ADMISSION_WAIT = twins(
+    "admission_wait_time_seconds",
+    "From creation or requeuing to admission.",
+    PRIORITY_CLASS,
+    buckets=LONG_WAITS,
+    local_buckets=WAITS,
 )
-CHECKS_WAIT = waiting_time_twins(
-    "admission_checks_wait_time_seconds", "From quota to admission of a Workload with admission checks.", PRIORITY_CLASS
+CHECKS_WAIT = twins(
+    "admission_checks_wait_time_seconds",
+    "From quota to admission of a Workload with admission checks.",
+    PRIORITY_CLASS,
+    buckets=WAITS,
 )
-BELOW = counter(
+BELOW = metric(
     "cohort_subtree_admitted_workloads_total", "Workloads that were admitted below the Cohort.", COHORT, PRIORITY_CLASS
 )
-READY_WAIT = waiting_time_twins(
-    "ready_wait_time_seconds", "From creation or requeuing to pods that are ready.", PRIORITY_CLASS
+READY_WAIT = twins(
+    "ready_wait_time_seconds", "From creation or requeuing to pods that are ready.", PRIORITY_CLASS, buckets=WAITS
 )
-ADMITTED_READY = waiting_time_twins(
-    "admitted_until_ready_wait_time_seconds", "From admission to pods that are ready.", PRIORITY_CLASS
+ADMITTED_READY = twins(
+    "admitted_until_ready_wait_time_seconds", "From admission to pods that are ready.", PRIORITY_CLASS, buckets=WAITS
 )
 
-RECOVERY_WAIT = waiting_time_twins(
-    "workload_recovery_wait_time_seconds", "From pods that failed to pods that are ready again.", PRIORITY_CLASS
+RECOVERY_WAIT = twins(
+    "workload_recovery_wait_time_seconds",
+    "From pods that failed to pods that are ready again.",
+    PRIORITY_CLASS,
+    buckets=WAITS,
 )
 
 
@@ -95,7 +104,7 @@ def readiness(change: WorkloadChange) -> Iterator[Sample]:
         yield from ADMITTED_READY.samples(seconds_between(admitted.since, ready.since), *labels)
 
 
-CREATION_WAIT = waiting_times(
+CREATION_WAIT = metric(
     "workload_creation_latency_seconds",
     "From the creation of an unchanged job to its Workload.",
     "job_kind",
@@ -109,7 +118,7 @@ def creations(created: WorkloadCreated) -> Iterator[Sample]:
     yield CREATION_WAIT.sample(created.seconds, created.job_kind)
 
 
-GATE_WAIT = waiting_times(
+GATE_WAIT = metric(
     "pod_scheduling_gate_removal_seconds",
     "From admission to a Pod without its scheduling gate.",
     *(CLUSTER_QUEUE, "name", "is_group"),

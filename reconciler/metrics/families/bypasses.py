@@ -5,30 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from cluster.metrics import Family, Sample, Type
+from cluster.metrics import Family, Sample
 from reconciler.metrics.occasions import ProcessScrape
 from reconciler.metrics.source import source
 from scheduling.objects.times import SECOND
 
 _LABELS = ("kind", "way")
 UNDONE = Family(
-    "quotree_reconciler_bypasses_undone_total",
-    Type.COUNTER,
-    "Changes that bypassed the webhook and were undone.",
-    _LABELS,
+    "quotree_reconciler_bypasses_undone_total", "Changes that bypassed the webhook and were undone.", _LABELS
 )
 UNDONE_SECONDS = Family(
-    "quotree_reconciler_bypasses_undone_seconds_total",
-    Type.COUNTER,
-    "Total time until these changes were undone.",
-    _LABELS,
+    "quotree_reconciler_bypasses_undone_seconds_total", "Total time until these changes were undone.", _LABELS
 )
-STANDING = Family(
-    "quotree_reconciler_bypasses", Type.GAUGE, "Changes that bypassed the webhook and are not undone yet."
-)
-AGE = Family(
-    "quotree_reconciler_bypass_age_seconds", Type.GAUGE, "Age of the oldest change that is not undone yet; 0 for none."
-)
+STANDING = Family("quotree_reconciler_bypasses", "Changes that bypassed the webhook and are not undone yet.")
+AGE = Family("quotree_reconciler_bypass_age_seconds", "Age of the oldest change that is not undone yet; 0 for none.")
 
 
 @source(ProcessScrape, UNDONE, UNDONE_SECONDS, STANDING, AGE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cluster.metrics import Family, Sample, Type
+from cluster.metrics import Family, Sample
 from policies.configuration.settings import Dialect
 from reconciler.metrics.occasions import Compared, PodCompared, QueueStateCompared
 from reconciler.metrics.source import source
@@ -12,27 +12,23 @@ from reconciler.observer.differences import ComparisonResult, DifferenceKind
 
 DECISIONS = Family(
     "quotree_observe_decisions_total",
-    Type.COUNTER,
     "Decisions of the other controller that were compared with ours.",
     ("result",),
     initial=tuple((result.value,) for result in ComparisonResult),
 )
 DIFFERENCES = Family(
     "quotree_observe_differences_total",
-    Type.COUNTER,
     "Decisions that differ from ours, or that ours would have made and the other has not.",
     ("kind",),
     initial=tuple((kind.value,) for kind in DifferenceKind),
 )
 QUEUE_STATES = Family(
     "quotree_observe_queue_states_total",
-    Type.COUNTER,
     "States of Volcano's queues that its controller wrote, and what ours would have been; alike where they agree.",
     ("theirs", "ours"),
 )
 PODS = Family(
     "quotree_observe_pods_total",
-    Type.COUNTER,
     "Pods that another scheduler bound or left waiting, and PodGroups that it let in, compared with the quota then.",
     ("dialect", "result"),
     initial=tuple(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cluster.metrics import Sample
-from reconciler.metrics.kueue import CLUSTER_QUEUE, SHORT_TIMES, counter, gauge, waiting_times
+from reconciler.metrics.kueue import CLUSTER_QUEUE, SHORT_TIMES, metric
 from reconciler.metrics.occasions import CycleDecided
 from reconciler.metrics.pending_counts import PendingCounts
 from reconciler.metrics.source import source
@@ -13,19 +13,19 @@ from scheduling.cycle.cycle import DEFERRED
 from scheduling.queues.pending import Requeue
 from scheduling.world.decisions import Reserve, Wait
 
-ATTEMPTS = counter(
+ATTEMPTS = metric(
     "admission_attempts_total", "Scheduling cycles; the result is success if a Workload got quota.", "result"
 )
-DURATION = waiting_times(
+DURATION = metric(
     "admission_attempt_duration_seconds", "Duration of a scheduling cycle.", "result", buckets=SHORT_TIMES
 )
-SKIPS = gauge(
+SKIPS = metric(
     "admission_cycle_preemption_skips",
     "Workloads that the last cycle skipped, because another workload preempts their victims.",
     CLUSTER_QUEUE,
 )
 
-RECOMPUTATIONS = counter(
+RECOMPUTATIONS = metric(
     "preemption_target_recomputations_total",
     "Searches for other victims, because another workload of the cycle preempts the first ones; the result is "
     "new_targets, deferred_fit or skipped.",

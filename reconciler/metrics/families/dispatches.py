@@ -9,23 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cluster.metrics import Sample
-from reconciler.metrics.kueue import CLUSTER_QUEUE, counter, gauge
+from reconciler.metrics.kueue import CLUSTER_QUEUE, metric
 from reconciler.metrics.occasions import Dispatches, WorkloadChange
 from reconciler.metrics.source import source
 
 _LABELS = (CLUSTER_QUEUE, "cluster")
-DISPATCHED = counter(
+DISPATCHED = metric(
     "workloads_dispatched_total", "Workloads that were created on a worker.", *_LABELS, subsystem="multikueue"
 )
-ADMITTED = counter("workloads_admitted_total", "Workloads that a worker admitted.", *_LABELS, subsystem="multikueue")
-STATUS = gauge(
+ADMITTED = metric("workloads_admitted_total", "Workloads that a worker admitted.", *_LABELS, subsystem="multikueue")
+STATUS = metric(
     "cluster_status",
     "1 for the status of the worker's condition Active: True, False or Unknown.",
     *_LABELS,
     "active",
     subsystem="multikueue",
 )
-EVICTED = counter(
+EVICTED = metric(
     "workloads_evicted_total",
     "Evictions by the worker that runs the Workload.",
     *_LABELS,

@@ -6,31 +6,29 @@ import re
 from collections.abc import Iterator
 
 from cluster.metrics import Sample
-from reconciler.metrics.kueue import (
-    CLUSTER_QUEUE,
-    PRIORITY_CLASS,
-    WHY,
-    counter,
-    counter_twins,
-    seconds_between,
-    waiting_times,
-)
+from reconciler.metrics.kueue import CLUSTER_QUEUE, PRIORITY_CLASS, WAITS, WHY, metric, seconds_between, twins
 from reconciler.metrics.occasions import WorkloadChange
 from reconciler.metrics.source import source
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import EVICTED, PODS_READY, PREEMPTED, Eviction, Workload
 from scheduling.status.eviction import pending_again
 
-EVICTIONS = counter_twins("evicted_workloads_total", "Evictions of Workloads.", *WHY, PRIORITY_CLASS)
-EVICTED_ONCE = counter(
+EVICTIONS = twins("evicted_workloads_total", "Evictions of Workloads.", *WHY, PRIORITY_CLASS)
+EVICTED_ONCE = metric(
     "evicted_workloads_once_total",
     "Workloads that were evicted for a reason for the first time.",
     *(CLUSTER_QUEUE, *WHY, PRIORITY_CLASS),
 )
-READY_EVICTED = waiting_times("pods_ready_to_evicted_time_seconds", "From ready pods to eviction.", CLUSTER_QUEUE, *WHY)
-PREEMPTIONS = counter("preempted_workloads_total", "Evictions by preemption.", "preempting_cluster_queue", "reason")
-LATENCY = waiting_times(
-    "workload_eviction_latency_seconds", "From eviction to the release of quota.", CLUSTER_QUEUE, "reason"
+READY_EVICTED = metric(
+    "pods_ready_to_evicted_time_seconds", "From ready pods to eviction.", CLUSTER_QUEUE, *WHY, buckets=WAITS
+)
+PREEMPTIONS = metric("preempted_workloads_total", "Evictions by preemption.", "preempting_cluster_queue", "reason")
+LATENCY = metric(
+    "workload_eviction_latency_seconds",
+    "From eviction to the release of quota.",
+    CLUSTER_QUEUE,
+    "reason",
+    buckets=WAITS,
 )
 _PREEMPTOR = re.compile(r"preemptor path: \S*?([^/;\s]+);")
 """Finds the preemptor's ClusterQueue in the message of the condition Preempted."""

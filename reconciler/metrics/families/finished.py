@@ -10,31 +10,28 @@ from reconciler.metrics.kueue import (
     CLUSTER_QUEUE,
     LONG_WAITS,
     PRIORITY_CLASS,
-    counter,
-    counter_twins,
-    gauge,
-    local_gauge,
+    local_metric,
+    metric,
     seconds_between,
-    waiting_time_twins,
+    twins,
 )
 from reconciler.metrics.occasions import WorkloadChange
 from reconciler.metrics.pending_counts import PendingCounts
 from reconciler.metrics.source import source
 from scheduling.objects.workload import ADMITTED, FINISHED, SLICE_REPLACED
 
-ENDS = counter_twins("finished_workloads_total", "Workloads that finished.", PRIORITY_CLASS)
-EXECUTION = waiting_time_twins(
+ENDS = twins("finished_workloads_total", "Workloads that finished.", PRIORITY_CLASS)
+EXECUTION = twins(
     "execution_time_seconds",
     "Total time for which a finished Workload was admitted.",
     PRIORITY_CLASS,
     buckets=LONG_WAITS,
-    local_buckets=LONG_WAITS,
 )
-REPLACED = counter(
+REPLACED = metric(
     "replaced_workload_slices_total", "Slices of elastic jobs whose quota another slice took over.", CLUSTER_QUEUE
 )
-STORED = gauge("finished_workloads", "Finished Workloads that still exist.", CLUSTER_QUEUE)
-LOCAL_STORED = local_gauge("finished_workloads", "Finished Workloads that still exist.")
+STORED = metric("finished_workloads", "Finished Workloads that still exist.", CLUSTER_QUEUE)
+LOCAL_STORED = local_metric("finished_workloads", "Finished Workloads that still exist.")
 
 
 @source(WorkloadChange, *ENDS, *EXECUTION)

@@ -10,19 +10,19 @@ from math import inf
 
 from cluster.metrics import Sample
 from reconciler.controllers.queue_status import readiness_of_local
-from reconciler.metrics.kueue import CLUSTER_QUEUE, local_gauge
+from reconciler.metrics.kueue import CLUSTER_QUEUE, local_metric
 from reconciler.metrics.source import source
 from scheduling.objects.amounts import approximate
 from scheduling.queues.consumption import NEVER_NEXT
 from scheduling.world.usage_report import local_queue_usage
 from scheduling.world.world import World
 
-STATUS = local_gauge("status", "1 for the status of the LocalQueue's condition Active.", "active")
+STATUS = local_metric("status", "1 for the status of the LocalQueue's condition Active.", "active")
 _STATUSES = ("True", "False", "Unknown")
 _PAIR = ("flavor", "resource")
-RESERVED = local_gauge("resource_reservation", "Quota that Workloads reserve through it, by flavor.", *_PAIR)
-USED = local_gauge("resource_usage", "Quota that admitted Workloads use through it, by flavor.", *_PAIR)
-RECENT = local_gauge(
+RESERVED = local_metric("resource_reservation", "Quota that Workloads reserve through it, by flavor.", *_PAIR)
+USED = local_metric("resource_usage", "Quota that admitted Workloads use through it, by flavor.", *_PAIR)
+RECENT = local_metric(
     "admission_fair_sharing_usage",
     "Recent usage of the LocalQueue, with penalties and weights; the lowest goes first. +Inf for weight 0.",
     CLUSTER_QUEUE,

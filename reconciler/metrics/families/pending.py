@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from cluster.metrics import Sample
 from policies.configuration.kueue.values import CLUSTER_QUEUE_RESOURCES, UNADMITTED_WORKLOADS
-from reconciler.metrics.kueue import CLUSTER_QUEUE, WHY, gauge, local_gauge
+from reconciler.metrics.kueue import CLUSTER_QUEUE, WHY, local_metric, metric
 from reconciler.metrics.pending_counts import PendingCounts, Unadmitted
 from reconciler.metrics.source import source
 from scheduling.objects.amounts import Requests, approximate, plus, total
@@ -18,12 +18,12 @@ from scheduling.objects.requests import total_requests
 from scheduling.queues.pending import PendingEntry
 from scheduling.world.world import World
 
-HASHES = gauge(
+HASHES = metric(
     "pending_scheduling_hashes",
     "Distinct pending Workloads, by status: Workloads that are equal for decisions count once.",
     *(CLUSTER_QUEUE, "status"),
 )
-REQUESTED = gauge(
+REQUESTED = metric(
     "cluster_queue_resource_pending",
     "Requests of pending Workloads.",
     *(CLUSTER_QUEUE, "resource"),
@@ -62,8 +62,8 @@ def _requests(world: World, entry: PendingEntry) -> Requests:
 
 
 _SAYS = "Workloads that are not admitted, by reason."
-UNADMITTED = gauge("unadmitted_workloads", _SAYS, CLUSTER_QUEUE, *WHY, switches=(UNADMITTED_WORKLOADS,))
-LOCAL_UNADMITTED = local_gauge("unadmitted_workloads", _SAYS, CLUSTER_QUEUE, *WHY, switches=(UNADMITTED_WORKLOADS,))
+UNADMITTED = metric("unadmitted_workloads", _SAYS, CLUSTER_QUEUE, *WHY, switches=(UNADMITTED_WORKLOADS,))
+LOCAL_UNADMITTED = local_metric("unadmitted_workloads", _SAYS, CLUSTER_QUEUE, *WHY, switches=(UNADMITTED_WORKLOADS,))
 
 
 @source(PendingCounts, UNADMITTED, LOCAL_UNADMITTED)

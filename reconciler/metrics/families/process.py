@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from cluster.metrics import Family, Sample, Stability, Type
+from cluster.metrics import Family, Sample, Stability
 from reconciler.metrics.occasions import BuildInfo, Certificate, ProcessScrape, RoundPassed
 from reconciler.metrics.source import source
 
@@ -16,25 +16,19 @@ ROUNDS = (0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """The bounds of the buckets in seconds. A round of an idle cluster takes about as long as the first one."""
 
 
-def _gauge(name: str, help: str) -> Family:
-    return Family(f"quotree_reconciler_{name}", Type.GAUGE, help)
+def _family(name: str, help: str, *labels: str, buckets: tuple[float, ...] = ()) -> Family:
+    return Family(f"quotree_reconciler_{name}", help, labels, buckets)
 
 
-def _counter(name: str, help: str) -> Family:
-    return Family(f"quotree_reconciler_{name}", Type.COUNTER, help)
-
-
-WRITES = _gauge("writes", "1 while this process may write.")
-SYNCED = _gauge("synced", "1 when every kind was listed.")
-PAUSED = _gauge("paused", "1 while the API server fails and writes are paused.")
-INBOX = _gauge("inbox", "Changes and responses that the loop has not processed yet.")
-UNDER_WAY = _gauge("under_way", "Writes that were sent and have no response yet.")
-WRITTEN = _counter("written_total", "Writes that were carried out.")
-FAILED = _counter("failed_total", "Writes that failed, or whose outcome is unknown.")
-CYCLES = _counter("cycles_total", "Scheduling cycles.")
-ROUND_SECONDS = Family(
-    "quotree_reconciler_round_seconds", Type.HISTOGRAM, "Time of a round of the loop, without waiting.", buckets=ROUNDS
-)
+WRITES = _family("writes", "1 while this process may write.")
+SYNCED = _family("synced", "1 when every kind was listed.")
+PAUSED = _family("paused", "1 while the API server fails and writes are paused.")
+INBOX = _family("inbox", "Changes and responses that the loop has not processed yet.")
+UNDER_WAY = _family("under_way", "Writes that were sent and have no response yet.")
+WRITTEN = _family("written_total", "Writes that were carried out.")
+FAILED = _family("failed_total", "Writes that failed, or whose outcome is unknown.")
+CYCLES = _family("cycles_total", "Scheduling cycles.")
+ROUND_SECONDS = _family("round_seconds", "Time of a round of the loop, without waiting.", buckets=ROUNDS)
 
 
 @source(ProcessScrape, WRITES, SYNCED, PAUSED, INBOX, UNDER_WAY, WRITTEN, FAILED, CYCLES)
@@ -57,7 +51,6 @@ def rounds(passed: RoundPassed) -> Iterator[Sample]:
 
 BUILD = Family(
     "kueue_build_info",
-    Type.GAUGE,
     "1; the version that runs in the place of Kueue.",
     ("git_version", "git_commit", "build_date", "go_version", "compiler", "platform"),
     stability=Stability.KUEUE,
@@ -69,9 +62,8 @@ def build(build: BuildInfo) -> Iterator[Sample]:
     yield BUILD.sample(1, f"quotree-{build.version}", "", "", build.python, build.implementation, build.machine)
 
 
-EXPIRY = Family(
-    "quotree_reconciler_certificate_expiry_timestamp_seconds",
-    Type.GAUGE,
+EXPIRY = _family(
+    "certificate_expiry_timestamp_seconds",
     "When the certificate of /v1 expires, in Unix seconds; not where /v1 is served without one.",
 )
 
@@ -81,15 +73,12 @@ def expiry(certificate: Certificate) -> Iterator[Sample]:
     yield EXPIRY.sample(certificate.expires)
 
 
-PART = Family(
-    "quotree_reconciler_part_info", Type.GAUGE, "1; the part whose trees this process decides for.", ("part",)
-)
-PART_QUEUES = Family(
-    "quotree_reconciler_part_cluster_queues",
-    Type.GAUGE,
+PART = _family("part_info", "1; the part whose trees this process decides for.", "part")
+PART_QUEUES = _family(
+    "part_cluster_queues",
     "ClusterQueues that a part holds, as reported by a process that writes; decided is false if no part decides for "
     "their trees: during a handover, or while two parts hold one tree.",
-    ("part", "decided"),
+    *("part", "decided"),
 )
 
 

@@ -6,20 +6,20 @@ from collections.abc import Iterator
 
 from cluster.metrics import Sample
 from reconciler.controllers.queue_status import readiness_of
-from reconciler.metrics.kueue import CLUSTER_QUEUE, gauge, local_gauge
+from reconciler.metrics.kueue import CLUSTER_QUEUE, local_metric, metric
 from reconciler.metrics.source import source
 from scheduling.quota.state import ClusterQueueState
 from scheduling.world.world import World
 
-PENDING = gauge("pending_workloads", "Pending Workloads, by status.", CLUSTER_QUEUE, "status")
-RESERVING = gauge("reserving_active_workloads", "Workloads with reserved quota.", CLUSTER_QUEUE)
-ADMITTED = gauge("admitted_active_workloads", "Workloads that are admitted and not finished.", CLUSTER_QUEUE)
-STATUS = gauge("cluster_queue_status", "1 for the status of the ClusterQueue.", CLUSTER_QUEUE, "status")
+PENDING = metric("pending_workloads", "Pending Workloads, by status.", CLUSTER_QUEUE, "status")
+RESERVING = metric("reserving_active_workloads", "Workloads with reserved quota.", CLUSTER_QUEUE)
+ADMITTED = metric("admitted_active_workloads", "Workloads that are admitted and not finished.", CLUSTER_QUEUE)
+STATUS = metric("cluster_queue_status", "1 for the status of the ClusterQueue.", CLUSTER_QUEUE, "status")
 _STATUSES = ("pending", "active", "terminating")
 
-LOCAL_PENDING = local_gauge("pending_workloads", "Pending Workloads of the LocalQueue, by status.", "status")
-LOCAL_RESERVING = local_gauge("reserving_active_workloads", "Workloads with reserved quota.")
-LOCAL_ADMITTED = local_gauge("admitted_active_workloads", "Workloads that are admitted.")
+LOCAL_PENDING = local_metric("pending_workloads", "Pending Workloads of the LocalQueue, by status.", "status")
+LOCAL_RESERVING = local_metric("reserving_active_workloads", "Workloads with reserved quota.")
+LOCAL_ADMITTED = local_metric("admitted_active_workloads", "Workloads that are admitted.")
 
 
 @source(World, PENDING, RESERVING, ADMITTED, STATUS)

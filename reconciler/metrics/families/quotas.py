@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from cluster.metrics import Family, Sample
 from policies.configuration.kueue.values import CLUSTER_QUEUE_RESOURCES
 from policies.model.pools import UNLIMITED
-from reconciler.metrics.kueue import CLUSTER_QUEUE, COHORT, gauge
+from reconciler.metrics.kueue import CLUSTER_QUEUE, COHORT, metric
 from reconciler.metrics.source import source
 from scheduling.objects.amounts import FlavorResource, approximate
 from scheduling.quota.node import QuotaNode
@@ -18,11 +18,11 @@ _PAIR = ("flavor", "resource")
 
 def _of_queues(name: str, help: str) -> Family:
     labels = (COHORT, CLUSTER_QUEUE, *_PAIR)
-    return gauge(f"cluster_queue_{name}", help, *labels, switches=(CLUSTER_QUEUE_RESOURCES,))
+    return metric(f"cluster_queue_{name}", help, *labels, switches=(CLUSTER_QUEUE_RESOURCES,))
 
 
 def _of_cohorts(name: str, help: str) -> Family:
-    return gauge(f"cohort_subtree_{name}", help, COHORT, *_PAIR)
+    return metric(f"cohort_subtree_{name}", help, COHORT, *_PAIR)
 
 
 NOMINAL = _of_queues("nominal_quota", "The nominalQuota of the ClusterQueue, by flavor.")
@@ -34,7 +34,7 @@ SUBTREE_QUOTA = _of_cohorts("quota", "Quota of the Cohort, and quota that its de
 SUBTREE_RESERVED = _of_cohorts(
     "resource_reservations", "Quota that Workloads reserve in ClusterQueues below the Cohort."
 )
-SUBTREE_ADMITTED = gauge("cohort_subtree_admitted_active_workloads", "Admitted Workloads below the Cohort.", COHORT)
+SUBTREE_ADMITTED = metric("cohort_subtree_admitted_active_workloads", "Admitted Workloads below the Cohort.", COHORT)
 
 
 @source(World, NOMINAL, BORROWING, LENDING, RESERVED, USED)

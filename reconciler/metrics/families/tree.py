@@ -7,31 +7,31 @@ from math import inf, nan
 
 from cluster.metrics import Sample
 from policies.configuration.kueue.values import CLUSTER_QUEUE_RESOURCES, METRICS_FOR_COHORTS
-from reconciler.metrics.kueue import CLUSTER_QUEUE, COHORT, gauge
+from reconciler.metrics.kueue import CLUSTER_QUEUE, COHORT, metric
 from reconciler.metrics.source import source
 from scheduling.quota.node import QuotaNode
 from scheduling.quota.shares import Shares
 from scheduling.world.world import World
 
 _TREE_LABELS = ("parent_cohort", "root_cohort")
-QUEUE_INFO = gauge(
+QUEUE_INFO = metric(
     "cluster_queue_info",
     "1; the place of the ClusterQueue in its tree.",
     CLUSTER_QUEUE,
     *_TREE_LABELS,
     switches=(METRICS_FOR_COHORTS,),
 )
-COHORT_INFO = gauge(
+COHORT_INFO = metric(
     "cohort_info", "1; the place of the Cohort in its tree.", COHORT, *_TREE_LABELS, switches=(METRICS_FOR_COHORTS,)
 )
 _SHARE = "Borrowed quota as a share of the lendable quota, in thousandths, divided by the fair weight"
-QUEUE_SHARE = gauge(
+QUEUE_SHARE = metric(
     "cluster_queue_weighted_share",
     f"{_SHARE}; NaN for borrowing with weight 0.",
     *(CLUSTER_QUEUE, COHORT),
     switches=(CLUSTER_QUEUE_RESOURCES,),
 )
-COHORT_SHARE = gauge("cohort_weighted_share", f"{_SHARE}; +Inf for borrowing with weight 0.", COHORT)
+COHORT_SHARE = metric("cohort_weighted_share", f"{_SHARE}; +Inf for borrowing with weight 0.", COHORT)
 
 
 @source(World, QUEUE_INFO, COHORT_INFO)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cluster.metrics import Family, Sample, Type
+from cluster.metrics import Family, Sample
 from reconciler.metrics.occasions import WorkerScrape
 from reconciler.metrics.source import source
 from scheduling.objects import times
@@ -14,7 +14,7 @@ _STATES = ("connected", "connecting", "lost", "misconfigured")
 
 
 def _gauge(name: str, help: str, *labels: str) -> Family:
-    return Family(f"quotree_multikueue_{name}", Type.GAUGE, help, ("cluster", *labels))
+    return Family(f"quotree_multikueue_{name}", help, ("cluster", *labels))
 
 
 CONNECTION = _gauge(
@@ -23,9 +23,7 @@ CONNECTION = _gauge(
 PLACED = _gauge("placed_workloads", "Workloads that run on the worker.")
 LAST_SEEN = _gauge("last_seen_timestamp_seconds", "Time of the worker's last answer.")
 CREDENTIALS_END = _gauge("credentials_end_timestamp_seconds", "Time at which the worker's credentials expire.")
-LOSSES = Family(
-    "quotree_multikueue_connection_losses_total", Type.COUNTER, "Lost connections to the worker.", ("cluster",)
-)
+LOSSES = Family("quotree_multikueue_connection_losses_total", "Lost connections to the worker.", ("cluster",))
 
 
 @source(WorkerScrape, CONNECTION, PLACED, LAST_SEEN, CREDENTIALS_END, LOSSES)

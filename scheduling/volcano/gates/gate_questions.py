@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from scheduling.queue_tree.shortage import Shortage
-from scheduling.queue_tree.waiting_counts import HAS_ROOM, HAS_ROOM_MESSAGE
+from scheduling.queue_tree.amounts import Shortage
+from scheduling.queue_tree.pod_at_gate import HAS_ROOM, HAS_ROOM_MESSAGE
 from scheduling.volcano.gates.gang import Order
 from scheduling.volcano.gates.gate_queues import PodWait
 from scheduling.volcano.gates.gatekeeper import VolcanoGatekeeper

@@ -12,9 +12,9 @@ from dataclasses import replace
 from enum import Enum
 from typing import NamedTuple
 
-from scheduling.queue_tree.waiting_counts import WaitingCounts
+from scheduling.objects.grouped import Grouped
+from scheduling.queue_tree.pod_at_gate import WaitingCounts
 from scheduling.volcano.gates.gang import GatedGang, PodBatch
-from scheduling.volcano.gates.gate_places import GatePlaces
 from scheduling.volcano.gates.gate_queues import REASONS as OF_QUEUES
 from scheduling.volcano.gates.gate_queues import RECLAIM, GateQueues, PodWait
 from scheduling.volcano.gates.gate_turn import DecisionRound
@@ -118,7 +118,7 @@ class VolcanoGatekeeper:
         self._changed[name] = None
         after = found.group.queue if found is not None else ""
         if queue != after:
-            self.places.move(name, queue, after)
+            self.places.move(name, after)
             for key in [*self._followers.get(name, ())]:
                 self._recount(key)
 
@@ -342,3 +342,40 @@ def _keep(index: dict[str, None], key: str, belongs: bool) -> None:
         index[key] = None
     else:
         index.pop(key, None)
+
+
+class GatePlaces:
+    """The waiting Pods by Namespace and by PodGroup, and the PodGroups that have waiting Pods by queue.
+
+    A change costs the same however many Pods wait: a PodGroup moves to another queue with its Pods.
+    """
+
+    def __init__(self) -> None:
+        self._namespaces: Grouped[str, str, None] = Grouped()
+        self._groups: Grouped[str, str, None] = Grouped()
+        self._queues: Grouped[str, str, None] = Grouped()
+
+    def put(self, pod: VolcanoGatedPod, queue: str, times: int = 1) -> None:
+        """Add a waiting Pod; with `times` -1, remove it. `queue`: the queue of its PodGroup, empty if there is none."""
+        if times < 0:
+            self._namespaces.pop(pod.key)
+            self._groups.pop(pod.key)
+            if pod.group not in self._groups:
+                self._queues.pop(pod.group)
+            return
+        self._namespaces.put(pod.key, pod.namespace, None)
+        if pod.group:
+            self._groups.put(pod.key, pod.group, None)
+            self._queues.put(pod.group, queue, None)
+
+    def move(self, group: str, queue: str) -> None:
+        if group in self._groups:
+            self._queues.put(group, queue, None)
+
+    def in_namespace(self, namespace: str) -> Iterator[str]:
+        """The waiting Pods of the Namespace."""
+        return iter(self._namespaces.of(namespace))
+
+    def in_queue(self, queue: str) -> Iterator[str]:
+        """The waiting Pods of PodGroups in the queue, without those in its descendants."""
+        return (key for group in self._queues.of(queue) for key in self._groups.of(group))

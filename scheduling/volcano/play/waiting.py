@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from policies.dialects.volcano_resources import limits
-from scheduling.queue_tree.shortage import Shortage
+from scheduling.queue_tree.amounts import Shortage
 from scheduling.volcano.jobs import GangJob
 from scheduling.volcano.objects import Status, Task
 from scheduling.volcano.play.simulation import VolcanoSimulation

@@ -18,8 +18,9 @@ from policies.dialects.priority_class import PriorityClass
 from policies.dialects.yunikorn_config.dynamic import TagLimits
 from policies.dialects.yunikorn_config.placement import ReportedApplication as Submission
 from policies.dialects.yunikorn_gangs import TASK_GROUPS, BadTaskGroups, TaskGroup, placeholder_timeout, task_groups
+from scheduling.objects.grouped import Grouped
 from scheduling.objects.times import SECOND
-from scheduling.queue_tree.waiting_counts import HAS_ROOM
+from scheduling.queue_tree.pod_at_gate import HAS_ROOM
 from scheduling.yunikorn.application import Application
 from scheduling.yunikorn.gates.evictions import Evictions
 from scheduling.yunikorn.gates.gate_usage import NAMESPACE_UNKNOWN, UNREADABLE_QUEUES, GateUsage
@@ -69,7 +70,7 @@ class YuniKornGatekeeper:
         self._pods: dict[str, YuniKornGatedPod] = {}  # Pods as stored
         self._sparing: set[str] = set()  # PriorityClasses whose Pods are preempted last
         self._entered: dict[str, YuniKornGatedPod] = {}  # Pods that the scheduler counts, as they were entered
-        self._in_namespace: dict[str, dict[str, None]] = {}  # Pods by Namespace
+        self._in_namespace: Grouped[str, str, None] = Grouped()  # Pods by Namespace
         self._members: dict[str, dict[str, None]] = {}  # entered Pods by application
         self._sharing: dict[YuniKornQueue, Counter[str]] = {}  # by leaf: the number of applications of each Namespace
         # why single Pods may not pass, although their application is in a queue
@@ -94,13 +95,10 @@ class YuniKornGatekeeper:
             self.granted.pop(key, None)
         if self.evictions is not None and (pod is None or pod.ended or (before and before.uid != pod.uid)):
             self.evictions.gone(key)
-        if before is not None:
-            del self._in_namespace[before.namespace][key]
-            if not self._in_namespace[before.namespace]:
-                del self._in_namespace[before.namespace]
+        self._in_namespace.pop(key)
         if pod is not None:
             self._pods[key] = pod
-            self._in_namespace.setdefault(pod.namespace, {})[key] = None
+            self._in_namespace.put(key, pod.namespace, None)
         self._dirty[key] = None
 
     def put_namespace(self, name: str, namespace: Namespace | None) -> bool:
@@ -207,13 +205,13 @@ class YuniKornGatekeeper:
 
     def slipped_in(self, namespace: str) -> list[str]:
         """The Pods of the Namespace whose gate another client removed."""
-        return [key for key in self._in_namespace.get(namespace, ()) if self._pods[key].slipped]
+        return [key for key in self._in_namespace.of(namespace) if self._pods[key].slipped]
 
     def waiting(self) -> list[str]:
         return [key for key in self._entered if self.is_waiting(key)]
 
     def waiting_in(self, namespace: str) -> list[str]:
-        return [key for key in self._in_namespace.get(namespace, ()) if self.is_waiting(key)]
+        return [key for key in self._in_namespace.of(namespace) if self.is_waiting(key)]
 
     def is_waiting(self, key: str) -> bool:
         pod = self._entered.get(key)
@@ -235,7 +233,7 @@ class YuniKornGatekeeper:
 
         Unchanged Pods leave and enter too if their Namespace has changed, or if their decision is to be made again.
         """
-        stale = dict.fromkeys(key for name in self._stale for key in self._in_namespace.get(name, ()))
+        stale = dict.fromkeys(key for name in self._stale for key in self._in_namespace.of(name))
         stale |= self._to_redecide
         dirty = {**self._dirty, **stale}
         for key in self._to_redecide:

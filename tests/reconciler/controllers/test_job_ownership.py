@@ -14,7 +14,6 @@ from reconciler.controllers.jobs.record import PODS_PATIENCE as PATIENCE
 from reconciler.controllers.jobs.record import Event, JobId, JobState
 from reconciler.controllers.jobs.started_pods import StartedPod
 from reconciler.controllers.jobs.store import OVERDUE, JobStore
-from reconciler.controllers.owners.ownership import WorkloadsByOwner
 from reconciler.jobs.batch_job import BATCH
 from reconciler.objects.observed import Observed
 from reconciler.objects.packed import Packed
@@ -316,18 +315,6 @@ def test_a_job_is_read_once_until_its_workload_is_overdue() -> None:
     for _ in range(2):
         stage.due()
     assert len(stage.driver.asked) == 2
-
-
-def test_owners_of_other_kinds_and_former_owners_are_not_indexed() -> None:
-    world = waiting()
-    owned = WorkloadsByOwner({BATCH_JOB})
-    owned.put("ns/w", world.read)
-    assert owned.of("job-uid") == ("ns/w",)
-    owned.put("ns/w", replace(world.read, owners=()))
-    assert owned.of("job-uid") == ()
-    owned.put("ns/w", world.read)
-    owned.put("ns/w", None)
-    assert (owned.of("job-uid"), owned.owners("ns/w")) == ((), ())
 
 
 def _owner(world: World) -> dict[str, Any]:

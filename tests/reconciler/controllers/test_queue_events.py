@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.controllers.queue_events import QueueEvents
+from reconciler.controllers.status import QueueEvents
 from reconciler.core.records import Records
 from reconciler.objects.wanted import WantedWrite
 from reconciler.objects.watched import by_kind

@@ -9,8 +9,7 @@ import pytest
 
 from policies.dialects.kueue_flavor import Flavor
 from policies.model.pools import Terms
-from reconciler.controllers.local_usage import admission_share
-from reconciler.controllers.usage import UsageController
+from reconciler.controllers.local_usage import UsageController, admission_share
 from reconciler.jobs.step import JobInputs
 from reconciler.objects.observed import Observed
 from reconciler.objects.watched import by_kind

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.core.alarms import Alarms
+from reconciler.core.informer import Alarms
 
 A, B = ("Workload", "ns/a"), ("Workload", "ns/b")
 

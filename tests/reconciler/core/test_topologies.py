@@ -8,8 +8,8 @@ import pytest
 
 from reconciler.core.commands import FollowResource
 from reconciler.core.core import Core
+from reconciler.core.decider import SecondPasses
 from reconciler.core.events import LeadershipGained, TimePassed
-from reconciler.core.second_passes import SecondPasses
 from reconciler.core.state import ClusterState
 from reconciler.objects.observed import Listed
 from scheduling.objects.times import SECOND

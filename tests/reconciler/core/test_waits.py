@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from cluster.actions import Action, Patch
 from cluster.errors import ApiError
 from reconciler.core.controller import Busy, Controller, WaitFor, WakeAt, Wanted
+from reconciler.core.informer import Waits
 from reconciler.core.state import ClusterState
-from reconciler.core.waits import Waits
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed
 from reconciler.objects.wanted import WantedWrite

@@ -18,7 +18,7 @@ from policies.dialects.kueue_kinds import PREFIX
 from reconciler.controllers.jobs.controller import JobsController
 from reconciler.core.commands import ReadObject
 from reconciler.core.controller import WaitFor, WakeAt
-from reconciler.core.waits import Waits
+from reconciler.core.informer import Waits
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.composed import workload_key
 from reconciler.jobs.step import JobInputs

@@ -18,7 +18,7 @@ from reconciler.controllers.jobs.kept_pods import KeptPods
 from reconciler.controllers.jobs.looks import HiddenLook, JobLook, WorkloadLook
 from reconciler.controllers.jobs.record import Event
 from reconciler.controllers.jobs.started_pods import StartedPod
-from reconciler.controllers.owners.out_of_sight import OutOfSight
+from reconciler.controllers.out_of_sight import OutOfSight
 from reconciler.jobs import life
 from tests.reconciler.explorer.worlds import World
 

@@ -152,11 +152,10 @@ def test_gauges_are_read_at_a_scrape_and_counters_count_events() -> None:
     assert {family.type for each in REGISTERED[World] for family in each.families} == {Type.GAUGE}
 
 
-def test_only_counters_end_in_total() -> None:
-    with pytest.raises(ValueError, match="ends in _total"):
-        Family("a", Type.COUNTER, "A.")
-    with pytest.raises(ValueError, match="ends in _total"):
-        Family("a_total", Type.GAUGE, "A.")
+def test_only_counters_end_in_total_and_only_histograms_have_buckets() -> None:
+    assert Family("a", "A.").type is Type.GAUGE
+    assert Family("a_total", "A.").type is Type.COUNTER
+    assert Family("a", "A.", buckets=(1.0,)).type is Type.HISTOGRAM
 
 
 def test_two_metrics_of_one_name_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,10 @@ from policies.configuration.settings import Dialect
 from reconciler.controllers.volcano.queues import VolcanoQueuesController
 from reconciler.metrics.catalogue import register_other_queues
 from reconciler.metrics.collector import Scraped
-from reconciler.metrics.occasions import QuotaGates, VolcanoQueues, YuniKornGates
+from reconciler.metrics.occasions import QuotaGates
 from reconciler.metrics.passing import PassingObserver
+from scheduling.volcano_queues.tree import VolcanoQueueTree
+from scheduling.yunikorn.gates.gatekeeper import YuniKornGatekeeper
 from tests.builders import manifest, pod_group
 from tests.builders import pod as plain_pod
 from tests.builders import queue as volcano_queue
@@ -27,7 +29,7 @@ def gates(cluster: GateCluster, name: str) -> Series:
     register_other_queues()
     registry = CollectorRegistry()
     keeper = cluster.controller.keeper
-    registry.register(Scraped(YuniKornGates, lambda read: read(YuniKornGates(keeper))))
+    registry.register(Scraped(YuniKornGatekeeper, lambda read: read(keeper)))
     registry.register(Scraped(QuotaGates, lambda read: read(QuotaGates({Dialect.YUNIKORN: keeper.counts}))))
     return scraped(registry, name)
 
@@ -202,7 +204,7 @@ def volcano(*names: str, capability: str = "") -> tuple[QueueCluster, CollectorR
     registry = CollectorRegistry()
     (controller,) = cluster.core.controllers
     assert isinstance(controller, VolcanoQueuesController)
-    registry.register(Scraped(VolcanoQueues, lambda read: read(VolcanoQueues(controller.tree))))
+    registry.register(Scraped(VolcanoQueueTree, lambda read: read(controller.tree)))
     return cluster, registry
 
 

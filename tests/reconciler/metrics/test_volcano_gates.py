@@ -10,8 +10,9 @@ from prometheus_client import CollectorRegistry
 from policies.configuration.settings import Dialect
 from reconciler.metrics.collector import Scraped
 from reconciler.metrics.families.other_queues.volcano_gates import queues
-from reconciler.metrics.occasions import QuotaGates, VolcanoGates
+from reconciler.metrics.occasions import QuotaGates
 from reconciler.metrics.passing import PassingObserver
+from scheduling.volcano.gates.gatekeeper import VolcanoGatekeeper
 from tests.reconciler.controllers.gates.both import BothGates
 from tests.reconciler.controllers.volcano.gate_cluster import GateCluster, pod
 from tests.reconciler.controllers.yunikorn.gated_objects import DEV
@@ -36,7 +37,7 @@ class Gates(GateCluster):
 
     def series(self, name: str) -> Series:
         registry, keeper = CollectorRegistry(), self.controller.keeper
-        registry.register(Scraped(VolcanoGates, lambda read: read(VolcanoGates(keeper))))
+        registry.register(Scraped(VolcanoGatekeeper, lambda read: read(keeper)))
         registry.register(Scraped(QuotaGates, lambda read: read(QuotaGates({Dialect.VOLCANO: keeper.counts}))))
         return scraped(registry, f"quotree_gates_{name}")
 
@@ -165,7 +166,7 @@ def test_a_tree_of_any_depth_can_be_scraped() -> None:
     deep = 2 * sys.getrecursionlimit()
     cluster = GateCluster(*(queue(f"q{n}", f"q{n - 1}" if n else "root") for n in reversed(range(deep))))
     keeper = cluster.controller.keeper
-    found = [each for each in queues(VolcanoGates(keeper)) if each.labels == (f"q{deep - 1}", "cpu")]
+    found = [each for each in queues(keeper) if each.labels == (f"q{deep - 1}", "cpu")]
     assert [each.value for each in found] == [0]
 
 

@@ -13,8 +13,8 @@ from policies.configuration.multikueue import MultiKueueOptions
 from policies.dialects.kubeconfig import PREFIX, Trust
 from policies.model.errors import BadConfiguration
 from policies.rules import registry
+from reconciler.configured import multikueue_of
 from reconciler.multikueue.assembly import MultiKueueSettings
-from reconciler.multikueue.configured import multikueue_of
 from scheduling.objects.times import SECOND
 from scheduling.placement.settings import ALL_AT_ONCE, INCREMENTAL
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from reconciler.multikueue.link import Link, wait_after
+from reconciler.multikueue.connections import Link, wait_after
 from scheduling.objects.times import SECOND
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.multikueue.rate_limit import RequestRate
+from reconciler.multikueue.worker_session import RequestRate
 
 
 def waits(rate: float, burst: int, writes: int) -> list[float]:

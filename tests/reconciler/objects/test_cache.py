@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.objects.cache import NewestObjects
+from reconciler.multikueue.worker_cache import NewestObjects
 from reconciler.objects.observed import Listed, Observed
 from reconciler.objects.progress import ListProgress
 

@@ -17,7 +17,7 @@ from reconciler.core.events import LeadershipGained, LeadershipLost
 from reconciler.core.state import ClusterState
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.outcomes import Written
-from reconciler.observer.observer import NullObserver
+from reconciler.observer.observer import Observer
 from reconciler.shell.loop import ClockSetBack, Loop, Message
 from reconciler.shell.pace import RoundPace
 from scheduling.objects.times import SECOND
@@ -29,7 +29,7 @@ _LEADERSHIP = (LeadershipGained, LeadershipLost)
 START = 1_800_000_000 * SECOND
 
 
-class Moments(NullObserver):
+class Moments(Observer):
     def __init__(self) -> None:
         self.passed_at: list[int] = []
 

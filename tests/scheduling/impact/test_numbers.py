@@ -10,8 +10,7 @@ from policies.impact.quotas import PairQuota, QuotaPair
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.pools import minus
-from scheduling.impact.kueue_quotas import kueue_quotas, nano_of
-from scheduling.impact.prediction import predict
+from scheduling.impact.prediction import kueue_quotas, nano_of, predict
 from scheduling.simulation.intake import is_played
 from scheduling.simulation.simulation import KueueSimulation
 from tests.builders import typed, world

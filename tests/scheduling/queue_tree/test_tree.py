@@ -7,9 +7,8 @@ import random
 import pytest
 
 from scheduling.objects.amounts import add_to
-from scheduling.queue_tree.amounts import exceeding, total
+from scheduling.queue_tree.amounts import Shortage, exceeding, total
 from scheduling.queue_tree.node import QueueNode
-from scheduling.queue_tree.shortage import Shortage
 from scheduling.queue_tree.tree import QueueTree
 from tests.profiles import seeds
 

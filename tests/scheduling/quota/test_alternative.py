@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from policies.model.pools import Terms
 from scheduling.objects.amounts import FlavorResource, Usage
 from scheduling.objects.queue_settings import ClusterQueueSettings, CohortSettings
-from scheduling.quota.alternative import Alternative
 from scheduling.quota.state import QuotaState
+from scheduling.quota.tree import Alternative
 from tests.scheduling.drawn import CPU
 
 _QUEUES = ("a", "b", "c", "d")

@@ -13,7 +13,7 @@ from scheduling.simulation.settings import SimulationSettings, read_settings
 from scheduling.simulation.simulation import KueueSimulation
 from scheduling.simulation.trace import Admitted, Evicted, Reserved
 from scheduling.topology.assignment import HOSTNAME
-from scheduling.topology.naming import level_word
+from scheduling.topology.domains import level_word
 from scheduling.visibility.sentence import sentence
 from scheduling.visibility.workloads import running, waits
 from scheduling.world.world import World

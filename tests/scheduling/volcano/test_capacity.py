@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from scheduling.queue_tree.shortage import Shortage
+from scheduling.queue_tree.amounts import Shortage
 from scheduling.volcano.capacity import Capacity
 from scheduling.volcano.objects import Task
 from scheduling.volcano.order import compare_queues

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from scheduling.queue_tree.shortage import Shortage
+from scheduling.queue_tree.amounts import Shortage
 from scheduling.volcano.actions import run
 from scheduling.volcano.devices import DeviceUse
 from scheduling.volcano.objects import Devices, Task, VolcanoQueueSettings

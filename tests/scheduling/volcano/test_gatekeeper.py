@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scheduling.queue_tree.shortage import Shortage
+from scheduling.queue_tree.amounts import Shortage
 from scheduling.volcano.gates.gang import GatedGang
 from scheduling.volcano.gates.gate_queues import PodWait
 from scheduling.volcano.gates.gate_turn import DecisionRound

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scheduling.volcano_queues.life import OperationRefused, WantedQueue, wanted_state
 from scheduling.volcano_queues.queue_object import QueueObject
-from scheduling.volcano_queues.states import QueueAction, VolcanoQueueState
+from scheduling.volcano_queues.states import OperationRefused, QueueAction, VolcanoQueueState, WantedQueue, wanted_state
 
 OPEN, CLOSED, CLOSING, UNKNOWN = VolcanoQueueState
 

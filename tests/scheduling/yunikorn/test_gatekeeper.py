@@ -14,7 +14,7 @@ from scheduling.yunikorn.application import Application
 from scheduling.yunikorn.gates.gated_pod import read_gated_pod
 from scheduling.yunikorn.gates.gatekeeper import YuniKornGatekeeper
 from scheduling.yunikorn.gates.queues_in_force import QueuesInForce
-from scheduling.yunikorn.leaf_work import LeafWork
+from scheduling.yunikorn.ready import LeafWork
 from tests.builders import Manifest
 from tests.scheduling.yunikorn.manifests import namespace, pod, queues_yaml
 from tests.scheduling.yunikorn.recount import check

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from scheduling.yunikorn.application import Application, Ask
-from scheduling.yunikorn.leaf_work import AskBounds, LeafWork
 from scheduling.yunikorn.queue import YuniKornQueue, YuniKornQueueSettings
+from scheduling.yunikorn.ready import AskBounds, LeafWork
 
 
 class Counted(int):

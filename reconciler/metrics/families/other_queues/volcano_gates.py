@@ -5,35 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 
-from cluster.metrics import Family, Sample, Type
+from cluster.metrics import Family, Sample
 from policies.dialects.volcano_resources import BASIC
 from reconciler.metrics.families.other_queues.volcano_queues import quotient
-from reconciler.metrics.occasions import VolcanoGates
 from reconciler.metrics.source import source
+from scheduling.volcano.gates.gatekeeper import VolcanoGatekeeper
 from scheduling.volcano.queues import ALLOCATED, Node, QueueAccounts
 from scheduling.volcano.resources import PODS, nano
 
 _LABELS = ("queue", "resource")
 USAGE = Family(
     "quotree_gates_queue_usage",
-    Type.GAUGE,
     "Usage of the Volcano Queue and its subtree: Pods that passed the gate or ran before, on a node or not.",
     _LABELS,
 )
 LIMIT = Family(
-    "quotree_gates_queue_limit",
-    Type.GAUGE,
-    "The realCapability of the Volcano Queue; no series where it is unlimited.",
-    _LABELS,
+    "quotree_gates_queue_limit", "The realCapability of the Volcano Queue; no series where it is unlimited.", _LABELS
 )
 
 
-@source(VolcanoGates, USAGE, LIMIT)
-def queues(gates: VolcanoGates) -> Iterator[Sample]:
+@source(VolcanoGatekeeper, USAGE, LIMIT)
+def queues(keeper: VolcanoGatekeeper) -> Iterator[Sample]:
     """The queues. Only resources that a Queue names have series, because any user can name new ones in a Pod. `pods` in
     Queues does not count.
     """
-    every = gates.keeper.queues.queues
+    every = keeper.queues.queues
     named = sorted({*BASIC, *(name for node in every for name in _named(node))} - {PODS})
     for node in every:
         yield from _samples(every, node, named)

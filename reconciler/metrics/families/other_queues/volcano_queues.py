@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 
-from cluster.metrics import Family, Sample, Stability, Type
+from cluster.metrics import Family, Sample, Stability
 from policies.dialects.volcano_resources import BASIC
-from reconciler.metrics.occasions import VolcanoQueues
 from reconciler.metrics.source import source
 from scheduling.volcano.resources import CPU, MEMORY, PODS
-from scheduling.volcano_queues.tree import Sums
+from scheduling.volcano_queues.tree import Sums, VolcanoQueueTree
 from scheduling.volcano_queues.vcctl import PHASES
 
 _QUEUE = "queue_name"
 
 
 def _gauge(name: str, help: str, *labels: str) -> Family:
-    return Family(f"volcano_queue_{name}", Type.GAUGE, help, (_QUEUE, *labels), stability=Stability.VOLCANO)
+    return Family(f"volcano_queue_{name}", help, (_QUEUE, *labels), stability=Stability.VOLCANO)
 
 
 _HELD = "of Pods on nodes, in the queue and its descendants"
@@ -32,20 +31,19 @@ GROUPS = {
 }
 QUOTA = Family(
     "quotree_volcano_queue_quota",
-    Type.GAUGE,
     "Amounts in the spec of the Queue; the field is capability, deserved or guarantee.",
     (_QUEUE, "field", "resource"),
 )
 
 
-@source(VolcanoQueues, MILLI_CPU, MEMORY_BYTES, SCALARS, *GROUPS.values(), QUOTA)
-def queues(volcano: VolcanoQueues) -> Iterator[Sample]:
+@source(VolcanoQueueTree, MILLI_CPU, MEMORY_BYTES, SCALARS, *GROUPS.values(), QUOTA)
+def queues(tree: VolcanoQueueTree) -> Iterator[Sample]:
     """The queues. Only resources that a Queue names have series, because any user can name new ones in a Pod."""
-    every = volcano.tree.queues
+    every = tree.queues
     named = {name for queue in every.values() for amounts in queue.quota.values() for name in amounts}
     for name, queue in every.items():
-        yield from _allocated(name, volcano.tree.sums(name), named)
-        own = volcano.tree.own(name)
+        yield from _allocated(name, tree.sums(name), named)
+        own = tree.own(name)
         for phase, family in GROUPS.items():
             yield family.sample(own["phase", phase], name)
         for field, amounts in queue.quota.items():

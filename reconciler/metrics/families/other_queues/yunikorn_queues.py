@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cluster.metrics import Family, Sample, Stability, Type
+from cluster.metrics import Family, Sample, Stability
 from policies.dialects.yunikorn import VCORE
-from reconciler.metrics.occasions import YuniKornGates
 from reconciler.metrics.source import source
+from scheduling.yunikorn.gates.gatekeeper import YuniKornGatekeeper
 from scheduling.yunikorn.queue import YuniKornQueue
 from scheduling.yunikorn.usage import amounts, applications_below
 
 RESOURCE = Family(
     "yunikorn_queue_resource",
-    Type.GAUGE,
     "Amounts of the queue with its descendants; the state is max, guaranteed, allocated or pending.",
     ("queue", "state", "resource"),
     stability=Stability.YUNIKORN,
 )
 APPLICATIONS = Family(
     "yunikorn_queue_app",
-    Type.GAUGE,
     "Applications of a leaf queue; the state is accepted or running.",
     ("queue", "state"),
     stability=Stability.YUNIKORN,
@@ -29,15 +27,15 @@ _ALWAYS = (VCORE, "memory", "pods")
 _STATES = {"max": "max", "guaranteed": "guaranteed", "used": "allocated", "pending": "pending"}
 
 
-@source(YuniKornGates, RESOURCE, APPLICATIONS)
-def queues(gates: YuniKornGates) -> Iterator[Sample]:
+@source(YuniKornGatekeeper, RESOURCE, APPLICATIONS)
+def queues(keeper: YuniKornGatekeeper) -> Iterator[Sample]:
     """The queues.
 
     Only resources in a limit or guarantee of a queue have series, because any user can name new ones in a Pod.
     """
-    every = [*gates.keeper.scheduler.tree.root.walk()]
+    every = [*keeper.scheduler.tree.root.walk()]
     named = {*_ALWAYS, *(name for queue in every for name in _limited(queue))}
-    counts = applications_below(gates.keeper.scheduler)
+    counts = applications_below(keeper.scheduler)
     for queue in every:
         for word, found in amounts(queue).items():
             for name, amount in (found or {}).items():

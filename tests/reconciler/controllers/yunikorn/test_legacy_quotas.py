@@ -19,7 +19,7 @@ from tests.reconciler.controllers.yunikorn.gated_objects import pod
 from tests.scheduling.yunikorn.manifests import PREFIX, namespace, queues_yaml
 from tests.scheduling.yunikorn.manifests import pod as yunikorn_pod
 
-LOGGER = "reconciler.controllers.yunikorn.legacy_quotas"
+LOGGER = "reconciler.controllers.yunikorn.gates"
 DEPRECATED = (
     "Namespace old: its quota is in deprecated namespace.max.cpu, which YuniKorn 2.0 will not read; "
     "write namespace.quota"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
@@ -46,3 +46,33 @@ class Grouped(Generic[K, G, V]):
 
     def __iter__(self) -> Iterator[G]:
         return iter(self._groups)
+
+
+class Links(Generic[K, G]):
+    """Each key is in any number of groups. A group exists while it has keys. `in` is about groups."""
+
+    def __init__(self) -> None:
+        self._groups: dict[K, tuple[G, ...]] = {}
+        self._keys: dict[G, dict[K, None]] = {}
+
+    def put(self, key: K, groups: Iterable[G]) -> None:
+        """Put the key into these groups, and remove it from all others."""
+        before, after = self._groups.pop(key, ()), tuple(dict.fromkeys(groups))
+        for group in before:
+            del self._keys[group][key]
+            if not self._keys[group]:
+                del self._keys[group]
+        if after:
+            self._groups[key] = after
+        for group in after:
+            self._keys.setdefault(group, {})[key] = None
+
+    def groups(self, key: K) -> tuple[G, ...]:
+        return self._groups.get(key, ())
+
+    def of(self, group: G) -> list[K]:
+        """The keys of the group, in the order of `put`."""
+        return [*self._keys.get(group, ())]
+
+    def __contains__(self, group: object) -> bool:
+        return group in self._keys

@@ -33,6 +33,13 @@ class BadAnswer(ClusterError):
     """The response is not from the Kubernetes API: it is a proxy's page, is truncated, or is not JSON."""
 
 
+class SetBack(ClusterError):
+    """The API server has older data than before, as after a restore from a backup. What was read before is not valid.
+
+    A watch from the last version would show nothing until the API server has reached that version again.
+    """
+
+
 class ApiError(ClusterError):
     """The API server returned a failure.
 

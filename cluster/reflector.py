@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
 from cluster.client import PAGE, ClusterClient
-from cluster.errors import BadAnswer, ClusterError, Gone, NotFound
+from cluster.errors import BadAnswer, ClusterError, Gone, NotFound, SetBack
 from cluster.resource import Manifest, Resource
 from cluster.retry import RandomBackoff, asked_wait
 from cluster.stream import Watch, WatchEvent
-from cluster.versions import is_newer
+from cluster.versions import is_newer, is_older
 
 T = TypeVar("T")
 State = Literal["new", "listing", "watching", "waiting", "absent", "stopped"]
@@ -48,13 +48,15 @@ class Reflector(Generic[T]):
     that are not in it are gone.
     `on_change(kind, item, version)`: gets each later change.
     `on_list`: called before each list begins.
+    `on_set_back`: called if the API server has older data than before. Later callbacks have older versions.
     `newest`: returns the resource in the version to list, since a CRD may be installed later, and in other versions;
     called before each list. May raise ClusterError. By default the version is always that of `resource`.
     All callbacks run in the reflector's thread, one at a time. If one raises, the reflector logs that and lists again
     after a wait.
 
     A failed list, a 410, a truncated line or a failed callback leads to a new list. A broken watch resumes from the
-    last version. The reflector waits after every failure, so that no response can cause a hot loop.
+    last version, if the API server still has that version. The reflector waits after every failure, so that no response
+    can cause a hot loop.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Reflector(Generic[T]):
         on_replace: Callable[[tuple[T, ...], str], None],
         keep: Callable[[Manifest], T],
         on_list: Callable[[], None] = lambda: None,
+        on_set_back: Callable[[SetBack], None] = lambda _: None,
         newest: Callable[[], Resource] | None = None,
         namespace: str | None = None,
         label_selector: str | None = None,
@@ -85,6 +88,7 @@ class Reflector(Generic[T]):
         self._on_replace = on_replace
         self._keep = keep
         self._on_list = on_list
+        self._on_set_back = on_set_back
         self._newest = newest or (lambda: resource)
         self._namespace = namespace
         self._label_selector = label_selector
@@ -97,6 +101,8 @@ class Reflector(Generic[T]):
         self._chance = chance or random.Random()  # noqa: S311 - draws waiting times, no secrets
         self._backoff = RandomBackoff(self._pacing.first, self._pacing.longest, self._chance)
         self._version: str | None = None
+        self._newest_seen = ""
+        self._cut_off = False
         self._contact: float | None = None
         self._known_absent = False
         self._current: Watch | None = None
@@ -139,6 +145,10 @@ class Reflector(Generic[T]):
         """List if there is no version to resume from, then watch; returns the seconds to wait afterwards."""
         try:
             return self._follow()
+        except SetBack as error:
+            self._version, self._newest_seen = None, ""
+            self._on_set_back(error)
+            return self._failed(error)
         except (Gone, BadAnswer) as error:
             self._version = None  # only a list can show what the watch missed
             return self._failed(error)
@@ -153,6 +163,8 @@ class Reflector(Generic[T]):
         try:
             if self._version is None:
                 self._list()
+            elif self._cut_off:
+                self._check_version()
             return self._watch()
         except NotFound as error:
             if self._version is None:
@@ -175,11 +187,36 @@ class Reflector(Generic[T]):
         )
         self._received()
         self._known_absent = False
+        self._compare(listing.resource_version)
         self._replace(listing.items, listing.resource_version)
-        self._version = listing.resource_version
+        self._version = self._newest_seen = listing.resource_version
+
+    def _check_version(self) -> None:
+        """Check that the API server has the version of the last event. It may have been restored in the meantime."""
+        pages = self._cluster.pages(
+            self.resource,
+            1,
+            namespace=self._namespace,
+            label_selector=self._label_selector,
+            field_selector=self._field_selector,
+            attempts=1,
+        )
+        self._compare(next(pages).resource_version)
+
+    def _compare(self, listed: str) -> None:
+        """Raise SetBack if a list is older than what this reflector has seen. `listed`: the version of the list.
+
+        The API server reads a list from its storage, or waits until its cache has the same version.
+        """
+        if is_older(listed, self._newest_seen):
+            raise SetBack(
+                f"{self._cluster.host} was set back from version {self._newest_seen} to {listed}, as by a restore from"
+                " a backup"
+            )
 
     def _watch(self) -> float:
         version = self._version or ""
+        self._cut_off = True
         seconds = round(self._pacing.watch * self._chance.uniform(0.9, 1.1))
         started = self._clock()
         with self._cluster.watch(
@@ -198,6 +235,7 @@ class Reflector(Generic[T]):
                     self._take(event)
             finally:
                 self._hold(None)
+        self._cut_off = self._clock() - started < seconds
         if self._version != version or self._clock() - started >= self._pacing.brief:
             self._backoff.reset()
             return 0.0
@@ -218,7 +256,7 @@ class Reflector(Generic[T]):
             return  # a repeated or late event
         if event.kind != "BOOKMARK":
             self._on_change(event.kind, self._keep(event.manifest), event.resource_version)
-        self._version = event.resource_version
+        self._version = self._newest_seen = event.resource_version
         self._backoff.reset()
         self.last_error = None
 
@@ -264,6 +302,7 @@ def of_one(
     keep: Callable[[Manifest], T],
     namespace: str | None = None,
     pacing: Pacing | None = None,
+    on_set_back: Callable[[SetBack], None] = lambda _: None,
 ) -> Reflector[T]:
     """A reflector of one object. `take` gets its state after every list and change; None if it does not exist."""
     return Reflector(
@@ -271,6 +310,7 @@ def of_one(
         resource,
         lambda change, item, _: take(None if change == "DELETED" else item),
         on_replace=lambda items, _: take(next(iter(items), None)),
+        on_set_back=on_set_back,
         keep=keep,
         namespace=namespace,
         field_selector=f"metadata.name={name}",

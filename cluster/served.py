@@ -11,6 +11,7 @@ from policies.dialects.kueue_kinds import (
     ADMISSION_CHECK,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
+    PROVISIONING_REQUEST_CONFIG,
     TOPOLOGY,
     WORKLOAD_PRIORITY_CLASS,
 )
@@ -32,6 +33,7 @@ FOLLOWED: Mapping[GroupKind, tuple[Resource, ...]] = {
     ADMISSION_CHECK: _kueue("admissionchecks", "v1beta2", "v1beta1"),
     MULTIKUEUE_CONFIG: _kueue("multikueueconfigs", "v1beta2", "v1beta1"),
     MULTIKUEUE_CLUSTER: _kueue("multikueueclusters", "v1beta2", "v1beta1"),
+    PROVISIONING_REQUEST_CONFIG: _kueue("provisioningrequestconfigs", "v1beta2", "v1beta1"),
     volcano.QUEUE: (Resource(volcano.GROUP, "v1beta1", "queues", namespaced=False),),
     volcano.POD_GROUP: (Resource(volcano.GROUP, "v1beta1", "podgroups", namespaced=True),),
     volcano.JOB: (Resource(volcano.JOB.group, "v1alpha1", "jobs", namespaced=True),),

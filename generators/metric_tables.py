@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from audit.metrics import FAMILIES as OF_THE_AUDIT
 from cluster.metrics import Family, Stability
 from generators.files import table
 from generators.surfaces.parts import Level, level_of
-from policies.configuration.kueue.gates import KueueVersion
 from reconciler.metrics.catalogue import families
 from webhook.metrics import FAMILIES as OF_THE_WEBHOOK
 
@@ -25,28 +24,12 @@ _BLOCKS = {
     "metrics-volcano-quota": ("quotree_volcano_",),
 }
 """The tables of the reconciler's metrics, each with the prefixes of their names."""
-_RECOVERY = "the time of a recovery is in no metric"
-
-ADDED_0_20: Mapping[str, str] = {
-    "kueue_execution_time_seconds": "",
-    "kueue_local_queue_execution_time_seconds": "the execution time is exported by ClusterQueue",
-    "kueue_local_queue_workload_recovery_wait_time_seconds": _RECOVERY,
-    "kueue_pending_scheduling_hashes": "",
-    "kueue_preemption_target_recomputations_total": "recomputations are not counted",
-    "kueue_workload_recovery_wait_time_seconds": _RECOVERY,
-    "multikueue_cluster_status": "",
-    "multikueue_workloads_evicted_total": "",
-}
-"""The metrics that are new in Kueue v0.20, each with the reason why Quotree does not export it; empty if it does.
-
-Quotree exports all metrics of v0.19.2. Source: Kueue main of 2026-08-23, pkg/metrics, and the release notes of v0.20.0.
-"""
 _HEAD = "| name | type | labels | stability | says |"
 
 
 def generate() -> dict[str, dict[str, str]]:
     tables = of_the_reconciler(families())
-    kueue = {"metrics-kueue": tables.pop("metrics-kueue"), "metrics-kueue-versions": version_table(families())}
+    kueue = {"metrics-kueue": tables.pop("metrics-kueue")}
     others = {"metrics-webhook": metric_table(OF_THE_WEBHOOK), "metrics-audit": metric_table(OF_THE_AUDIT)}
     return {PAGE: {**tables, **others}, PAGE_OF_KUEUE: kueue}
 
@@ -65,21 +48,6 @@ def of_the_reconciler(declared: Iterable[Family]) -> dict[str, str]:
 
 def metric_table(declared: Iterable[Family]) -> str:
     return table(_HEAD, map(_row, sorted(declared, key=lambda family: family.name)))
-
-
-def version_table(declared: Iterable[Family]) -> str:
-    """The table of Kueue's metrics in both versions. Raises ValueError if a missing metric has no reason."""
-    exported = {family.name for family in declared if family.stability is Stability.KUEUE}
-    if unexplained := [name for name, why in ADDED_0_20.items() if not why and name not in exported]:
-        raise ValueError(f"{unexplained[0]} is not exported, and nothing says why")
-    head = "".join(f" Kueue v{version} |" for version in KueueVersion)
-    names = sorted(exported | ADDED_0_20.keys(), key=lambda name: name.removeprefix("kueue_"))
-    return table(f"| name |{head} Quotree |", (_versions_row(name, name in exported) for name in names))
-
-
-def _versions_row(name: str, exported: bool) -> tuple[str, ...]:
-    before = "-" if name in ADDED_0_20 else "yes"
-    return f"`{name}`", before, "yes", "same" if exported else f"not: {ADDED_0_20[name]}"
 
 
 def _row(family: Family) -> tuple[str, ...]:

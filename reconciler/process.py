@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from cluster.client import ClusterClient
+from cluster.errors import SetBack
 from cluster.reflector import Reflector
 from cluster.resource import PODS
 from cluster.tracing.span import SpanRecorder
@@ -343,7 +344,7 @@ class Reconciler:
                 self._follow(relisted=True)
             while not self._ended.is_set():
                 self.loop.round()
-        except ClockSetBack as error:
+        except (ClockSetBack, SetBack) as error:
             log.error("%s; the reconciler exits, so that a new process can start afresh", error)
         except Exception:
             # Messages are lost, and the world may include half a round. If the loop continued, it could give the same

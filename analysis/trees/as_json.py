@@ -69,6 +69,7 @@ def node_entry(forest: Forest, quotas: Quotas, drawn: DrawnNode) -> dict[str, An
         "exists": node is not None,
         "parent": node.parent.name if node and node.parent else None,
         "children": [child.ref.name for child in forest.children(drawn.ref)],
+        **quotas.condition(drawn.ref),
         "quota": _rows_json(quotas.rows(drawn.ref)),
         **{counted: dict(by_state) for counted, by_state in quotas.counts(drawn.ref).items()},
     }

@@ -59,6 +59,13 @@ class Quotas:
         """The number of workloads, PodGroups or applications in the subtree, by state; empty if unknown."""
         return {}
 
+    def condition(self, ref: Ref) -> Mapping[str, str]:
+        """Why a queue takes no work, by the names of the fields in `quotree tree -o json`; empty if it does."""
+        node = self._forest.node(ref)
+        if isinstance(node, kueue.ClusterQueue) and node.stop_policy != "None":
+            return {"stopPolicy": node.stop_policy}
+        return {"state": node.state} if isinstance(node, volcano.Queue) and not node.is_open else {}
+
     def _sums(self, ref: Ref) -> dict[Pair, dict[str, str]]:
         if ref.group == kueue.GROUP:
             return {pair: {"nominalQuota": self._text(pair, nano)} for pair, nano in self._below.get(ref, {}).items()}

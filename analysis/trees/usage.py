@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from analysis.trees.quotas import QuotaRow, Quotas
 from policies.dialects import kueue, volcano
@@ -28,7 +29,9 @@ class QuotasWithUsage(Quotas):
 
     def __init__(self, forest: Forest, downward: Sequence[Ref], world: World):
         super().__init__(forest, downward)
-        self._usage = below(nodes(world))
+        states = nodes(world)
+        self._usage = below(states)
+        self._inactive = {each.name: each.inactive for each in states if each.inactive}
 
     def rows(self, ref: Ref) -> list[QuotaRow]:
         rows = super().rows(ref)
@@ -50,8 +53,19 @@ class QuotasWithWorkloads(QuotasWithUsage):
         found = self._usage.queue_counts if ref.kind == kueue.CLUSTER_QUEUE.kind else self._usage.cohort_counts
         return {"workloads": asdict(found.get(ref.name, WorkloadCounts()))}
 
+    def condition(self, ref: Ref) -> Mapping[str, str]:
+        found = super().condition(ref)
+        inactive = self._inactive.get(ref.name) if ref.group_kind == kueue.CLUSTER_QUEUE else None
+        return {**found, "inactive": inactive} if inactive else found
+
     def note(self, ref: Ref) -> str:
         return workload_note(self.counts(ref).get("workloads", {}))
+
+
+def condition_note(condition: Mapping[str, Any]) -> str:
+    """Why a queue takes no work, as a text; empty if it does. `condition`: see `Quotas.condition`."""
+    stopped = [f"{key} {condition[key]}" for key in ("stopPolicy", "state") if key in condition]
+    return stopped[0] if stopped else str(condition.get("inactive", ""))
 
 
 def workload_note(counts: Mapping[str, int]) -> str:

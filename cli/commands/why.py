@@ -13,6 +13,7 @@ from analysis.why import API_VERSION, elsewhere, explained_work
 from cli.exits import EXIT_CODES_OF_SIMULATIONS, AccessDenied, Misused
 from cli.input import snapshot, unqueued
 from cli.input.against import Against
+from cli.input.held_pods import held_pods
 from cli.input.login import ClusterLogin
 from cli.input.named import NamedWork, NoWorkload, named
 from cli.input.options import EngineOptions, against_of, namespace, output
@@ -103,7 +104,7 @@ def _of_workload(
             return _from_cluster(written, wanted, against, output, engine)
         except AccessDenied as error:
             refused = error
-    return _shown(_from_reconciler(wanted, against.login, reconciler, refused), output)
+    return _shown(_with_pods(_from_reconciler(wanted, against.login, reconciler, refused), against), output)
 
 
 def _unqueued(wanted: NamedWork, login: ClusterLogin, error: NoWorkload) -> dict[str, Any]:
@@ -157,7 +158,16 @@ def _from_cluster(written: str, wanted: NamedWork, against: Against, output: str
         if found.others is not None and (answer := elsewhere(found.others, name)):
             return _shown(answer, output)
     key = snapshot.key_of(found.world, wanted)
-    return _shown({**explanation_json(found.world, key, time.time_ns()), **placement_json(found.world, key)}, output)
+    answer = {**explanation_json(found.world, key, time.time_ns()), **placement_json(found.world, key)}
+    return _shown(_with_pods(answer, against), output)
+
+
+def _with_pods(found: dict[str, Any], against: Against) -> dict[str, Any]:
+    """The answer, for admitted work of a cluster with what keeps its Pods from running."""
+    if against.kind != "cluster" or not found.get("admitted") or "placement" in found:
+        return found
+    held = held_pods(against.login, found["job"])
+    return {**found, "heldPods": held} if held else found
 
 
 def _from_reconciler(

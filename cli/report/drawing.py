@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from analysis.trees.quotas import QuotaRow, Quotas
-from analysis.trees.usage import workload_note
+from analysis.trees.usage import condition_note, workload_note
 from analysis.trees.view import UnknownNode, WantedNode, unknown
 from analysis.trees.walk import DrawnNode
 from policies.model.forest import Forest
@@ -37,7 +37,7 @@ def lines(forest: Forest, quotas: Quotas, drawn: DrawnNode, glyphs: Glyphs) -> I
     notes = [drawn.start_note] if drawn.start_note else []
     notes += ["no object here"] if forest.node(drawn.ref) is None else []
     notes += ["continued below"] if drawn.is_continued else []
-    notes += [note] if (note := quotas.note(drawn.ref)) else []
+    notes += filter(None, (condition_note(quotas.condition(drawn.ref)), quotas.note(drawn.ref)))
     yield _before(drawn, glyphs) + plain(str(drawn.ref)) + (f" ({plain('; '.join(notes))})" if notes else "")
     margin = _columns(drawn.last, glyphs) + (glyphs.through if drawn.has_children else _GAP)
     yield from (margin + row_text(row) for row in quotas.rows(drawn.ref))
@@ -170,6 +170,6 @@ def _roots(found: Found) -> list[_Branch]:
 def _rows(branch: _Branch) -> tuple[str, list[str]]:
     entry = branch.entry
     notes = [] if entry.get("exists", True) else ["no object here"]
-    notes += [note] if (note := workload_note(entry.get("workloads", {}))) else []
+    notes += filter(None, (condition_note(entry), workload_note(entry.get("workloads", {}))))
     rows = [QuotaRow(each["flavor"], each["resource"], each["own"], each["children"]) for each in entry["quota"]]
     return plain(branch.name + (f" ({'; '.join(notes)})" if notes else "")), list(map(row_text, rows))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from cli.output import some
+from cli.output import first_of, some
 from policies.model.printing import plain
 from scheduling.objects.times import after
 from scheduling.visibility.as_json import pod_set_json
@@ -17,6 +17,9 @@ from scheduling.visibility.pod_sets import AdmittedPodSet
 from scheduling.visibility.raising import BORROWING_LIMIT
 
 Found: TypeAlias = Mapping[str, Any]
+
+_MOST_NAMES = 3
+"""The most Pods that are named for one cause."""
 
 
 def job_text(job: Found) -> str:
@@ -149,6 +152,7 @@ def _workload_lines(found: Found) -> Iterator[str]:
         yield running_text(found)
         if "sentence" in found and "placement" not in found:  # a placement has the same facts about workers
             yield plain(f"    {found['sentence']}")
+        yield from (plain(f"    {_held(each)}") for each in found.get("heldPods", ()))
     elif found["state"] == "inNoQueue":
         yield plain(f"{job_text(found['job'])} is in no queue: {found['reason']}")
     elif found["state"] == "atGate":
@@ -158,6 +162,11 @@ def _workload_lines(found: Found) -> Iterator[str]:
         yield plain(f"{job_text(found['job'])} {state}")
     if (placement := found.get("placement")) is not None:
         yield plain(f"    {_elsewhere(placement)}")
+
+
+def _held(held: Found) -> str:
+    who = f"{held['kind']} {first_of(held['names'], _MOST_NAMES)}"
+    return f"{who}: {': '.join(filter(None, (held['reason'], held['message'])))}"
 
 
 def _elsewhere(placement: Found) -> str:

@@ -1,7 +1,7 @@
 """A server of JSON over HTTPS, in its own threads. Plain HTTP is only allowed on loopback, since requests have tokens.
 
 The TLS handshake runs in the connection's own thread, so that a silent client delays no other client. At the limit of
-connections, the one that has been sending its request for longest ends.
+connections, the one that has been sending its request or reading its response for longest ends.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import logging
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from email.message import Message
 from http.server import BaseHTTPRequestHandler
 from typing import Any, Protocol
@@ -69,8 +69,8 @@ class ApiServer(BackgroundServer):
         super().__init__(host, port, _Handler, "v1")
         self.api, self.tls, self.passed = api, tls, passed
         self._room = threading.BoundedSemaphore(_ROOM)
-        self._sending: dict[Any, socket.socket] = {}
-        """The connections whose request has not arrived yet, by the address of the client, the oldest first."""
+        self._transferring: dict[Any, socket.socket] = {}
+        """The connections that wait for their client, by its address: the one that has waited longest comes first."""
         self._lock = threading.Lock()
 
     def process_request(self, request: Any, client_address: Any) -> None:
@@ -80,18 +80,26 @@ class ApiServer(BackgroundServer):
                 self.shutdown_request(request)
                 return
         with self._lock:
-            self._sending[client_address] = request
+            self._transferring[client_address] = request
         super().process_request(request, client_address)
 
     def _end_slowest(self) -> None:
-        """Shut down the connection that has been sending its request for longest. Its own thread then closes it."""
-        with self._lock, contextlib.suppress(StopIteration, OSError):  # none is sending, or it has just ended
-            self._sending.pop(next(iter(self._sending))).shutdown(socket.SHUT_RDWR)
+        """Shut down the connection that has waited for its client for longest. Its own thread then closes it."""
+        with self._lock, contextlib.suppress(StopIteration, OSError):  # none waits, or it has just ended
+            self._transferring.pop(next(iter(self._transferring))).shutdown(socket.SHUT_RDWR)
 
-    def arrived(self, client_address: Any) -> None:
-        """Call this when the request of a connection has arrived. It is then answered, and no longer ended."""
+    @contextlib.contextmanager
+    def answering(self, client_address: Any) -> Iterator[None]:
+        """While a request is answered, its connection does not wait for its client, so it is not ended."""
+        connection = self._no_longer_transferring(client_address)
+        yield
+        if connection is not None:
+            with self._lock:
+                self._transferring[client_address] = connection
+
+    def _no_longer_transferring(self, client_address: Any) -> socket.socket | None:
         with self._lock:
-            self._sending.pop(client_address, None)
+            return self._transferring.pop(client_address, None)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
@@ -109,7 +117,7 @@ class ApiServer(BackgroundServer):
             with self.tls().wrap_socket(request.dup(), server_side=True) as secured:
                 super().finish_request(secured, client_address)
         finally:
-            self.arrived(client_address)
+            self._no_longer_transferring(client_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002, the name is given
         """Log on level debug only: a client did not speak TLS, did not trust the certificate or disconnected."""
@@ -122,15 +130,15 @@ class _Handler(BaseHTTPRequestHandler):
     server_version, sys_version = "quotree", ""
 
     def do_GET(self) -> None:
-        self.server.arrived(self.client_address)
         code = 200
-        try:
-            body = self._answered()
-        except HttpRefusal as refusal:
-            code, body = refusal.code, refusal.body()
-        except Exception:
-            log.exception("internal error in answering %s", self.path)
-            code, body = 500, HttpRefusal(500, "internal error; the log has it").body()
+        with self.server.answering(self.client_address):
+            try:
+                body = self._answered()
+            except HttpRefusal as refusal:
+                code, body = refusal.code, refusal.body()
+            except Exception:
+                log.exception("internal error in answering %s", self.path)
+                code, body = 500, HttpRefusal(500, "internal error; the log has it").body()
         self._send(code, body)
 
     def _answered(self) -> dict[str, Any]:

@@ -17,8 +17,13 @@ trap 'rm -f "$body"' EXIT
   fi
 } > "$body"
 
+# Anybody may post a comment with the marker, and edit it later. An app, as GitHub Actions is, cannot ask who it is.
+ours='.user.type == "Bot"'
+if login=$(gh api user --jq .login 2>/dev/null); then
+  ours=".user.login == \"$login\""
+fi
 comments="repos/${GITHUB_REPOSITORY:?}/issues/${PULL_REQUEST:?}/comments"
-found=$(gh api --paginate "$comments" --jq ".[] | select(.body | startswith(\"$marker\")) | .id" | sed -n 1p)
+found=$(gh api --paginate "$comments" --jq ".[] | select($ours and (.body | startswith(\"$marker\"))) | .id" | sed -n 1p)
 if [[ -n "$found" ]]; then
   gh api --silent --method PATCH "repos/$GITHUB_REPOSITORY/issues/comments/$found" -F "body=@$body"
 elif [[ "${EXIT_CODE:?}" != 0 || "${DIFFERS:-}" == true ]]; then

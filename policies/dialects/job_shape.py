@@ -97,17 +97,9 @@ class PodsAt:
         return fields.join("", *self.path)
 
     @property
-    def labels(self) -> dict[str, str]:
-        """The labels of the template for Kueue."""
-        return self._ours("labels")
-
-    @property
     def annotations(self) -> dict[str, str]:
         """The annotations of the template for Kueue."""
-        return self._ours("annotations")
-
-    def _ours(self, part: str) -> dict[str, str]:
-        pairs = texts(mapping(self.template.get("metadata")).get(part))
+        pairs = texts(mapping(self.template.get("metadata")).get("annotations"))
         return {key: value for key, value in pairs.items() if key.startswith(PREFIX)}
 
 

@@ -5,12 +5,13 @@ Source: Kueue v0.19, pkg/controller/jobframework and pkg/controller/jobs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from policies.dialects.core import POD
+from policies.dialects.core import POD, VOLCANO_SCHEDULER
 from policies.dialects.frameworks import FRAMEWORKS, batch, ray, replicated
+from policies.dialects.frameworks.wrapped import SPARK_APPLICATION
 from policies.dialects.go_values import read_integer
 from policies.dialects.job_shape import Framework, JobShape, PodsAt, at
 from policies.dialects.kueue_kinds import PREFIX
@@ -20,8 +21,7 @@ from policies.dialects.odd_amounts import OddAmount
 from policies.dialects.odd_jobs import odd_in_job
 from policies.dialects.reading import Manifest, identity, integer, mapping, metadata, text, texts
 from policies.dialects.selectors import LabelSelector, read_label_selector
-from policies.dialects.yunikorn_work import KINDS as YUNIKORNS
-from policies.dialects.yunikorn_work import NO_TEMPLATE, WrittenTemplate, pod_template
+from policies.dialects.yunikorn_work import WrittenTemplate, pod_template, written_template
 from policies.model.objects import GroupKind, KubeObject
 
 QUEUE_NAME = f"{PREFIX}queue-name"
@@ -75,7 +75,8 @@ class QueuedJob(KubeObject):
     `ended`: it succeeded or failed, or is being deleted.
     `parallelism`, `completions`, `indexed`: fields of a batch Job.
     `replacement`: its podReplacementPolicy.
-    `template`: the pod template as YuniKorn reads it.
+    `templates`: its pod templates as the three projects read them.
+    `volcano_queue`: the queue in which the Spark operator creates its PodGroup; empty for none.
     `pod_sets`: the pods of the job, if the templates of its kind can be read.
     `owner`: the kind and name of its controller, if Kueue queues that kind; Kueue then queues the controller instead.
     `controller`: its controller reference, of any kind.
@@ -95,7 +96,8 @@ class QueuedJob(KubeObject):
     completions: int | None = None
     indexed: bool = False
     replacement: str = ""
-    template: WrittenTemplate = NO_TEMPLATE
+    templates: tuple[WrittenTemplate, ...] = ()
+    volcano_queue: str = ""
     pod_sets: tuple[PodsAt, ...] = ()
     owner: str = ""
     controller: ControllerReference | None = None
@@ -123,6 +125,8 @@ def job_reader(framework: Framework) -> Callable[[Manifest], QueuedJob]:
     def read(manifest: Manifest) -> QueuedJob:
         meta, spec = metadata(manifest), mapping(manifest.get("spec"))
         over = isinstance(framework, JobShape) and framework.ended(manifest)
+        pod_sets = tuple(framework.pods_of(manifest))
+        of_spark = tuple(_of_spark(spec)) if kind == SPARK_APPLICATION else ()
         return QueuedJob(
             ref=identity(manifest, kind, namespaced=True),
             api_version=str(manifest.get("apiVersion")),
@@ -135,8 +139,9 @@ def job_reader(framework: Framework) -> Callable[[Manifest], QueuedJob]:
             completions=integer(spec.get("completions")),
             indexed=spec.get("completionMode") == "Indexed",
             replacement=text(spec.get("podReplacementPolicy")) or "",
-            template=pod_template(kind.kind, manifest) if kind in YUNIKORNS else NO_TEMPLATE,
-            pod_sets=tuple(framework.pods_of(manifest)),
+            templates=of_spark or tuple(pod_template(each.at, each.template) for each in pod_sets),
+            volcano_queue=_volcano_queue(spec) if of_spark else "",
+            pod_sets=pod_sets,
             owner=managed_owner(meta),
             controller=controller_of(meta),
             uid=text(meta.get("uid")) or "",
@@ -181,6 +186,21 @@ def prebuilt_of(meta: Mapping[str, Any], *, annotated: bool = True) -> str:
 
 
 READERS = {kind: job_reader(framework) for kind, framework in KINDS.items()}
+
+
+def _of_spark(spec: Manifest) -> Iterator[WrittenTemplate]:
+    """The driver and the executors of a Spark application. They have labels of their own, besides a pod template."""
+    batch = text(spec.get("batchScheduler"))  # the Spark operator gives it to both
+    for role in ("driver", "executor"):
+        place, pods = f"spec.{role}", mapping(spec.get(role))
+        scheduler, its_field = text(pods.get("schedulerName")), f"{place}.schedulerName"
+        yield written_template(place, pods, batch or scheduler, "spec.batchScheduler" if batch else its_field)
+        yield pod_template(f"{place}.template", mapping(pods.get("template")))
+
+
+def _volcano_queue(spec: Manifest) -> str:
+    queue = text(at(spec, "batchSchedulerOptions.queue"))
+    return queue if queue and spec.get("batchScheduler") == VOLCANO_SCHEDULER else ""
 
 
 def _runs(manifest: Manifest, framework: Framework) -> bool:

@@ -1,4 +1,4 @@
-"""Workloads that create Pods, as YuniKorn's admission controller reads them: their pod templates."""
+"""Pod templates with what the three projects read in them, and the workloads into which YuniKorn writes the user."""
 
 from __future__ import annotations
 
@@ -30,16 +30,18 @@ KINDS = tuple(GroupKind("batch" if kind.endswith("Job") else "apps", kind) for k
 
 @dataclass(frozen=True, slots=True)
 class WrittenTemplate:
-    """A pod template.
+    """A pod template, or a Pod, which is its own template.
 
-    `at`: its path.
+    `at`: the path of its metadata.
     `labels`, `annotations`: those that the three projects read, as written.
+    `scheduler_field`: the path of the name of its scheduler.
     """
 
-    at: str = ""
+    at: str = "metadata"
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     scheduler_name: str = "default-scheduler"
+    scheduler_field: str = "spec.schedulerName"
 
 
 NO_TEMPLATE = WrittenTemplate()
@@ -54,7 +56,7 @@ class OtherWork(KubeObject):
     `odd`: amounts that are probably mistakes.
     """
 
-    template: WrittenTemplate
+    templates: tuple[WrittenTemplate, ...]
     labels: Mapping[str, str] = field(default_factory=dict)
     job_labels: Mapping[str, str] = field(default_factory=dict)
     odd: tuple[OddAmount, ...] = ()
@@ -64,18 +66,16 @@ class OtherWork(KubeObject):
         return True
 
 
-def pod_template(kind: str, manifest: Manifest) -> WrittenTemplate:
-    """The pod template of the workload; empty for other kinds."""
-    path = TEMPLATES.get(kind)
-    if path is None:
-        return NO_TEMPLATE
-    template = inside(manifest, path)
-    return WrittenTemplate(
-        fields.join("", *path),
-        ours(texts(metadata(template).get("labels"))),
-        ours(texts(metadata(template).get("annotations"))),
-        text(mapping(template.get("spec")).get("schedulerName")) or NO_TEMPLATE.scheduler_name,
-    )
+def pod_template(at: str, template: Manifest) -> WrittenTemplate:
+    """The pod template at this path."""
+    scheduler = text(mapping(template.get("spec")).get("schedulerName"))
+    field = fields.join(at, "spec", "schedulerName")
+    return written_template(fields.join(at, "metadata"), metadata(template), scheduler, field)
+
+
+def written_template(at: str, meta: Manifest, scheduler: str | None, scheduler_field: str) -> WrittenTemplate:
+    labels, annotations = (ours(texts(meta.get(part))) for part in ("labels", "annotations"))
+    return WrittenTemplate(at, labels, annotations, scheduler or NO_TEMPLATE.scheduler_name, scheduler_field)
 
 
 def inside(manifest: Manifest, path: tuple[str, ...]) -> Mapping[str, object]:
@@ -85,17 +85,19 @@ def inside(manifest: Manifest, path: tuple[str, ...]) -> Mapping[str, object]:
 
 
 def _reader(kind: GroupKind) -> Callable[[Manifest], OtherWork]:
-    path = (*TEMPLATES[kind.kind], "spec")
+    path = TEMPLATES[kind.kind]
     at = fields.join("", *path)
 
     def read(manifest: Manifest) -> OtherWork:
+        template = inside(manifest, path)
+        owned = controller_of(metadata(manifest))
         return OtherWork(
             ref=identity(manifest, kind, namespaced=True),
             api_version=str(manifest.get("apiVersion")),
-            template=pod_template(kind.kind, manifest),
+            templates=(pod_template(at, template),),
             labels=ours(texts(metadata(manifest).get("labels"))),
             job_labels=ours(texts(metadata(inside(manifest, _JOB)).get("labels"))),
-            odd=() if controller_of(metadata(manifest)) else tuple(odd_in_pod(at, inside(manifest, path))),
+            odd=() if owned else tuple(odd_in_pod(f"{at}.spec", mapping(template.get("spec")))),
         )
 
     return read

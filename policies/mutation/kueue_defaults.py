@@ -18,7 +18,7 @@ from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.dialects.selectors import NAME_OF_NAMESPACE
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, Ref
-from policies.mutation.patching import Patch, added, patched, removed
+from policies.mutation.patching import Patch, added, missing_texts, patched, removed
 
 DEFAULT_QUEUE = "default"
 """The name of the LocalQueue for jobs and Pods that name none."""
@@ -55,7 +55,8 @@ def queued_job(
 
     A job that names none gets the LocalQueue `default` if it exists. The same holds for a Deployment or a similar kind
     if Pods are managed, since its Pods are queued. A job that gets no queue is suspended only with `without_queue`, and
-    not if it is the child of a managed job.
+    not if it is the child of a managed job: the reconciler checks whether that one counts it. It also gets the default
+    priority class, since it may be queued later, unless its owner is of a kind that is queued.
     If an ancestor job already counts the job, it is suspended only while the ancestor does not run. It still gets the
     queue, so that the reconciler counts it together with its siblings. `forest` must have the ancestor by its UID.
     If the queue sends work to other clusters, the job is also left to MultiKueue.
@@ -66,37 +67,32 @@ def queued_job(
     managed = settings.manage_pods if framework.templates else settings.manage_jobs
     if not managed or not isinstance(meta, dict) or not isinstance(spec, dict) or framework.leaves_out(manifest):
         return []
-    operations: Patch = []
-    namespace = text(meta.get("namespace")) or "default"
-    queue = text(mapping(meta.get("labels")).get(QUEUE_NAME))
-    if not queue:
-        if not has_default_queue(namespace, forest):
-            return _waiting(kind, manifest, framework, forest) if settings.without_queue else []
-        if not isinstance(meta.get("labels"), dict):
-            operations.append(added({}, "metadata", "labels"))
-        operations.append(added(DEFAULT_QUEUE, "metadata", "labels", QUEUE_NAME))
+    namespace, labels = text(meta.get("namespace")) or "default", texts(meta.get("labels"))
+    lacks_class = has_default_class(forest, settings) and not labels.get(PRIORITY_CLASS)
+    missing = {PRIORITY_CLASS: DEFAULT_CLASS} if lacks_class else {}
     job = job_reader(framework)(manifest)
+    queue = labels.get(QUEUE_NAME)
+    if not queue and not has_default_queue(namespace, forest):
+        if framework.suspend is None:
+            return []
+        if job.controller is not None and job.controller.kind in (KINDS.keys() | described.keys()):
+            missing = {}
+        runs = not settings.without_queue or ancestor(kind, job.controller, namespace, forest, queued=False)
+        operations = [] if runs else _suspended(manifest, framework.suspend)
+        return [*missing_texts(meta, ("metadata",), "labels", missing), *operations]
     above = counted_above(job, forest, slicing=settings.enabled("ElasticJobsViaWorkloadSlices"))
     if above is None and framework.templates and ancestor(kind, job.controller, namespace, forest, whole=False):
         return []  # the templates of the ancestor have the labels already
-    if above is None and has_default_class(forest, settings) and not texts(meta.get("labels")).get(PRIORITY_CLASS):
-        operations.append(added(DEFAULT_CLASS, "metadata", "labels", PRIORITY_CLASS))
+    wanted = {QUEUE_NAME: queue or DEFAULT_QUEUE, **(missing if above is None else {})}
+    operations = [*missing_texts(meta, ("metadata",), "labels", wanted)]
     if framework.suspend is None or (above is not None and above.running):
         return operations
     operations += _suspended(manifest, framework.suspend)
-    local = LOCAL_QUEUE.named(queue or DEFAULT_QUEUE, namespace)
+    local = LOCAL_QUEUE.named(wanted[QUEUE_NAME], namespace)
     dispatches = above is None and framework.dispatched and settings.enabled("MultiKueue")
     if dispatches and _is_sent_to_workers(forest, local):
         operations += _managed_by(patched(manifest, operations), framework)
     return operations
-
-
-def _waiting(kind: GroupKind, manifest: Manifest, framework: Framework, forest: Forest) -> Patch:
-    """Suspend a job without queue and ancestor job. The reconciler checks whether the ancestor counts it."""
-    job = job_reader(framework)(manifest)
-    if framework.suspend is None or ancestor(kind, job.controller, job.ref.namespace, forest, queued=False):
-        return []
-    return _suspended(manifest, framework.suspend)
 
 
 def settings_for(kind: GroupKind, namespace: str, settings: KueueSettings, forest: Forest) -> KueueSettings:

@@ -35,7 +35,7 @@ from policies.model.change import User
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind
 from policies.mutation.kueue_defaults import DEFAULT_CLASS, DEFAULT_QUEUE, has_default_class, has_default_queue
-from policies.mutation.patching import Patch, added, removed
+from policies.mutation.patching import Patch, added, missing_texts, removed
 
 Path = tuple[str | int, ...]
 
@@ -82,8 +82,8 @@ def held_pod(manifest: Manifest, settings: KueueSettings, forest: Forest = _NOBO
         added_labels[POD_INDEX] = labels[notes[_INDEX_LABEL]]
     if placed:
         added_labels[_TAS] = "true"
-    operations = [*_texts(meta, ("metadata",), "labels", added_labels)]
-    operations += _texts(meta, ("metadata",), "annotations", {ROLE_HASH: role_hash(spec)})
+    operations = [*missing_texts(meta, ("metadata",), "labels", added_labels)]
+    operations += missing_texts(meta, ("metadata",), "annotations", {ROLE_HASH: role_hash(spec)})
     finalizers = listing(meta.get("finalizers"))
     if MANAGED not in finalizers:
         operations.append(added([*finalizers, MANAGED], "metadata", "finalizers"))
@@ -175,8 +175,8 @@ def queued_templates(kind: GroupKind, manifest: Manifest, settings: KueueSetting
         if not isinstance(template.get("metadata"), dict):
             operations.append(added({}, *path, "metadata"))
         inner = mapping(template.get("metadata"))
-        operations += _texts(inner, (*path, "metadata"), "labels", added_labels)
-        operations += _texts(
+        operations += missing_texts(inner, (*path, "metadata"), "labels", added_labels)
+        operations += missing_texts(
             inner, (*path, "metadata"), "annotations", {**notes, **_after_leader(kind, manifest, path, settings)}
         )
     return operations
@@ -206,7 +206,7 @@ def after_launcher(kind: GroupKind, manifest: Manifest, settings: KueueSettings)
         return []
     inner = template.get("metadata")
     operations = [] if isinstance(inner, dict) else [added({}, *worker, "metadata")]
-    return operations + list(_texts(mapping(inner), (*worker, "metadata"), "annotations", {INDEX_OFFSET: "1"}))
+    return operations + list(missing_texts(mapping(inner), (*worker, "metadata"), "annotations", {INDEX_OFFSET: "1"}))
 
 
 def _grouped(manifest: Manifest, path: Path) -> bool:
@@ -219,16 +219,3 @@ def _at(manifest: Manifest, path: Path) -> dict[str, Any] | None:
     for step in path:
         held = listing(held)[step] if isinstance(step, int) else mapping(held).get(step)
     return held if isinstance(held, dict) else None
-
-
-def _texts(meta: Mapping[str, Any], path: Path, key: str, wanted: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """The operations that add missing labels or annotations.
-
-    `key`: `labels` or `annotations`; the field is created if it is missing.
-    """
-    present = mapping(meta.get(key))
-    missing = {name: value for name, value in wanted.items() if text(present.get(name)) != value}
-    if missing and not isinstance(meta.get(key), dict):
-        yield added({}, *path, key)
-    for name, value in missing.items():
-        yield added(value, *path, key, name)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
+from policies.dialects.reading import mapping, text
 from policies.model.fields import pointer, unpointed
 
 Patch: TypeAlias = list[dict[str, Any]]
@@ -16,6 +17,21 @@ def added(value: object, *path: str | int) -> dict[str, Any]:
 
 def removed(*path: str | int) -> dict[str, Any]:
     return {"op": "remove", "path": pointer(*path)}
+
+
+def missing_texts(
+    meta: Mapping[str, Any], path: tuple[str | int, ...], key: str, wanted: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    """The operations that add missing labels or annotations.
+
+    `key`: `labels` or `annotations`; the field is created if it is missing.
+    """
+    present = mapping(meta.get(key))
+    missing = {name: value for name, value in wanted.items() if text(present.get(name)) != value}
+    if missing and not isinstance(meta.get(key), dict):
+        yield added({}, *path, key)
+    for name, value in missing.items():
+        yield added(value, *path, key, name)
 
 
 def patched(manifest: Mapping[str, Any], operations: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

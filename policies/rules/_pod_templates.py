@@ -1,31 +1,33 @@
-"""The pod templates of Pods and workloads as YuniKorn reads them."""
+"""The pod templates of Pods and workloads, with what the three projects read in them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies.dialects import kueue_jobs
 from policies.dialects.core import POD, Pod
 from policies.dialects.kueue_jobs import QueuedJob
-from policies.dialects.yunikorn_work import KINDS, OtherWork, WrittenTemplate
+from policies.dialects.yunikorn_work import KINDS, NO_TEMPLATE, OtherWork, WrittenTemplate
 from policies.judging.rule import Proposal
 from policies.model.objects import KubeObject
 
-MAKERS = (POD, *KINDS)
-"""Pods, and the kinds of workloads whose pod templates YuniKorn's admission controller reads."""
+MAKERS = (POD, *dict.fromkeys((*KINDS, *kueue_jobs.KINDS)))
+"""Pods, and the kinds of workloads with pod templates."""
 
 
-def template(obj: KubeObject | None) -> WrittenTemplate | None:
-    """The pod template of an object; a Pod is its own template. None for other kinds."""
+def templates_of(obj: KubeObject | None) -> tuple[WrittenTemplate, ...]:
+    """The pod templates of an object; a Pod is its own template. Empty for other kinds."""
     if isinstance(obj, Pod):
-        return WrittenTemplate("", obj.labels, obj.annotations, obj.scheduler_name)
-    if isinstance(obj, QueuedJob | OtherWork) and obj.ref.group_kind in KINDS:
-        return obj.template
-    return None
+        return (WrittenTemplate(labels=obj.labels, annotations=obj.annotations, scheduler_name=obj.scheduler_name),)
+    return obj.templates if isinstance(obj, QueuedJob | OtherWork) else ()
 
 
 def templates(proposal: Proposal) -> Iterator[tuple[KubeObject, WrittenTemplate | None, WrittenTemplate]]:
-    """Each created or updated Pod and workload, with its template before and after the change."""
+    """Each pod template of a created or updated Pod or workload, before the change and after it.
+
+    Before the change it is None for a new object, and empty for a new template of an old object.
+    """
     for before, obj in proposal.changed(KubeObject):
-        after = template(obj)
-        if after is not None:
-            yield obj, template(before), after
+        earlier = {each.at: each for each in templates_of(before)}
+        for after in templates_of(obj):
+            yield obj, None if before is None else earlier.get(after.at, NO_TEMPLATE), after

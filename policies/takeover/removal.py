@@ -42,7 +42,7 @@ from policies.vap.admission_policies import policies
 QUEUE_FINALIZER, QUEUE_OPERATION = "quotree.dev/queue-in-use", "quotree.dev/queue-operation"
 """The annotations that scheduling/volcano_queues writes on Volcano's queues."""
 FENCE = "quotree.dev/taken-over-at"
-"""The annotation that a new leader of the reconciler writes on a Workload."""
+"""The annotation that a new leader of the reconciler writes on Workloads and Pods."""
 OF_KUEUE = frozenset({IN_USE, MANAGED, GATE, TOPOLOGY_GATE, ELASTIC_GATE})
 """The additions that Kueue's manager also uses. They stay if it runs."""
 FINALIZERS = frozenset({IN_USE, MANAGED, QUEUE_FINALIZER})

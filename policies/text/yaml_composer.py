@@ -16,6 +16,7 @@ from policies.text.yaml_events import (
     syntax_error,
 )
 from policies.text.yaml_nodes import Mapping, Node, Scalar, SequenceNode
+from policies.text.yaml_scalars import TYPED, resolve_tagged, short_tag
 
 MAX_DEPTH = 200
 """The most levels of nesting, with those that aliases repeat. Each level of YuniKorn queues has two. No real file has
@@ -81,7 +82,14 @@ class _Nodes(Composer[Node]):
         return self._node(self._next(), self._depth)
 
     def _scalar(self, event: Any) -> Scalar:
-        return Scalar(event.value, event.implicit[0] and event.tag is None, *self._place(event))
+        tag = "" if event.tag is None else short_tag(event.tag)
+        if tag not in TYPED:
+            return Scalar(event.value, event.implicit[0] and not tag, *self._place(event))
+        try:
+            resolve_tagged(tag, event.value)
+        except ValueError as misused:
+            raise BadText(self._offset(event), str(misused)) from None
+        return Scalar(event.value, True, *self._place(event))
 
     def _collection(self, event: Any, depth: int) -> Node:
         self._bounded(depth + 1, event)

@@ -10,7 +10,10 @@ from policies.text.yaml_scalars import resolve
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A scalar. `plain`: whether it has no quotes, no tag and is not a block, so that its text decides the type."""
+    """A scalar.
+
+    `plain`: whether its text decides the type: it has no quotes, no tag and is not a block, or its tag is of that type.
+    """
 
     text: str
     plain: bool

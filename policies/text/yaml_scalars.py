@@ -30,12 +30,13 @@ _WORDS: dict[str, Any] = {
 }
 _INTEGER = re.compile(r"([+-]?)(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+|0[0-7]*|[1-9][0-9]*)").fullmatch
 _FLOAT = re.compile(r"[+-]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][+-]?[0-9]+)?").fullmatch
-_TYPES: dict[str, tuple[type, ...]] = {
+TYPED: dict[str, tuple[type, ...]] = {
     "!!int": (int,),
     "!!float": (int, Decimal),
     "!!bool": (bool,),
     "!!null": (type(None),),
 }
+"""The tags of values that are not texts, with their types here."""
 _TEXT = ("!", "!!str", "!!timestamp")
 
 
@@ -44,14 +45,18 @@ def resolve(text: str) -> Any:
     return _value_of_short(text) if len(text) <= 64 else _value(text)
 
 
+def short_tag(tag: str) -> str:
+    return tag.replace("tag:yaml.org,2002:", "!!")
+
+
 def resolve_tagged(tag: str, text: str) -> Any:
     """The value of a scalar with a tag such as `!!int`. Raises ValueError if the text is not of this type."""
     if tag in _TEXT:
         return text
-    if tag not in _TYPES:
+    if tag not in TYPED:
         raise ValueError(f"the tag {tag} has no meaning in a manifest; remove it")
     value = resolve(text)
-    if type(value) not in _TYPES[tag] and value is not NO_NUMBER:
+    if type(value) not in TYPED[tag] and value is not NO_NUMBER:
         raise ValueError(f"{text!r} is not a valid {tag}")
     return value
 

@@ -31,7 +31,7 @@ from policies.text.yaml_events import (
     events,
     syntax_error,
 )
-from policies.text.yaml_scalars import NO_NUMBER, resolve, resolve_tagged
+from policies.text.yaml_scalars import NO_NUMBER, resolve, resolve_tagged, short_tag
 from policies.text.yaml_shapes import KnownShape
 
 MAX_COPIED = 300_000
@@ -201,8 +201,8 @@ class _Builder(Composer[Any]):
         is_mapping = event.__class__ is MappingStartEvent
         if depth >= MAX_DEPTH:
             raise BadText(self._offset(event), TOO_DEEP, accepted=True)
-        if event.tag is not None and _short(event.tag) not in ("!", "!!map" if is_mapping else "!!seq"):
-            message = f"the tag {_short(event.tag)} has no meaning in a manifest; remove it"
+        if event.tag is not None and short_tag(event.tag) not in ("!", "!!map" if is_mapping else "!!seq"):
+            message = f"the tag {short_tag(event.tag)} has no meaning in a manifest; remove it"
             raise BadText(self._offset(event), message, accepted=True)
         return self._mapping(depth) if is_mapping else self._list(depth, None)
 
@@ -285,7 +285,7 @@ class _Builder(Composer[Any]):
             value = resolve(text)
         else:
             try:
-                value = resolve_tagged(_short(event.tag), text)
+                value = resolve_tagged(short_tag(event.tag), text)
             except ValueError as misused:
                 raise BadText(self._offset(event), str(misused), accepted=True) from None
         if value is NO_NUMBER:
@@ -298,10 +298,6 @@ def _usual_key(text: str, plain: bool) -> str | None:
     """The key if it is a string and not empty, else None."""
     value = resolve(text) if plain else text
     return sys.intern(value) if isinstance(value, str) and value else None
-
-
-def _short(tag: str) -> str:
-    return tag.replace("tag:yaml.org,2002:", "!!")
 
 
 def _key_text(event: Any) -> str:

@@ -73,6 +73,10 @@ class Controller:
     def lead(self) -> None:
         """This process leads from now on. Another one may have written before, also on worker clusters."""
 
+    def may_get_quota(self) -> Iterable[Key]:
+        """The objects to which a write of this controller may give quota now. Called when all objects are known."""
+        return ()
+
     def from_worker(self, event: FromWorker, now: int) -> None:
         """A worker cluster has reported an event. `now` is in nanoseconds."""
 

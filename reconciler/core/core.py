@@ -85,7 +85,7 @@ class Core:
             kueue=kueue,
         )
         self.writes = PendingWrites(self.informer, self._recorder, self._commands, self.stats)
-        self.fencing = LeaderFencing(world, records, self.writes, state.partition)
+        self.fencing = LeaderFencing(world, records, self.writes, state.partition, controllers)
         completing = [each for each in controllers if type(each).completed is not Controller.completed]
         self.decider = Decider(
             self.informer, self.writes, observer, self._recorder, waiting, observability, self.stats, completing

@@ -2,21 +2,22 @@
 
 A process that was stopped, or whose connection hangs, may have sent a write that arrives long after its Lease has
 expired. The write is bound to a resource version, so it cannot overwrite a later write of the same object. But it could
-give quota to a Workload after another Workload got that quota.
+give quota to a Workload, or to a Pod at a gate, after another one got that quota.
 
-So before the new leader decides anything, it lists the Workloads again, and writes each Workload that might fit into
-the free quota once. After that a late write to such a Workload fails with a conflict. A late write to any other
-Workload gives no quota, because there was not enough.
+So before the new leader decides anything, it lists these objects again, and writes each that might fit into the free
+quota once. After that a late write to such an object fails with a conflict. A late write to any other object gives no
+quota, because there was not enough.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from reconciler.core.controller import Controller
 from reconciler.core.records import WORKLOAD, Records
-from reconciler.core.writes import PendingWrites, fence
+from reconciler.core.writes import PendingWrites
 from reconciler.objects.observed import Key, Observed
-from reconciler.objects.wanted import WantedWrite
 from reconciler.shards.partition import TreePartition
-from scheduling.objects.workload import Workload
 from scheduling.world.room import may_fit
 from scheduling.world.world import World
 
@@ -24,13 +25,21 @@ from scheduling.world.world import World
 class LeaderFencing:
     """Decisions are not allowed from `begin` until `done` returns true."""
 
-    def __init__(self, world: World, records: Records, writes: PendingWrites, partition: TreePartition) -> None:
+    def __init__(
+        self,
+        world: World,
+        records: Records,
+        writes: PendingWrites,
+        partition: TreePartition,
+        controllers: Sequence[Controller],
+    ) -> None:
+        self._controllers = controllers
         self._partition = partition
         self._world = world
         self._records = records
         self._writes = writes
         self._late_writes = False
-        self._open: dict[Key, Observed[Workload]] | None = {}
+        self._open: dict[Key, Observed[object]] | None = {}
         self._sent: set[Key] = set()
 
     def begin(self, late_writes: bool) -> None:
@@ -51,7 +60,8 @@ class LeaderFencing:
             if key in self._sent or self._records.at(key) is not stored:
                 del self._open[key]
             else:
-                self._fence(key, stored)
+                self._writes.fence(stored)
+                self._sent.add(key)
         return not self._open
 
     def _undecided(self) -> bool:
@@ -59,8 +69,8 @@ class LeaderFencing:
         flights = (self._records.record(key).in_flight for key in self._records.in_flight)
         return any(flight is not None and flight.decided is not None for flight in flights)
 
-    def _endangered(self) -> dict[Key, Observed[Workload]]:
-        """The Workloads that a late write of a process of this part could give quota to.
+    def _endangered(self) -> dict[Key, Observed[object]]:
+        """The objects that a late write of a process of this part could give quota to.
 
         A Workload that backs off is in no queue, so it counts as one that may fit.
         """
@@ -69,8 +79,7 @@ class LeaderFencing:
         resting = (name for kind, name in self._records.backing_off if kind == WORKLOAD)
         names = (*(each.key for each in may_fit(self._world)), *resting)
         found = (stored for name in names if (stored := self._records.workload(name)) is not None)
-        return {each.key: each for each in found if self._partition.holds(self._partition.queue_of(each.value))}
-
-    def _fence(self, key: Key, stored: Observed[Workload]) -> None:
-        self._writes.start(WantedWrite(key, fence(stored)))
-        self._sent.add(key)
+        ours = (each for each in found if self._partition.holds(self._partition.queue_of(each.value)))
+        waiting = (key for controller in self._controllers for key in controller.may_get_quota())
+        others = (at for key in waiting if (at := self._records.at(key)) is not None)
+        return {each.key: each for each in (*ours, *others)}

@@ -24,7 +24,7 @@ from reconciler.core.retries import Retries, alone, refused
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.outcomes import Failed, LeaseLost, Written
-from reconciler.objects.patches import ADMISSION_MANAGER, alike, patch, patched, spec_patch, status_patch
+from reconciler.objects.patches import ADMISSION_MANAGER, alike, patched, spec_patch, status_patch
 from reconciler.objects.wanted import ObjectReference, WantedWrite, reference
 from reconciler.objects.watched import WORKLOAD_VIEW
 from reconciler.recorder.journal import followed
@@ -34,7 +34,7 @@ from scheduling.objects.workload import Workload
 log = logging.getLogger(__name__)
 EVENT = "Event"
 TAKEN_OVER_AT = "quotree.dev/taken-over-at"
-"""The annotation that an empty write sets: the version of the Workload when another process took over."""
+"""The annotation that an empty write sets: the version of the object when another process took over."""
 
 _NO_DETAILS: Mapping[str, str] = MappingProxyType({})
 
@@ -111,16 +111,26 @@ class PendingWrites:
     def doubt_decisions(self) -> None:
         """Do not send postponed changes again: another process may have decided since. Read their objects instead.
 
-        A Workload gets an empty write. If the postponed change is still on its way, it then fails with a conflict. The
-        controller does not get the response, and decides again.
+        An object that the change gives quota gets an empty write. If the change is still on its way, it then fails with
+        a conflict. The controller does not get the response, and decides again.
         """
         for key in self._records.in_flight:
             flight = self._in_flight(key)
             if flight is not None and flight.postponed and _changes(flight.request):
-                stored = self._records.workload(key[1]) if key[0] == WORKLOAD else None
-                read = ReadObject(flight.request.key)
-                flight.request = WriteCommand(key, fence(stored)) if stored is not None else read
+                gives = key[0] == WORKLOAD or (flight.wanted is not None and flight.wanted.gives_quota)
+                own = flight.request.key
+                stored = self._records.at(own) if gives else None
+                flight.request = ReadObject(own) if stored is None else WriteCommand(own, self._fence(stored))
                 flight.wanted = flight.controller = None
+
+    def fence(self, stored: Observed[object]) -> None:
+        """Write only an annotation of the object. An earlier write with the same version fails after it."""
+        self.start(WantedWrite(stored.key, self._fence(stored)))
+
+    def _fence(self, stored: Observed[object]) -> Patch:
+        body = {"metadata": {"annotations": {TAKEN_OVER_AT: stored.version}}}
+        resource = self._informer.watched[stored.key[0]].resource
+        return Patch(resource, stored.namespace, stored.name, body, stored.version, ADMISSION_MANAGER)
 
     def _send(self, key: Key, flight: InFlight) -> None:
         self._records.send(key, flight)
@@ -311,12 +321,6 @@ class PendingWrites:
             self._informer.enter(key[1], now)
         self._informer.freed(key, now)
         self._records.tidy(key)
-
-
-def fence(stored: Observed[Workload]) -> Patch:
-    """A write of a Workload that only sets an annotation. An earlier write with the same version fails after it."""
-    body = {"metadata": {"annotations": {TAKEN_OVER_AT: stored.version}}}
-    return patch(stored.value, body, ADMISSION_MANAGER)
 
 
 def _change(before: Workload, after: Workload) -> Patch | None:

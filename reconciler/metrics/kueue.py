@@ -6,6 +6,7 @@ Source: Kueue v0.19, pkg/metrics/metrics.go.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from cluster.metrics import Family, Sample, Stability, Type
@@ -21,6 +22,9 @@ LOCAL_QUEUE = ("name", "namespace")
 WHY = ("reason", "underlying_cause")
 WAITS = (1.0, *(2.5 * 2**step for step in range(13)))
 """The bounds of buckets in seconds: 1, and 2.5 to 10 240, each twice the one before."""
+LONG_WAITS = (*WAITS, 20_480.0, 40_960.0)
+SHORT_TIMES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""The default bounds of Prometheus' client for Go."""
 
 
 class Twins(NamedTuple):
@@ -61,22 +65,29 @@ def waiting_times(
 
 
 def counter_twins(name: str, help: str, *labels: str) -> Twins:
-    return _twins(counter, name, help, *labels)
+    return _twins(counter, counter, name, help, *labels)
 
 
-def waiting_time_twins(name: str, help: str, *labels: str) -> Twins:
-    return _twins(waiting_times, name, help, *labels)
+def waiting_time_twins(
+    name: str,
+    help: str,
+    *labels: str,
+    buckets: tuple[float, ...] = WAITS,
+    local_buckets: tuple[float, ...] = WAITS,
+) -> Twins:
+    make, make_local = partial(waiting_times, buckets=buckets), partial(waiting_times, buckets=local_buckets)
+    return _twins(make, make_local, name, help, *labels)
 
 
 class _Make(Protocol):
     def __call__(self, name: str, help: str, /, *labels: str, switches: tuple[str, ...] = ()) -> Family: ...
 
 
-def _twins(make: _Make, name: str, help: str, *labels: str) -> Twins:
+def _twins(make: _Make, make_local: _Make, name: str, help: str, *labels: str) -> Twins:
     local = f"{help[:-1]}, by LocalQueue."
     return Twins(
         make(name, help, CLUSTER_QUEUE, *labels),
-        make(f"local_queue_{name}", local, *LOCAL_QUEUE, *labels, switches=(LOCAL_QUEUE_METRICS,)),
+        make_local(f"local_queue_{name}", local, *LOCAL_QUEUE, *labels, switches=(LOCAL_QUEUE_METRICS,)),
     )
 
 

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from cluster.actions import Action
 from cluster.client import ClusterClient
 from cluster.endpoint import Endpoint, from_content
-from cluster.errors import ApiError, ClusterError, Forbidden, Unauthorized, Unreachable
+from cluster.errors import ApiError, ClusterError, Forbidden, SetBack, Unauthorized, Unreachable
 from cluster.reflector import Pacing, Reflector
 from cluster.wire import Timeouts
 from reconciler.multikueue.kubeconfigs import WorkerLogin
@@ -108,6 +108,7 @@ class WorkerSession:
         self._permit = may_write
         self._ended = threading.Event()
         self._worried = threading.Event()
+        self._set_back: SetBack | None = None
         self._writer: Writer | None = None
         self._reflectors: list[Reflector[tuple[Observed[object], ...]]] = []
         self._thread = threading.Thread(target=self._run, name=f"worker {name}", daemon=True)
@@ -158,12 +159,19 @@ class WorkerSession:
         self._ping(worker)
         self._writer = Writer(worker, lambda event: self._report(self, event), self._may_write)
         pacing = Pacing(longest=60.0, watch=self._pulse.watch)
-        self._reflectors = follow(worker, lambda event: self._report(self, event), by_resource(self._watched), pacing)
+        self._reflectors = follow(worker, self._hear, by_resource(self._watched), pacing)
         self._report(self, SessionReady(self._await_lists()))
         while not self._ended.is_set():
             self._worried.wait(self._pulse.every)
             self._worried.clear()
             self._check_worker(worker)
+
+    def _hear(self, event: Observed[object] | Listed | SetBack) -> None:
+        if isinstance(event, SetBack):
+            self._set_back = event
+            self._worried.set()
+        else:
+            self._report(self, event)
 
     def _end(self) -> None:
         self._ended.set()
@@ -214,10 +222,12 @@ class WorkerSession:
     def _check_worker(self, worker: ClusterClient) -> None:
         """Check the worker.
 
-        Raises ClusterError if it does not answer twice in a row, or a kind has had no news for too long.
+        Raises ClusterError if it was set back, does not answer twice in a row, or a kind has had no news for too long.
         """
         if self._ended.is_set():
             return
+        if self._set_back is not None:
+            raise self._set_back
         try:
             self._ping(worker)
         except Unauthorized:

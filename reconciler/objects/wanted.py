@@ -64,6 +64,7 @@ class WantedWrite:
     `refusal`: the reason of the Event if the API server refuses the write; empty for the usual reason.
     `workload`: `namespace/name` of the Workload that the written job or Pod belongs to.
     `first_report`: see `JobStep`.
+    `gives_quota`: whether the object gets quota with this write, so that a copy of it must not arrive late.
     """
 
     key: Key
@@ -75,3 +76,4 @@ class WantedWrite:
     refusal: str = ""
     workload: str = ""
     first_report: bool = False
+    gives_quota: bool = False

@@ -14,13 +14,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from cluster.actions import Create
-from cluster.resource import Resource
+from cluster.resource import EVENTS
 from policies.model.printing import plain
 from reconciler.objects.wanted import ObjectReference
 from scheduling.objects import times
 from scheduling.objects.times import SECOND
 
-EVENTS = Resource("", "v1", "events", namespaced=True)
 MANAGER = "kueue-events"
 TRACE = "quotree.dev/trace"
 """The annotation with the trace id of a Workload."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from cluster.errors import SetBack
 from reconciler.core.commands import Command, FollowResource, ReadObject, Relist, WriteCommand
 from reconciler.core.core import Core
 from reconciler.core.events import Continue, Event, LeadershipGained, LeadershipLost, TimePassed
@@ -30,7 +31,7 @@ from reconciler.shell.write_spans import WriteSpans
 from reconciler.shell.writer import Writer
 from scheduling.objects.times import SECOND
 
-Message: TypeAlias = Event | Call
+Message: TypeAlias = Event | Call | SetBack
 _TOLERATED = 60 * SECOND
 """Nanoseconds by which the clock may be set back. Pauses and backoffs then last that much longer."""
 
@@ -73,7 +74,7 @@ class Loop:
     def round(self, patience: float = 0.5) -> None:
         """Wait up to `patience` seconds for a message, pass on all that have arrived, and run a turn of the core.
 
-        Raises ClockSetBack.
+        Raises ClockSetBack, and SetBack if the API server was set back.
         """
         self._pace.listen(
             self.inbox, self._take, self.patience(patience), lambda: 0.0 if self._last_due() else patience
@@ -101,6 +102,8 @@ class Loop:
 
     def _take(self, message: Message) -> None:
         self._answered = isinstance(message, Written)
+        if isinstance(message, SetBack):
+            raise message  # what this process knows is not valid any more, and all that it reads seems to be old
         if isinstance(message, Call):
             message.run()
         else:

@@ -1,10 +1,13 @@
-"""The reflectors of the reconciler. They report the objects of each watched kind to the loop's inbox."""
+"""The reflectors of the reconciler. They report the objects of each watched kind to the loop's inbox, and that the API
+server was set back.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
 from cluster.client import ClusterClient
+from cluster.errors import SetBack
 from cluster.reflector import ChangeKind, Pacing, Reflector
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.watched import WatchedResource, lists_of
@@ -12,7 +15,7 @@ from reconciler.objects.watched import WatchedResource, lists_of
 
 def follow(
     cluster: ClusterClient,
-    report: Callable[[Observed[object] | Listed], None],
+    report: Callable[[Observed[object] | Listed | SetBack], None],
     watched: Iterable[WatchedResource],
     pacing: Pacing | None = None,
     known: Callable[[Key], Observed[object] | None] = lambda _: None,
@@ -32,7 +35,7 @@ def follow(
 
 def _reflector(
     cluster: ClusterClient,
-    report: Callable[[Observed[object] | Listed], None],
+    report: Callable[[Observed[object] | Listed | SetBack], None],
     watched: WatchedResource,
     pacing: Pacing | None,
     known: Callable[[Key], Observed[object] | None],
@@ -59,6 +62,7 @@ def _reflector(
         changed,
         on_replace=replaced,
         on_list=begun,
+        on_set_back=report,
         keep=lambda manifest: tuple(map(note, watched.observed(manifest, known))),
         label_selector=watched.label_selector,
         field_selector=watched.field_selector,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from scheduling.flavors.assignment import FlavorAssignment
+from scheduling.objects.inadmissible_reasons import WAITING_FOR_PODS_READY
 from scheduling.objects.queue_settings import ClusterQueueSettings
 from scheduling.objects.requests import Counting, total_requests
 from scheduling.objects.workload import BLOCKED_ON_GATES, Admission, PodSetAdmission, Workload
@@ -66,9 +67,11 @@ def reserved(
 def waiting(
     workload: Workload, decision: Wait, now: int, counting: Counting, observability: Observability = LEGACY
 ) -> Workload:
-    """The workload with the reason why it waits, and the requests of its pods."""
+    """The workload with the reason why it waits, and the requests of its pods, unless the quota suffices for them."""
     reason = observability.attempt(decision.reason)
     unreserved = unreserve(workload, reason, decision.message, now, observability)
     if decision.requeue == Requeue.PREEMPTION_GATED:
         unreserved = with_condition(unreserved, BLOCKED_ON_GATES, "True", decision.requeue, decision.message, now)
+    if decision.reason == WAITING_FOR_PODS_READY:
+        return unreserved
     return with_resource_requests(unreserved, total_requests(decision.workload, counting))

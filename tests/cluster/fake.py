@@ -38,6 +38,11 @@ class Seen:
     def is_watch(self) -> bool:
         return "watch" in self.query
 
+    @property
+    def checks_version(self) -> bool:
+        """Whether it reads only the version of a list."""
+        return self.query.get("limit") == "1"
+
 
 Reply = Callable[["Handler"], None]
 
@@ -127,6 +132,8 @@ class FakeApi(ThreadingHTTPServer):
         self.lists: deque[Reply] = deque()
         self.watches: deque[Reply] = deque()
         self.others: deque[Reply] = deque()
+        self.newest = 10**9
+        """The version of its storage."""
         self.seen: list[Seen] = []
         self.connections: list[socket.socket] = []
         self.released = threading.Event()
@@ -151,6 +158,8 @@ class FakeApi(ThreadingHTTPServer):
             self._arrived.notify_all()
         if seen.method != "GET" or not seen.path.endswith("/widgets"):
             return self.others.popleft() if self.others else status(404, "NotFound")
+        if seen.checks_version:
+            return page(version=self.newest)
         if seen.is_watch:
             return self.watches.popleft() if self.watches else events(then=Handler.hold)
         return self.lists.popleft() if self.lists else page()

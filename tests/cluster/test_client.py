@@ -70,12 +70,12 @@ def test_list_reads_all_pages_and_sets_the_kind_of_each_item(api: FakeApi, clust
     bare = {"metadata": {"name": "a"}}
     api.lists += [page(bare, proceed="x y&z", version=4), page({"metadata": {"name": "b"}}, version=4)]
 
-    assert list(cluster.list(WIDGETS, 1, namespace="default", label_selector="team=ml")) == [
+    assert list(cluster.list(WIDGETS, 2, namespace="default", label_selector="team=ml")) == [
         {"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": {"name": name}} for name in ("a", "b")
     ]
     assert [seen.query for seen in api.seen] == [
-        {"limit": "1", "labelSelector": "team=ml"},
-        {"limit": "1", "labelSelector": "team=ml", "continue": "x y&z"},
+        {"limit": "2", "labelSelector": "team=ml"},
+        {"limit": "2", "labelSelector": "team=ml", "continue": "x y&z"},
     ]
 
 

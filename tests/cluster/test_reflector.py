@@ -49,9 +49,9 @@ def test_a_reflector_delivers_the_list_and_then_each_change(api: FakeApi, listen
 def test_a_list_is_read_in_pages_and_handed_over_as_one(api: FakeApi, listen: Listen) -> None:
     api.lists += [page(widget("a", 1), version=7, proceed="more"), page(widget("b", 2), version=7)]
 
-    assert listen(limit=1).next() == ("REPLACE", ("a", "b"), "7")
+    assert listen(limit=2).next() == ("REPLACE", ("a", "b"), "7")
     assert [seen.query.get("continue") for seen in api.seen if not seen.is_watch] == [None, "more"]
-    assert api.seen[0].query["limit"] == "1"
+    assert api.seen[0].query["limit"] == "2"
 
 
 def test_a_watch_that_the_server_ends_is_resumed_from_the_last_bookmark(api: FakeApi, listen: Listen) -> None:

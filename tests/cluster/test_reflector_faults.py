@@ -1,5 +1,6 @@
 """The reflector against a server that fails in every way."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -37,10 +38,10 @@ def test_a_list_is_read_without_pages_while_the_cache_of_the_server_is_behind(ap
         page(widget("a", 1), widget("b", 8), version=43400),
     ]
 
-    listener = listen(limit=1)
+    listener = listen(limit=2)
 
     assert listener.next() == ("REPLACE", ("a", "b"), "43400")
-    assert [seen.query.get("limit") for seen in api.seen if not seen.is_watch] == ["1", "1", None]
+    assert [seen.query.get("limit") for seen in api.seen if not seen.is_watch] == ["2", "2", None]
     assert not listener.rests
 
 
@@ -55,7 +56,7 @@ def test_a_page_of_a_long_list_is_requested_again_while_the_cache_of_the_server_
         page(widget("b", 8), version=43392),
     ]
 
-    assert listen(limit=1).next() == ("REPLACE", ("a", "b"), "43392")
+    assert listen(limit=2).next() == ("REPLACE", ("a", "b"), "43392")
     assert [seen.query.get("continue") for seen in api.seen if not seen.is_watch] == [None, "more", "more", "more"]
 
 
@@ -136,8 +137,38 @@ def test_a_watch_that_fails_with_500_is_resumed_without_a_new_list(api: FakeApi,
 
     assert listener.next()[0] == "REPLACE"
     assert listener.next() == ("ADDED", "a", "2")
-    assert sum(not seen.is_watch for seen in api.seen) == 1
+    assert sum(not seen.is_watch and not seen.checks_version for seen in api.seen) == 1
     assert len(listener.rests) == 1
+
+
+@pytest.mark.parametrize("then", [end, Handler.cut, Handler.reset])
+def test_a_server_that_was_restored_from_a_backup_is_listed_again(
+    api: FakeApi, listen: Listen, then: Callable[[Handler], None]
+) -> None:
+    api.lists += [page(widget("a", 5), version=40), page(widget("b", 3), version=21)]
+    api.watches += [events(then=then)]
+    api.newest = 20
+    restored: list[str] = []
+
+    listener = listen(on_set_back=lambda error: restored.append(str(error)))
+
+    assert [listener.next(), listener.next()] == [("REPLACE", ("a",), "40"), ("REPLACE", ("b",), "21")]
+    assert [error.partition(" was ")[2] for error in restored] == [
+        "set back from version 40 to 20, as by a restore from a backup"
+    ]
+    api.wait_for(lambda seen: seen[-1].is_watch)
+    assert watched_from(api) == ["40", "21"]
+
+
+def test_a_list_older_than_the_last_event_shows_a_restore(api: FakeApi, listen: Listen) -> None:
+    api.lists += [page(version=40), page(version=20), page(version=20)]
+    api.watches += [events(expired(), then=end)]
+    restored: list[object] = []
+
+    listener = listen(on_set_back=restored.append)
+
+    assert [listener.next(), listener.next()] == [("REPLACE", (), "40"), ("REPLACE", (), "20")]
+    assert len(restored) == 1
 
 
 def test_a_server_that_ends_every_watch_at_once_makes_no_hot_loop(api: FakeApi, listen: Listen) -> None:

@@ -26,6 +26,9 @@ import json, pathlib, sys
 folder = pathlib.Path(__file__).parent
 with (folder / "calls").open("a") as calls:
     calls.write(json.dumps(sys.argv[1:]) + "\\n")
+if "user" in sys.argv:
+    login = folder / "login"
+    sys.exit(print(login.read_text()) if login.exists() else 1)
 if "--jq" in sys.argv:
     print((folder / "found").read_text(), end="")
 for argument in sys.argv:
@@ -172,6 +175,19 @@ def test_the_existing_comment_is_updated(runner: dict[str, str]) -> None:
     assert "repos/acme/quota/issues/comments/41" in calls[-1]
 
 
+@pytest.mark.parametrize(
+    ("login", "author"), [("", '.user.type == "Bot"'), ("ada", '.user.login == "ada"')], ids=["app", "user"]
+)
+def test_only_a_comment_of_its_own_is_updated(runner: dict[str, str], login: str, author: str) -> None:
+    if login:
+        (Path(runner["RUNNER_TEMP"]) / "bin" / "login").write_text(login)
+
+    calls, _ = comment(runner, "nothing is wrong\n", 0, "41\n")
+
+    (query,) = (call for call in calls if "--paginate" in call)
+    assert query[-1] == f'.[] | select({author} and (.body | startswith("{MARKER}"))) | .id'
+
+
 def test_no_comment_is_posted_without_findings(runner: dict[str, str]) -> None:
     calls, body = comment(runner, "nothing is wrong\n", 0)
 
@@ -193,6 +209,19 @@ def test_a_long_summary_is_cut_at_a_whole_character(runner: dict[str, str]) -> N
 
 
 # -- action.yml --------------------------------------------------------------------------------------------------------
+
+
+def test_the_installation_runs_no_module_of_the_checkout(tmp_path: Path, runner: dict[str, str]) -> None:
+    (tmp_path / "checkout").mkdir()
+    (tmp_path / "checkout" / "venv.py").write_text("raise SystemExit('a module of the checkout runs')")
+    create = ACTION["runs"]["steps"][0]["run"].splitlines()[0]
+
+    done = subprocess.run(
+        ["bash", "-c", create], cwd=tmp_path / "checkout", env=runner, capture_output=True, text=True, timeout=120
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "quotree-venv" / "bin" / "pip").exists()
 
 
 def test_the_action_sets_the_variables_that_its_scripts_read() -> None:

@@ -51,7 +51,14 @@ class ConfigMapStore:
         self._newest: LedgerContents | None = None
         self._lock = threading.Lock()
         self._reflector = of_one(
-            cluster, CONFIG_MAPS, NAME, self._observe, keep=whole, namespace=NAMESPACE, pacing=_WATCH
+            cluster,
+            CONFIG_MAPS,
+            NAME,
+            self._observe,
+            keep=whole,
+            namespace=NAMESPACE,
+            pacing=_WATCH,
+            on_set_back=lambda _: self._forget(),
         )
 
     def start(self) -> None:
@@ -114,7 +121,11 @@ class ConfigMapStore:
                 return
         except UnreadableEntry as error:
             log.warning("ledger: %s", error)
-        with self._lock:  # the next request reads the ConfigMap and gets the reason as an error
+        self._forget()
+
+    def _forget(self) -> None:
+        """The next request reads the ConfigMap, or gets the reason as an error."""
+        with self._lock:
             self._newest = None
 
 

@@ -13,7 +13,7 @@ from policies.model import fields
 from policies.model.suggestion import certain, choice, close, suggest
 from policies.text.positions import BadText
 from policies.text.yaml_nodes import Mapping, Node, Scalar, SequenceNode
-from policies.text.yaml_scalars import resolve
+from policies.text.yaml_scalars import NO_NUMBER, resolve
 
 T = TypeVar("T")
 
@@ -172,7 +172,9 @@ class Fields:
         for key, (_, node) in self._values.items():
             self._known.append(key)
             self._faults.visit(node)
-            number = _number(node.value) if isinstance(node, Scalar) else None
+            number: int | Decimal | float | None = _number(node.value) if isinstance(node, Scalar) else None
+            if isinstance(node, Scalar) and node.value is NO_NUMBER:
+                number = float(node.text.replace(".", ""))  # .inf and .nan are numbers to Go
             if number is None and not is_null(node):
                 fix = "write a number, such as 1.0, without quotes"
                 _wrong(node, self.path(key), "a number", fix, self._faults)

@@ -4,11 +4,20 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from policies.dialects import kueue_jobs as kueue
 from policies.dialects import yunikorn, yunikorn_gangs
-from policies.dialects.core import APP_ID, NAMESPACE, YUNIKORN, YUNIKORN_QUEUE, Namespace, Pod
+from policies.dialects.core import (
+    APP_ID,
+    NAMESPACE,
+    VOLCANO_QUEUE,
+    VOLCANO_SCHEDULER,
+    YUNIKORN,
+    YUNIKORN_QUEUE,
+    Namespace,
+    Pod,
+)
 from policies.dialects.kueue_jobs import QueuedJob
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.priority_class import ALLOW_PREEMPTION
-from policies.dialects.yunikorn_work import CRON_JOB, JOB_LABELS, NO_TEMPLATE, OtherWork
+from policies.dialects.yunikorn_work import CRON_JOB, JOB_LABELS, NO_TEMPLATE, OtherWork, WrittenTemplate
 from policies.judging.rule import Proposal, rule
 from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Action, Finding, rename
@@ -60,20 +69,21 @@ _JOB = GroupKind("batch", "Job")
 
 @rule(
     "key-misspelt",
-    source="Quotree: YuniKorn and Kueue ignore keys that they do not know",
-    kinds=(NAMESPACE, *kueue.KINDS, *MAKERS),
+    source="Quotree: the three projects ignore keys that they do not know",
+    kinds=(NAMESPACE, *MAKERS),
     default=Action.WARN,
     alone=True,
     no_cel="does no harm while the webhook is down",
 )
 def key_misspelt(proposal: Proposal) -> Iterator[Finding]:
-    """A label or annotation is nearly one that YuniKorn or Kueue reads, or is where they do not read it.
+    """A label or annotation is nearly one that YuniKorn or Kueue reads, or is where its project does not read it.
 
     Why it is reported: an unknown key is ignored without a message, so the quota or the queue that it should set does
     not exist. Only keys with the prefixes of the two projects, or with misspelt ones of these, are compared. Kueue
     reads the queue, the priority class and the time of a job from the labels of the job: not from annotations, nor
     from the pod template of a Job, nor from a CronJob, which does not give its labels to its Jobs. It reads topology
-    requests from the annotations of the pod template only.
+    requests from the annotations of the pod template only. Volcano reads the queue of a pod from an annotation; with a
+    label, the pod is in the queue default.
     Example: `yunikorn.apache.org/namespace.qouta` on a Namespace; `kueue.x-k8s.io/queuename` on a Job;
     `yunikorn.apache.org/quue` on a Pod or in a pod template; `kueue.x-k8s.io/queue-name` in the labels of a CronJob.
     Fix: write the key that the message suggests, in the place that it names.
@@ -103,8 +113,8 @@ def key_misspelt(proposal: Proposal) -> Iterator[Finding]:
             ("labels", written.labels, then.labels),
             ("annotations", written.annotations, then.annotations),
         ):
-            where = fields.join(written.at, "metadata", part)
-            yield from _near(obj, where, pairs, known, YUNIKORN, _OF_YUNIKORN_PODS)
+            yield from _near(obj, fields.join(written.at, part), pairs, known, YUNIKORN, _OF_YUNIKORN_PODS)
+        yield from _new(_unread_by_volcano(obj, then), _unread_by_volcano(obj, written))
 
 
 def _new(before: Mapping[str, Finding], now: Mapping[str, Finding]) -> Iterator[Finding]:
@@ -116,8 +126,8 @@ def _misplaced(work: QueuedJob | OtherWork | None) -> dict[str, Finding]:
     if isinstance(work, QueuedJob):
         places = [("metadata.annotations", work.annotations, "Kueue reads it from labels, not from annotations")]
         if work.ref.group_kind == _JOB:
-            in_template = fields.join(work.template.at, "metadata", "labels")
-            places.append((in_template, work.template.labels, "Kueue reads it from the Job, not from its pods"))
+            reason = "Kueue reads it from the Job, not from its pods"
+            places += [(fields.join(each.at, "labels"), each.labels, reason) for each in work.templates]
         return _unread(work, _LABELS_ONLY, places, work.labels, "metadata.labels") | _beside_pods(work)
     if work is not None and work.ref.group_kind == CRON_JOB:
         places = [("metadata.labels", work.labels, "a CronJob does not give its own labels to its Jobs")]
@@ -125,11 +135,19 @@ def _misplaced(work: QueuedJob | OtherWork | None) -> dict[str, Finding]:
     return {}
 
 
+def _unread_by_volcano(obj: KubeObject, pods: WrittenTemplate) -> dict[str, Finding]:
+    """The finding for the queue in a label of pods of Volcano's scheduler; they go to the queue default then."""
+    if pods.scheduler_name != VOLCANO_SCHEDULER:
+        return {}
+    places = [(fields.join(pods.at, "labels"), pods.labels, "Volcano reads it from annotations, not from labels")]
+    return _unread(obj, (VOLCANO_QUEUE,), places, pods.annotations, fields.join(pods.at, "annotations"))
+
+
 def _beside_pods(job: QueuedJob) -> dict[str, Finding]:
     """The findings for keys of `_OF_PODS`."""
     reason = "Kueue reads it from the annotations of the pods"
     places = [("metadata.annotations", job.annotations, reason), ("metadata.labels", job.labels, reason)]
-    places += [(f"{pods.at}.metadata.labels", pods.labels, reason) for pods in job.pod_sets]
+    places += [(fields.join(each.at, "labels"), each.labels, reason) for each in job.templates]
     alone = len(job.pod_sets) == 1
     right = (
         f"{job.pod_sets[0].at}.metadata.annotations"

@@ -2,17 +2,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from policies.dialects.core import POD, VOLCANO_SCHEDULER, Pod
-from policies.dialects.kueue_jobs import KINDS, QueuedJob
-from policies.dialects.reading import mapping, text
+from policies.dialects.core import VOLCANO_SCHEDULER
 from policies.dialects.volcano import JOB, VolcanoJob
 from policies.dialects.yunikorn import SCHEDULER
-from policies.dialects.yunikorn_work import KINDS as WORK
-from policies.dialects.yunikorn_work import NO_TEMPLATE, OtherWork
+from policies.dialects.yunikorn_work import NO_TEMPLATE
 from policies.judging.rule import Proposal, rule
 from policies.model.findings import STRICT_ONLY, Action, Finding, write_only
 from policies.model.objects import KubeObject
 from policies.model.suggestion import KnownNames, did_you_mean
+from policies.rules._pod_templates import MAKERS, templates_of
 
 _SCHEDULERS = (NO_TEMPLATE.scheduler_name, VOLCANO_SCHEDULER, SCHEDULER)
 _KNOWN = KnownNames(_SCHEDULERS)
@@ -21,7 +19,7 @@ _KNOWN = KnownNames(_SCHEDULERS)
 @rule(
     "scheduler-misspelt",
     source="Kubernetes: a Pod waits for the scheduler that it names",
-    kinds=(POD, JOB, *dict.fromkeys((*KINDS, *WORK))),
+    kinds=(JOB, *MAKERS),
     default=Action.WARN,
     alone=True,
     no_cel="does no harm while the webhook is down",
@@ -60,13 +58,6 @@ def _near(name: str) -> list[str]:
 
 
 def _named(obj: KubeObject) -> Mapping[str, str]:
-    if isinstance(obj, Pod):
-        return {"spec.schedulerName": obj.scheduler_name}
     if isinstance(obj, VolcanoJob):
         return {"spec.schedulerName": obj.spec.scheduler} if obj.spec.scheduler else {}
-    if isinstance(obj, OtherWork):
-        return {f"{obj.template.at}.spec.schedulerName": obj.template.scheduler_name}
-    if isinstance(obj, QueuedJob):
-        written = {f"{pods.at}.spec.schedulerName": mapping(pods.template.get("spec")) for pods in obj.pod_sets}
-        return {field: name for field, spec in written.items() if (name := text(spec.get("schedulerName")))}
-    return {}
+    return {each.scheduler_field: each.scheduler_name for each in templates_of(obj)}

@@ -1,15 +1,26 @@
-"""The rules about the worker clusters that MultiKueue uses, and the configs that name them."""
+"""The rules about the configs that AdmissionChecks name, and the worker clusters that MultiKueue's configs name."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.dialects.kueue_checks import MULTIKUEUE, AdmissionCheck, MultiKueueClusterObject, MultiKueueConfigObject
-from policies.dialects.kueue_kinds import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG
+from policies.dialects.kueue_checks import (
+    MULTIKUEUE,
+    PROVISIONING,
+    AdmissionCheck,
+    MultiKueueClusterObject,
+    MultiKueueConfigObject,
+)
+from policies.dialects.kueue_kinds import (
+    ADMISSION_CHECK,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    PROVISIONING_REQUEST_CONFIG,
+)
 from policies.judging.rule import Proposal, rule
 from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
-from policies.model.objects import Ref
+from policies.model.objects import GroupKind, Ref
 from policies.model.suggestion import write_or_create
 
 _FIELD = "spec.parameters"
@@ -29,22 +40,45 @@ def multikueue_config_missing(proposal: Proposal) -> Iterator[Finding | NotEvalu
     Example: `parameters: {apiGroup: kueue.x-k8s.io, kind: MultiKueueConfig, name: wokers}`; the config is `workers`.
     Fix: create the MultiKueueConfig, or correct the name.
     """
+    yield from _without_config(proposal, MULTIKUEUE, MULTIKUEUE_CONFIG)
+
+
+@rule(
+    "provisioning-config-missing",
+    source="Kueue: AdmissionCheck condition Active, reason BadParametersRef",
+    kinds=(ADMISSION_CHECK,),
+    default=Action.WARN,
+)
+def provisioning_config_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """An AdmissionCheck for ProvisioningRequests names no existing ProvisioningRequestConfig.
+
+    Why it is reported: the check is inactive then, and ClusterQueues that use it admit nothing. It is a warning, since
+    objects may be applied in any order.
+    Example: `parameters: {apiGroup: kueue.x-k8s.io, kind: ProvisioningRequestConfig, name: dws-confg}`; the config is
+    `dws-config`.
+    Fix: create the ProvisioningRequestConfig, or correct the name.
+    """
+    yield from _without_config(proposal, PROVISIONING, PROVISIONING_REQUEST_CONFIG)
+
+
+def _without_config(proposal: Proposal, controller: str, kind: GroupKind) -> Iterator[Finding | NotEvaluated]:
+    """A finding for each changed check of the controller that does not name an existing object of the kind."""
     for _, check in proposal.changed(AdmissionCheck):
-        if check.controller != MULTIKUEUE:
+        if check.controller != controller:
             continue
-        if check.parameters is None or check.parameters.group_kind != MULTIKUEUE_CONFIG:
-            fix = "write apiGroup kueue.x-k8s.io, kind MultiKueueConfig and its name under spec.parameters"
-            yield _without_config(check, _FIELD, "names no MultiKueueConfig", fix)
+        if check.parameters is None or check.parameters.group_kind != kind:
+            fix = f"write apiGroup {kind.group}, kind {kind.kind} and its name under spec.parameters"
+            yield _inactive(check, _FIELD, f"names no {kind.kind}", fix)
         elif proposal.after.get(check.parameters) is None:
-            if proposal.unknown(MULTIKUEUE_CONFIG):
-                yield NotEvaluated("not all objects of MultiKueueConfig are known")
+            if proposal.unknown(kind):
+                yield NotEvaluated(f"not all objects of {kind.kind} are known")
                 return
             name = check.parameters.name
-            fix = write_or_create(MULTIKUEUE_CONFIG.kind, name, proposal.near(check.parameters))
-            yield _without_config(check, f"{_FIELD}.name", f"names MultiKueueConfig {name}, which does not exist", fix)
+            fix = write_or_create(kind.kind, name, proposal.near(check.parameters))
+            yield _inactive(check, f"{_FIELD}.name", f"names {kind.kind} {name}, which does not exist", fix)
 
 
-def _without_config(check: AdmissionCheck, field: str, what: str, fix: str) -> Finding:
+def _inactive(check: AdmissionCheck, field: str, what: str, fix: str) -> Finding:
     message = f"AdmissionCheck {check.ref.name} {what}; queues that use it admit nothing"
     return Finding(check.ref, field, message, fix=fix, profiles=STRICT_ONLY)
 

@@ -36,7 +36,7 @@ def pod_key_removed(proposal: Proposal) -> Iterator[Finding]:
             if _has(after, where, key) and not (before is not None and _has(before, where, key)):
                 yield Finding(
                     obj.ref,
-                    fields.join(after.at, "metadata", where, key),
+                    fields.join(after.at, where, key),
                     f"YuniKorn does not read {key} after version 1.9: {meaning}",
                     fix="remove it",
                     profiles=STRICT_ONLY,

@@ -43,7 +43,7 @@ def task_groups_invalid(proposal: Proposal) -> Iterator[Finding]:
         for key, message in _faults(after.annotations):
             if known.get(key) != message:
                 fault, fix = apart(message, "correct the annotation")
-                field = fields.join(after.at, "metadata", "annotations", key)
+                field = fields.join(after.at, "annotations", key)
                 yield Finding(obj.ref, field, fault, fix=fix, profiles=STRICT_ONLY)
 
 

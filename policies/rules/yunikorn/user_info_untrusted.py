@@ -32,7 +32,8 @@ def user_info_untrusted(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     trustControllers is on. All users may name themselves with all their groups, and with bypassAuth all users may write
     anything. On a Pod it cannot change. YuniKorn checks workloads only when they are created, and not in namespaces
     that it does not process or label. This rule also checks later changes of the template, and all templates whose pods
-    go to YuniKorn's scheduler, since their pods come from a trusted controller. The value is a JSON object with user
+    go to YuniKorn's scheduler, since their pods come from a trusted controller. Of kinds that YuniKorn does not check,
+    such as a SparkApplication, the webhook gets only jobs with a label of Kueue. The value is a JSON object with user
     and groups.
     Example: anna creates a Pod with `user.info: '{"user":"root"}'`.
     Fix: leave the annotation out; YuniKorn writes the user who creates the Pod.
@@ -97,7 +98,7 @@ def _names_requester(written: str | None, user: User) -> bool:
 def _finding(obj: KubeObject, after: WrittenTemplate, reason: str, profiles: frozenset[Profile]) -> Finding:
     return Finding(
         obj.ref,
-        fields.join(after.at, "metadata", "annotations", yunikorn.USER_INFO),
+        fields.join(after.at, "annotations", yunikorn.USER_INFO),
         f"the annotation {yunikorn.USER_INFO} is refused: {reason}",
         fix="keep it as it was, or leave it out of a new object: YuniKorn then writes the user who creates it. Its "
         "ConfigMap lists trusted users under admissionController.accessControl",

@@ -51,29 +51,29 @@ def yunikorn_bypassed(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
             field, message, fix = fault
             yield Finding(
                 obj.ref,
-                fields.join(after.at, *field),
+                field,
                 f"{message}; {annotation} of namespace {namespace.ref.name} does not apply to it",
                 fix=fix,
                 profiles=STRICT_ONLY,
             )
 
 
-def _fault(obj: KubeObject, pod: WrittenTemplate) -> tuple[tuple[str, ...], str, str] | None:
-    """The fault as (path, message, fix), or None. A scheduler in a template may still be replaced when the Pod is
+def _fault(obj: KubeObject, pod: WrittenTemplate) -> tuple[str, str, str] | None:
+    """The fault as (field, message, fix), or None. A scheduler in a template may still be replaced when the Pod is
     created."""
     asked = pod.annotations.get(yunikorn.QUEUE, "")
     if asked.lower() in (RECOVERY, RECOVERY_QUEUE) and not pod.labels.get(yunikorn.QUEUE):
         message = f"the pod requests {asked}, YuniKorn's queue for recovery, which has no quota"
-        return ("metadata", "annotations", yunikorn.QUEUE), message, "request another queue"
+        return fields.join(pod.at, "annotations", yunikorn.QUEUE), message, "request another queue"
     if pod.scheduler_name == yunikorn.SCHEDULER:
         return None
     if pod.labels.get("app") == yunikorn.SCHEDULER:
         message = f"the label app: yunikorn keeps the pod with {pod.scheduler_name}, and YuniKorn ignores it"
-        return ("metadata", "labels", "app"), message, "give the label app another value"
+        return fields.join(pod.at, "labels", "app"), message, "give the label app another value"
     if pod.scheduler_name != _DEFAULT and obj.ref.group_kind == POD:
         message = f"the pod is scheduled by {pod.scheduler_name}, not by YuniKorn"
         fix = "remove schedulerName, or run the pod in a namespace without a YuniKorn quota"
-        return ("spec", "schedulerName"), message, fix
+        return pod.scheduler_field, message, fix
     return None
 
 

@@ -33,6 +33,9 @@ class GateDecider(Protocol):
     def waiting(self) -> list[str]:
         """The names of the waiting Pods, as `namespace/name`."""
 
+    def may_fit(self) -> Iterable[str]:
+        """The waiting Pods that fit into the free quota, each on its own. Some may have to wait nevertheless."""
+
     def forget_decision(self, key: str) -> None:
         """Forget the decision about a Pod, because it may no longer be valid."""
 
@@ -86,6 +89,10 @@ class GatesController(Controller, Generic[K]):
     def gone(self, key: Key) -> None:
         if key[0] == self._pods:
             self.keeper.put_pod(key[1], None)
+
+    def may_get_quota(self) -> Iterator[Key]:
+        self.keeper.refresh()
+        yield from ((self._pods, name) for name in self.keeper.may_fit())
 
     def wake(self, item: Key) -> None:
         """Look at the item again, or at all waiting Pods. A decision about the item may no longer be valid."""

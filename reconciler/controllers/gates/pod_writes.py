@@ -30,7 +30,7 @@ def passes(observed: Observed[PodAtGate], queue: str, noted: Mapping[str, str] =
     left = [{"name": gate} for gate in pod.gates if gate != QUOTA_KEY]
     notes = {ADMITTED: queue, **noted, **({WAITS: None} if pod.waits else {})}
     patch = _patch(observed, {"metadata": {"annotations": notes}, "spec": {"schedulingGates": left}})
-    return WantedWrite(observed.key, patch, about(pod), "QuotaAdmitted", f"Admitted in {queue}")
+    return WantedWrite(observed.key, patch, about(pod), "QuotaAdmitted", f"Admitted in {queue}", gives_quota=True)
 
 
 def waits(observed: Observed[PodAtGate], reason: str, text: str, *, amounts: bool, warning: bool) -> WantedWrite | None:

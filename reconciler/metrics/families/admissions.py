@@ -12,7 +12,9 @@ from policies.configuration.kueue.values import CREATION_LATENCY
 from reconciler.metrics.kueue import (
     CLUSTER_QUEUE,
     COHORT,
+    LONG_WAITS,
     PRIORITY_CLASS,
+    SHORT_TIMES,
     counter,
     counter_twins,
     seconds_between,
@@ -31,7 +33,7 @@ RESERVED_WAIT = waiting_time_twins(
 )
 ADMISSIONS = counter_twins("admitted_workloads_total", "Workloads that were admitted.", PRIORITY_CLASS)
 ADMISSION_WAIT = waiting_time_twins(
-    "admission_wait_time_seconds", "From creation or requeuing to admission.", PRIORITY_CLASS
+    "admission_wait_time_seconds", "From creation or requeuing to admission.", PRIORITY_CLASS, buckets=LONG_WAITS
 )
 CHECKS_WAIT = waiting_time_twins(
     "admission_checks_wait_time_seconds", "From quota to admission of a Workload with admission checks.", PRIORITY_CLASS
@@ -97,6 +99,7 @@ CREATION_WAIT = waiting_times(
     "workload_creation_latency_seconds",
     "From the creation of an unchanged job to its Workload.",
     "job_kind",
+    buckets=tuple(0.01 * 2**step for step in range(11)),
     switches=(CREATION_LATENCY,),
 )
 
@@ -110,6 +113,7 @@ GATE_WAIT = waiting_times(
     "pod_scheduling_gate_removal_seconds",
     "From admission to a Pod without its scheduling gate.",
     *(CLUSTER_QUEUE, "name", "is_group"),
+    buckets=SHORT_TIMES,
 )
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from prometheus_client import Histogram
-
 from cluster.metrics import Sample
-from reconciler.metrics.kueue import CLUSTER_QUEUE, counter, gauge, waiting_times
+from reconciler.metrics.kueue import CLUSTER_QUEUE, SHORT_TIMES, counter, gauge, waiting_times
 from reconciler.metrics.occasions import CycleDecided
 from reconciler.metrics.pending_counts import PendingCounts
 from reconciler.metrics.source import source
@@ -19,7 +17,7 @@ ATTEMPTS = counter(
     "admission_attempts_total", "Scheduling cycles; the result is success if a Workload got quota.", "result"
 )
 DURATION = waiting_times(
-    "admission_attempt_duration_seconds", "Duration of a scheduling cycle.", "result", buckets=Histogram.DEFAULT_BUCKETS
+    "admission_attempt_duration_seconds", "Duration of a scheduling cycle.", "result", buckets=SHORT_TIMES
 )
 SKIPS = gauge(
     "admission_cycle_preemption_skips",

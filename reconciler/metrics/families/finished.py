@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from cluster.metrics import Sample
 from reconciler.metrics.kueue import (
     CLUSTER_QUEUE,
+    LONG_WAITS,
     PRIORITY_CLASS,
     counter,
     counter_twins,
     gauge,
     local_gauge,
     seconds_between,
-    waiting_times,
+    waiting_time_twins,
 )
 from reconciler.metrics.occasions import WorkloadChange
 from reconciler.metrics.pending_counts import PendingCounts
@@ -22,8 +23,12 @@ from reconciler.metrics.source import source
 from scheduling.objects.workload import ADMITTED, FINISHED, SLICE_REPLACED
 
 ENDS = counter_twins("finished_workloads_total", "Workloads that finished.", PRIORITY_CLASS)
-EXECUTION = waiting_times(
-    "execution_time_seconds", "Total time for which a finished Workload was admitted.", CLUSTER_QUEUE, PRIORITY_CLASS
+EXECUTION = waiting_time_twins(
+    "execution_time_seconds",
+    "Total time for which a finished Workload was admitted.",
+    PRIORITY_CLASS,
+    buckets=LONG_WAITS,
+    local_buckets=LONG_WAITS,
 )
 REPLACED = counter(
     "replaced_workload_slices_total", "Slices of elastic jobs whose quota another slice took over.", CLUSTER_QUEUE
@@ -32,14 +37,14 @@ STORED = gauge("finished_workloads", "Finished Workloads that still exist.", CLU
 LOCAL_STORED = local_gauge("finished_workloads", "Finished Workloads that still exist.")
 
 
-@source(WorkloadChange, *ENDS, EXECUTION)
+@source(WorkloadChange, *ENDS, *EXECUTION)
 def ends(change: WorkloadChange) -> Iterator[Sample]:
     finished, admitted = change.new(FINISHED), change.before.holding(ADMITTED)
     if finished is not None:
         yield from ENDS.samples(1, change.queue, change.local, change.priority_class)
     if finished is not None and admitted is not None:
         ran = (change.before.past_seconds or 0) + seconds_between(admitted.since, finished.since)
-        yield EXECUTION.sample(ran, change.queue, change.priority_class)
+        yield from EXECUTION.samples(ran, change.queue, change.local, change.priority_class)
 
 
 @source(WorkloadChange, REPLACED)

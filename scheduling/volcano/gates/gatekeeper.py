@@ -7,7 +7,7 @@ follows from the current Pods, PodGroups and Queues. A faulty queue blocks itsel
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from enum import Enum
 from typing import NamedTuple
@@ -208,6 +208,15 @@ class VolcanoGatekeeper:
         if refusal is not None and batch is not None and len(batch.keys) > 1:
             return replace(refusal, message=f"{len(batch.keys)} members pass together")
         return refusal
+
+    def may_fit(self) -> Iterator[str]:
+        """The waiting Pods of complete gangs that fit into their queues, each without the rest of its gang."""
+        for key in self._waiting:
+            pod, gang = self.waiting_pod(key)
+            if gang is None or gang.group is None or gang.missing_members():
+                continue
+            if self.queues.refusal(gang.group.queue, pod.need) is None:
+                yield key
 
     def waiting(self) -> list[str]:
         return [*self._waiting]

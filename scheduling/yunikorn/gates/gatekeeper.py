@@ -8,7 +8,7 @@ Namespaces and queues.yaml.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
@@ -19,6 +19,7 @@ from policies.dialects.yunikorn_config.dynamic import TagLimits
 from policies.dialects.yunikorn_config.placement import ReportedApplication as Submission
 from policies.dialects.yunikorn_gangs import TASK_GROUPS, BadTaskGroups, TaskGroup, placeholder_timeout, task_groups
 from scheduling.objects.times import SECOND
+from scheduling.queue_tree.waiting_counts import HAS_ROOM
 from scheduling.yunikorn.application import Application
 from scheduling.yunikorn.gates.evictions import Evictions
 from scheduling.yunikorn.gates.gate_usage import NAMESPACE_UNKNOWN, GateUsage
@@ -36,7 +37,7 @@ from scheduling.yunikorn.simulation import (
     gang_refusal,
 )
 from scheduling.yunikorn.tree import ApplicationTree
-from scheduling.yunikorn.waiting import WaitingAllocation, waits
+from scheduling.yunikorn.waiting import GANG, WaitingAllocation, waits
 
 
 class _Refused(NamedTuple):
@@ -202,6 +203,13 @@ class YuniKornGatekeeper:
         gang = next(ask for ask in application.pending.values() if ask.key not in self.scheduler.owners)
         lacks = tuple(self.scheduler.lacks(application, gang))
         return replace(waits(self.scheduler, application, application.kept[key]), lacks=lacks)
+
+    def may_fit(self) -> Iterator[str]:
+        """The waiting Pods that fit into their queues, each alone or as a member of its gang."""
+        for key in self.waiting():
+            waiting = self.why(key)
+            if waiting is None or (waiting.reason in (HAS_ROOM, GANG) and not waiting.lacks):
+                yield key
 
     def slipped_in(self, namespace: str) -> list[str]:
         """The Pods of the Namespace whose gate another client removed."""

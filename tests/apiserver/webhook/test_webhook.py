@@ -36,7 +36,7 @@ COLLECTIONS = (
     *(f"/api/v1/{each}" for each in ("pods", "namespaces", "configmaps")),
     *(f"{KUEUE}/{each}" for each in ("cohorts", "clusterqueues", "localqueues", "resourceflavors", "workloads")),
     *(f"{KUEUE}/{each}" for each in ("admissionchecks", "workloadpriorityclasses", "topologies")),
-    *(f"{KUEUE}/{each}" for each in ("multikueueconfigs", "multikueueclusters")),
+    *(f"{KUEUE}/{each}" for each in ("multikueueconfigs", "multikueueclusters", "provisioningrequestconfigs")),
 )
 
 

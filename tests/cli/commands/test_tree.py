@@ -11,6 +11,7 @@ import pytest
 from tests import builders
 from tests.builders import cluster_queue, cohort, drawn, queue
 from tests.cli.runs import execute, run, write
+from tests.schemas import checked
 
 
 def with_quota(manifest: dict[str, Any], *resources: dict[str, Any]) -> dict[str, Any]:
@@ -65,6 +66,29 @@ def test_kueue_tree_shows_quota_per_flavor_and_an_implicit_cohort(tmp_path: Path
         "   └─ ClusterQueue ml\n"
         "         spot/cpu: nominalQuota 500m, borrowingLimit 3\n"
     )
+
+
+def test_stopped_and_closed_queues_are_marked(tmp_path: Path) -> None:
+    queues = cluster_queue("ml", "lab", stopPolicy="Hold"), cluster_queue("web", "lab", stopPolicy="None")
+    file = write(tmp_path / "a.yaml", *queues, queue("old") | {"status": {"state": "Closed"}})
+
+    assert run("tree", file).stdout == (
+        "Kueue\n"
+        "Cohort lab (no object here)\n"
+        "├─ ClusterQueue ml (stopPolicy Hold)\n"
+        "└─ ClusterQueue web\n"
+        "Volcano\n"
+        "Queue root (no object here)\n"
+        "└─ Queue old (state Closed)\n"
+    )
+    found = checked(json.loads(run("tree", file, "-o", "json").stdout))["nodes"]
+    assert [(each["name"], each.get("stopPolicy"), each.get("state")) for each in found] == [
+        ("lab", None, None),
+        ("ml", "Hold", None),
+        ("web", None, None),
+        ("root", None, None),
+        ("old", None, "Closed"),
+    ]
 
 
 def test_yunikorn_tree_shows_namespaces_with_their_parent_queue(tmp_path: Path) -> None:

@@ -162,6 +162,18 @@ def test_kueue_usage_is_simulated_from_files(tmp_path: Path) -> None:
     assert nodes(file)["ClusterQueue small"]["workloads"] == {"pending": 0, "reserving": 1, "admitted": 1}
 
 
+def test_queues_that_admit_nothing_have_the_reason(tmp_path: Path) -> None:
+    held, broken = org_queue("held", 4, "org", stopPolicy="Hold"), org_queue("broken", 4, "org")
+    broken["spec"]["resourceGroups"][0]["flavors"][0]["name"] = "sopt"
+    file = write(tmp_path / "k.yaml", FLAVOR, held, broken, local("held"), queued_job("first", "held", 3))
+    reason = "Can't admit new workloads: references missing ResourceFlavor(s): sopt."
+
+    shown = run("tree", file).stdout
+    assert f"ClusterQueue broken ({reason})\n" in shown
+    assert "ClusterQueue held (stopPolicy Hold; 1 pending)\n" in shown
+    assert nodes(file)["ClusterQueue broken"]["inactive"] == reason
+
+
 def test_work_of_the_files_is_simulated_on_top_of_the_context(eng: Path, tmp_path: Path) -> None:
     more = write(tmp_path / "more" / "b.yaml", volcano.job("new", "speech", volcano.task("w", 2), minAvailable=2))
 

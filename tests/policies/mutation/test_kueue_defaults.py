@@ -160,7 +160,19 @@ def test_work_without_a_priority_class_gets_the_default_one_in_kueue_0_20(kind: 
     assert labels(NEWER, forest=DEFAULT) == {QUEUE: "default"}, "there is no such class"
     usual = Configuration(kueue=KueueSettings(manage_jobs=True, manage_pods=True))
     assert labels(usual) == {QUEUE: "default"}, "0.19"
-    assert patch(job(*kind), Forest().put_all([typed(USUAL)]), NEWER) == [], "nobody queues it"
+
+
+def test_a_job_without_a_queue_gets_the_default_class_unless_a_job_owns_it() -> None:
+    """It may be queued later. A Deployment gets the class when it is queued."""
+    forest = Forest().put_all([typed(USUAL)])
+    cron = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "nightly", "uid": "u", "controller": True}
+
+    done = completed(job(), forest, NEWER)
+    assert (done["metadata"]["labels"], done["spec"]) == ({CLASS: "default"}, {})
+    assert patch(job(labels={CLASS: "high"}), forest, NEWER) == []
+    assert completed(job(ownerReferences=[cron]), forest, NEWER)["metadata"]["labels"] == {CLASS: "default"}
+    assert patch(job(ownerReferences=[SET]), forest, NEWER) == [], "no cache has the owner"
+    assert patch(job("Deployment", "apps/v1"), forest, NEWER) == []
 
 
 @pytest.mark.parametrize("labels", [{}, {QUEUE: "a"}])

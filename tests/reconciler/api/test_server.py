@@ -147,6 +147,25 @@ def test_slow_clients_do_not_block_other_clients(tmp_path: Path, secure: bool) -
         assert get(f"{scheme}://127.0.0.1:{server.server_port}/v1/tree", "admin", trust)[0] == 200
 
 
+@pytest.mark.parametrize("secure", [True, False])
+def test_slow_readers_do_not_block_other_clients(tmp_path: Path, secure: bool) -> None:
+    class Long:
+        def answer(self, path: str, *_: Any) -> dict[str, Any]:
+            return {"items": [] if path == "/short" else ["x" * 1000] * 8_000}
+
+    with serving(Long(), tmp_path if secure else None) as server, ExitStack() as opened:
+        for _ in range(70):
+            slow = socket.create_connection(("127.0.0.1", server.server_port))
+            if secure:
+                trusted = ssl.create_default_context(cafile=tmp_path / "ca.crt")
+                slow = trusted.wrap_socket(slow, server_hostname="localhost")
+            opened.enter_context(slow).sendall(b"GET /long HTTP/1.1\r\n\r\n")
+            assert slow.recv(1)
+
+        scheme, trust = ("https", tmp_path / "ca.crt") if secure else ("http", None)
+        assert get(f"{scheme}://127.0.0.1:{server.server_port}/short", "admin", trust)[0] == 200
+
+
 def test_a_new_certificate_is_served_to_the_next_connection(tmp_path: Path) -> None:
     other = tmp_path / "other"
     files.ensure(other, ("127.0.0.1",), datetime.now(UTC))

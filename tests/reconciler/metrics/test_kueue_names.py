@@ -5,7 +5,7 @@ Written from what Kueue documents of them, not from our own declarations.
 
 from __future__ import annotations
 
-from cluster.metrics import Stability
+from cluster.metrics import Stability, Type
 from reconciler.metrics.catalogue import families
 
 CQ, COHORT, LQ, CLASS = ("cluster_queue",), ("cohort",), ("name", "namespace"), ("priority_class",)
@@ -59,7 +59,7 @@ KEPT: dict[str, tuple[str, ...]] = {
             *("quota_reserved_workloads_total", "admitted_workloads_total", "finished_workloads_total"),
             *("quota_reserved_wait_time_seconds", "admission_wait_time_seconds", "ready_wait_time_seconds"),
             *("admission_checks_wait_time_seconds", "admitted_until_ready_wait_time_seconds"),
-            "workload_recovery_wait_time_seconds",
+            *("execution_time_seconds", "workload_recovery_wait_time_seconds"),
         )
     },
     **{
@@ -89,3 +89,24 @@ def test_metrics_have_the_names_and_labels_of_kueue() -> None:
     ours = {name.removeprefix("kueue_"): family.labels for name, family in EXPORTED.items()}
     del ours["build_info"]
     assert ours == {name: (*labels, "replica_role") for name, labels in KEPT.items()}
+
+
+WAITS = (1.0, *(2.5 * 2**step for step in range(13)))
+LONG = (*WAITS, 20_480.0, 40_960.0)
+SHORT = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+BUCKETS = {
+    "admission_attempt_duration_seconds": SHORT,
+    "pod_scheduling_gate_removal_seconds": SHORT,
+    "workload_creation_latency_seconds": tuple(0.01 * 2**step for step in range(11)),
+    **dict.fromkeys(
+        ("admission_wait_time_seconds", "execution_time_seconds", "local_queue_execution_time_seconds"), LONG
+    ),
+}
+"""The bounds of buckets that differ from WAITS. Source: Kueue v0.19.2 and v0.20, pkg/metrics/metrics.go."""
+
+
+def test_histograms_have_the_buckets_of_kueue() -> None:
+    """Otherwise a quantile of Kueue's dashboards ends at the last bucket, or lies somewhere in the first one."""
+    ours = {name: family.buckets for name, family in EXPORTED.items() if family.type is Type.HISTOGRAM}
+
+    assert ours == {name: BUCKETS.get(name.removeprefix("kueue_"), WAITS) for name in ours}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cluster.actions import Create
-from cluster.errors import Unreachable
+from cluster.errors import SetBack, Unreachable
 from cluster.resource import LEASES
 from reconciler.core.commands import Command
 from reconciler.core.core import Core
@@ -63,6 +63,14 @@ def test_a_clock_that_is_set_far_back_ends_the_loop() -> None:
     now[0] = START - 3600 * SECOND
     assert core.paused(now[0] + 3500 * SECOND)
     with pytest.raises(ClockSetBack, match="the clock was set back by 3600 s"):
+        loop.round(0)
+
+
+def test_an_api_server_that_is_set_back_ends_the_loop() -> None:
+    loop = Loop(Core(ClusterState()), Asks(), Leads(), clock=lambda: START)
+    loop.inbox.put(SetBack("the API server was set back"))
+
+    with pytest.raises(SetBack):
         loop.round(0)
 
 

@@ -57,6 +57,7 @@ def test_one_workload_at_a_time_is_admitted_across_several_queues(cluster: Held)
     (waiting,) = cluster.pending()
     waits = cluster.workloads[waiting].conditions[QUOTA_RESERVED]
     assert waits[1:3] == ("Waiting", "waiting for all admitted workloads to be in PodsReady condition")
+    assert cluster.workloads[waiting].resource_requests == {}, "it was not refused quota"
 
 
 def test_the_next_workload_is_admitted_in_queue_order_when_all_pods_are_ready(cluster: Held) -> None:

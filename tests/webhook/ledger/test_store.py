@@ -9,7 +9,7 @@ import pytest
 
 from cluster.errors import ApiError, Conflict
 from tests.builders import queue, typed
-from tests.cluster.fake import FakeApi, Reply, status
+from tests.cluster.fake import FakeApi, Handler, Reply, events, page, status
 from tests.waiting import eventually
 from webhook.ledger import keeping
 from webhook.ledger.contents import LedgerContents
@@ -69,6 +69,15 @@ def test_a_write_adds_and_removes_entries_at_the_judged_resource_version(api: Fa
         "data": {"old": None, "r": made.text, "seen": '{"Cohort": "6"}'},
     }
     assert after == store.newest() == LedgerContents("8", {"r": made}, {})
+
+
+def test_the_state_of_a_restored_api_server_replaces_a_newer_one(api: FakeApi, store: ConfigMapStore) -> None:
+    restored = page(config_map(9), version=9)
+    api.others += [page(config_map(10), version=10), events(), restored, restored, events(then=Handler.hold)]
+
+    store.start()
+
+    assert eventually(lambda: store.newest() == LedgerContents("9"))
 
 
 def test_an_older_state_never_replaces_a_newer_one(api: FakeApi, store: ConfigMapStore) -> None:

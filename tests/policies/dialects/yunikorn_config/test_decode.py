@@ -37,7 +37,10 @@ def test_numbers_are_read_by_their_text() -> None:
 
 @pytest.mark.parametrize(
     ("written", "number"),
-    [("5", 5), ("0x10", 16), ("010", 8), ("0o10", 8), ("0b11", 3), ("1_000", 1000), ("5.0", 5), ("+3", 3)],
+    [
+        *(("5", 5), ("0x10", 16), ("010", 8), ("0o10", 8), ("0b11", 3), ("1_000", 1000), ("5.0", 5), ("+3", 3)),
+        *(('!!int "5"', 5), ("!!float 5", 5)),
+    ],
 )
 def test_counts_are_read_as_go_reads_them(written: str, number: int) -> None:
     (queue,) = root(f"- {{name: a, maxapplications: {written}}}").queues
@@ -61,13 +64,14 @@ def test_suggestions_are_limited_to_the_first_problems() -> None:
 
 
 def test_quoted_weight_is_a_problem() -> None:
-    weights = "{vcore: 2, memory: 0.5, pods: ~, gpu: '1.0', disk: [1]}"
+    weights = "{vcore: 2, memory: 0.5, pods: ~, gpu: '1.0', disk: [1], rdma: .inf, fpga: !!float '1.5', nic: !!str 1}"
     text = f"partitions: [{{nodesortpolicy: {{type: fair, resourceweights: {weights}}}, queues: []}}]"
 
     at = "partitions[0].nodesortpolicy.resourceweights"
     assert reported(text) == [
         (1, f"{at}.gpu", "a number is expected, not the text '1.0'"),
         (1, f"{at}.disk", "a number is expected, not a list"),
+        (1, f"{at}.nic", "a number is expected, not the text '1'"),
     ]
     found = read_config(text).partitions[0].weights
     assert {name: weight for name, (_, weight) in found.items()} == {
@@ -76,6 +80,9 @@ def test_quoted_weight_is_a_problem() -> None:
         "pods": 0.0,
         "gpu": 0.0,
         "disk": 0.0,
+        "rdma": float("inf"),
+        "fpga": 1.5,
+        "nic": 0.0,
     }
 
 
@@ -87,8 +94,17 @@ def test_null_entries_of_a_list_do_not_count() -> None:
     assert [(user.text, user.field[-8:]) for user in limit.users] == [("sue", "users[1]")]
 
 
+@pytest.mark.parametrize("written", ["!!int x", "!!float '1.x'", "!!bool 1", "!!null x"])
+def test_tag_that_does_not_fit_the_value_fails_the_load(written: str) -> None:
+    ((line, _, message),) = reported(f"partitions:\n- queues: [{{name: {written}}}]\n")
+
+    assert line == 2
+    assert "is not a valid !!" in message
+
+
 @pytest.mark.parametrize(
-    ("written", "flag"), [("true", True), ("True", True), ("yes", True), ("off", False), ("'Yes'", True)]
+    ("written", "flag"),
+    [("true", True), ("True", True), ("yes", True), ("off", False), ("'Yes'", True), ("!!bool 'true'", True)],
 )
 def test_flags_are_read_as_go_reads_them(written: str, flag: bool) -> None:
     assert root(f"- {{name: a, parent: {written}}}").queues[0].parent is flag

@@ -99,14 +99,14 @@ class GateCluster(Turns):
 
     # --- the process
 
-    def start(self) -> None:
-        """A new process that knows nothing."""
+    def start(self, *, late_writes: bool = False) -> None:
+        """A new process that knows nothing. `late_writes`: whether writes of the one before may still arrive."""
         state = ClusterState()
         self.core = Core(state, self._controllers(state), kueue=False)
         self._news = []
         for kind in self.watched:
             self._handle(Listed(kind.kind, tuple(self._listed(kind)), str(self.version)))
-        self._handle(LeadershipGained())
+        self._handle(LeadershipGained(late_writes))
 
     def turn_with_crashes(self, random: Random) -> None:
         """A turn, before which up to two processes end right behind a write."""

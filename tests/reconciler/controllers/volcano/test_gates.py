@@ -10,6 +10,7 @@ import pytest
 from cluster.actions import Create
 from reconciler.controllers.gates.controller import PERIOD
 from reconciler.controllers.volcano.gates import GroupNews
+from reconciler.core.writes import TAKEN_OVER_AT
 from tests.builders import Manifest
 from tests.profiles import seeds
 from tests.reconciler.controllers.gates.cluster import gated
@@ -41,6 +42,28 @@ def test_pods_pass_while_their_queue_has_room_and_others_report_why_they_wait() 
     assert cluster.passed() == ["p0", "p1", "p2", "p3"]
     assert not cluster.note("p3")
     assert cluster.events().count("QuotaAdmitted") == 4 + 1, "one is of the PodGroup"
+
+
+def test_a_late_write_passes_no_pod_after_another_leader_gave_its_quota_away() -> None:
+    high = pod_group("high", "ml", 1, "dev", priorityClassName="high")
+    cluster = GateCluster(*ORG, group(), high, priority_class("high", 1))
+    for name in ("ends", "late"):
+        cluster.add(pod(name, cpu="3"))
+        cluster.settle()
+    cluster.end("ends")
+    (late,) = (each for each in cluster.wanted() if each.key[0] == "VolcanoGatedPod")
+    cluster.add(pod("first", "high", cpu="3"))
+    cluster.add(group("gang", members=2))
+    cluster.add(pod("member", "gang"))
+    cluster.start(late_writes=True)
+    cluster.settle()
+    assert cluster.passed() == ["ends", "first"]
+    assert [name for name in cluster.gated() if cluster.note(name, TAKEN_OVER_AT)] == ["late"]
+
+    cluster.carry_out(late)
+    cluster.settle()
+
+    assert cluster.passed() == ["ends", "first"]
 
 
 def test_a_pod_that_passes_is_not_delayed_by_hundreds_of_reasons() -> None:

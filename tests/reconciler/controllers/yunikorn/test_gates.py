@@ -8,6 +8,9 @@ import pytest
 
 from policies.dialects.yunikorn_gangs import POLICY, placeholder_timeout
 from reconciler.controllers.gates.controller import PERIOD
+from reconciler.core.commands import WriteCommand
+from reconciler.core.writes import TAKEN_OVER_AT
+from reconciler.objects.outcomes import Failed, LeaseLost
 from scheduling.objects.times import SECOND
 from tests.reconciler.controllers.yunikorn.gate_cluster import GateCluster
 from tests.reconciler.controllers.yunikorn.gated_objects import DEV, GANG, TEAMS, member, pod
@@ -37,6 +40,47 @@ def test_pods_pass_in_order_of_applications_within_the_quota() -> None:
     cluster.settle()
     assert cluster.passed() == ["a1", "a2", "a3"]
     assert not cluster.note("a3")
+
+
+def with_a_write_in_flight() -> tuple[GateCluster, WriteCommand]:
+    """A Pod that has waited may pass, and this write has not arrived; then an older Pod needs the same quota."""
+    cluster = GateCluster(DEV)
+    for name in ("ends", "late"):
+        cluster.add(pod(name, cpu="2"))
+        cluster.settle()
+    cluster.end("ends")
+    (late,) = (each for each in cluster.wanted() if each.key[0] == "GatedPod")
+    older = pod("older", "b", cpu="2")
+    cluster.add({**older, "metadata": {**older["metadata"], "creationTimestamp": "2020-01-01T00:00:00Z"}})
+    return cluster, late
+
+
+def test_a_late_write_passes_no_pod_after_another_leader_gave_its_quota_away() -> None:
+    cluster, late = with_a_write_in_flight()
+    cluster.add(pod("large", "c", cpu="3"))
+    cluster.start(late_writes=True)
+    cluster.settle()
+    assert cluster.passed() == ["ends", "older"]
+    assert [name for name in cluster.gated() if cluster.note(name, TAKEN_OVER_AT)] == ["late"]
+
+    cluster.carry_out(late)
+    cluster.settle()
+
+    assert cluster.passed() == ["ends", "older"]
+
+
+def test_a_postponed_write_passes_no_pod_after_another_term() -> None:
+    cluster, late = with_a_write_in_flight()
+    cluster._handle(Failed(late.key, late.action, LeaseLost("the Lease is not held")))
+    cluster.lead(False)
+    cluster.lead(True)
+    cluster.settle()
+    assert cluster.passed() == ["ends", "older"]
+
+    cluster.carry_out(late)
+    cluster.settle()
+
+    assert cluster.passed() == ["ends", "older"]
 
 
 def test_legacy_annotations_count_only_without_the_json_quota() -> None:

@@ -46,6 +46,8 @@ def of_cluster(against: Against, configuration: Configuration) -> OtherQueues:
     found.volcano.change(read.volcano)
     found.yunikorn.change(read.yunikorn)
     found.volcano.look()
+    for problem in found.yunikorn.problems:
+        note(f"{problem}; YuniKorn keeps the queues that it has loaded before, which are not known here")
     return found
 
 

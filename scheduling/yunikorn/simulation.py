@@ -12,7 +12,7 @@ from policies.dialects.yunikorn_config.dynamic import gang_excess
 from policies.dialects.yunikorn_config.model import Partition
 from policies.dialects.yunikorn_config.reading import read_config
 from policies.dialects.yunikorn_config.resources import YuniKornAmounts, plus
-from policies.dialects.yunikorn_config.validation import refusals
+from policies.dialects.yunikorn_config.validation import unusable
 from policies.dialects.yunikorn_gangs import BadTaskGroups, TaskGroup, task_groups, together
 from policies.impact.quotas import Excess, QuotaPair
 from policies.impact.yunikorn_quotas import GROUP, nano
@@ -33,6 +33,7 @@ _STEPS_EACH = 20
 REJECTED = "ApplicationRejected"
 """The reason that YuniKorn writes on the Pod."""
 UNREADABLE_QUOTA = "UnreadableQuota"
+UNREADABLE_QUEUES = "UnreadableQueues"
 NOBODY = "partitions: [{name: default, queues: [{name: root}]}]"
 """A partition without a leaf, in which nobody may submit."""
 
@@ -162,7 +163,7 @@ class YuniKornSimulation:
     @property
     def problems(self) -> list[str]:
         """The faults of its configuration, in words."""
-        return [f"queues.yaml is refused: {fault}" for fault in self.faults]
+        return [f"queues.yaml cannot be used: {fault}" for fault in self.faults]
 
     @property
     def has_work(self) -> bool:
@@ -225,6 +226,8 @@ class YuniKornSimulation:
 
     def _submitted(self, request: PodRequest) -> Application | ApplicationRefusal:
         """Submit the application of this first Pod. Returns it, or why it is in no queue."""
+        if self.faults and not self._loaded:
+            return ApplicationRefusal(UNREADABLE_QUEUES, self.problems[0])
         submission, tree = self.intake.submission(request), self.scheduler.tree
         placement = tree.place(submission)
         if not placement.queue:
@@ -266,7 +269,7 @@ class YuniKornSimulation:
         After an invalid queues.yaml it is the previous one, or at the start one without any leaf.
         """
         _, config = self.intake.config()
-        self.faults = [problem.message for problem in refusals(config)]
+        self.faults = [problem.message for problem in unusable(config)]
         if not self.faults and config.partition is not None and config.partition.root is not None:
             self._loaded = self.intake.configured
             return config.partition

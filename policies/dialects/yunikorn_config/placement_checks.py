@@ -35,10 +35,10 @@ def placement_rules(partition: Partition) -> Iterator[Problem]:
             for problem in rule_by_itself(rule):
                 broken = True
                 yield problem
-            yield from _unusable(rule)
         yield from _crashing(top)
         if partition.root is not None and not broken:
             yield from fixed_path(top, number, partition.root)
+    yield from unusable_rules(partition)
 
 
 def rule_by_itself(rule: PlacementRule) -> Iterator[Problem]:
@@ -63,6 +63,12 @@ def rule_filter(condition: Filter) -> Iterator[Problem]:
         if not patterns.compiles(name.text) or not patterns.is_special(name.text):
             message = f"{name.text!r} is neither a {kind} name nor a regular expression"
             yield Problem(name.field, name.line, message, "write a name, or a pattern that Go compiles")
+
+
+def unusable_rules(partition: Partition) -> Iterator[Problem]:
+    for top in partition.rules:
+        for rule in top.chain():
+            yield from _unusable(rule)
 
 
 def _unusable(rule: PlacementRule) -> Iterator[Problem]:

@@ -37,6 +37,14 @@ def refusals(config: Config) -> list[Problem]:
     return [problem for problem in problems(config) if not problem.accepted]
 
 
+def unusable(config: Config) -> Iterator[Problem]:
+    """The problems with which YuniKorn does not load the text, including those that its validation does not find."""
+    yield from refusals(config)
+    yield from load_failures(config)
+    for partition in config.partitions:
+        yield from placement_checks.unusable_rules(partition)
+
+
 def load_failures(config: Config) -> Iterator[Problem]:
     for partition in config.partitions:
         if partition.root is None:

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from scheduling.objects.amounts import add_to
 from scheduling.queue_tree.pod_at_gate import HAS_ROOM, WaitingCounts
 from scheduling.yunikorn.gates.gated_pod import YuniKornGatedPod
-from scheduling.yunikorn.simulation import REJECTED, UNREADABLE_QUOTA
+from scheduling.yunikorn.simulation import REJECTED, UNREADABLE_QUEUES, UNREADABLE_QUOTA
 from scheduling.yunikorn.waiting import APPLICATIONS, GANG, QUEUE_QUOTA, USER_QUOTA
 
-UNREADABLE_QUEUES = "UnreadableQueues"
 NAMESPACE_UNKNOWN = "NamespaceUnknown"
 REASONS = (
     QUEUE_QUOTA,

@@ -23,14 +23,20 @@ from scheduling.objects.times import SECOND
 from scheduling.queue_tree.pod_at_gate import HAS_ROOM
 from scheduling.yunikorn.application import Application
 from scheduling.yunikorn.gates.evictions import Evictions
-from scheduling.yunikorn.gates.gate_usage import NAMESPACE_UNKNOWN, UNREADABLE_QUEUES, GateUsage
+from scheduling.yunikorn.gates.gate_usage import NAMESPACE_UNKNOWN, GateUsage
 from scheduling.yunikorn.gates.gated_namespace import GatedNamespaces, Usage
 from scheduling.yunikorn.gates.gated_pod import YuniKornGatedPod
 from scheduling.yunikorn.gates.place_timeouts import PlaceTimeouts
 from scheduling.yunikorn.gates.queues_in_force import QueuesInForce
 from scheduling.yunikorn.queue import YuniKornQueue
 from scheduling.yunikorn.scheduler import Scheduler
-from scheduling.yunikorn.simulation import REJECTED, UNREADABLE_QUOTA, ApplicationRefusal, gang_refusal
+from scheduling.yunikorn.simulation import (
+    REJECTED,
+    UNREADABLE_QUEUES,
+    UNREADABLE_QUOTA,
+    ApplicationRefusal,
+    gang_refusal,
+)
 from scheduling.yunikorn.tree import ApplicationTree
 from scheduling.yunikorn.waiting import GANG, WaitingAllocation, waits
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from policies.dialects.yunikorn_config.configmap import QueueConfigMap, tree
 from policies.dialects.yunikorn_config.model import Partition
 from policies.dialects.yunikorn_config.reading import read_config
-from policies.dialects.yunikorn_config.validation import refusals
+from policies.dialects.yunikorn_config.validation import unusable
 from policies.model.forest import Forest
 from scheduling.yunikorn.intake import BUILT_IN
 from scheduling.yunikorn.simulation import NOBODY
@@ -42,7 +42,7 @@ class QueuesInForce:
             return
         self._text, self._renewed = text, True
         config = read_config(text or "")
-        self.fault = next((problem.message for problem in refusals(config)), "")
+        self.fault = next((problem.message for problem in unusable(config)), "")
         if text is None or config.partition is None or config.partition.root is None:
             self.fault = self.fault or "it has no default partition with queues"
         self.partition = _partition(NOBODY if self.fault else text or "")

@@ -95,6 +95,16 @@ def test_why_explains_an_application_of_yunikorn(login: tuple[str, Path]) -> Non
     assert run("why", "app", *login).stdout.startswith("Pod dev/y of app runs in root.dev")
 
 
+def test_queues_that_yunikorn_cannot_load_are_reported(api: FakeApi, tmp_path: Path) -> None:
+    broken = yunikorn.queues_yaml("- {name: a}", "[{name: nobody}, {name: tag, value: namespace, create: true}]")
+    holding(api, configmaps=[broken], **CLUSTER)
+
+    shown = run("why", "dev/z", "--kubeconfig", kubeconfig(tmp_path, api.url))
+
+    assert "UnreadableQueues: queues.yaml cannot be used: the placement rule 'nobody' does not exist" in shown.stdout
+    assert "YuniKorn keeps the queues that it has loaded before, which are not known here" in shown.stderr
+
+
 def test_tree_shows_usage(login: tuple[str, Path]) -> None:
     shown = run("tree", "--against", "cluster", *login).stdout
 

@@ -137,5 +137,5 @@ def test_invalid_queues_yaml_is_reported_and_exits_1(tmp_path: Path) -> None:
     shown = run("simulate", file)
 
     assert shown.exit_code == 1
-    assert "queues.yaml is refused: " in shown.stderr
-    assert "ApplicationRejected" in shown.stdout
+    assert "queues.yaml cannot be used: " in shown.stderr
+    assert "UnreadableQueues" in shown.stdout

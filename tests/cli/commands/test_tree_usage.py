@@ -187,4 +187,4 @@ def test_object_that_cannot_be_simulated_is_reported_and_exits_1(tmp_path: Path)
     shown = run("tree", write(tmp_path / "a.yaml", refused, yunikorn.pod("p", "app")))
 
     assert shown.exit_code == 1
-    assert "queues.yaml is refused: " in shown.stderr
+    assert "queues.yaml cannot be used: " in shown.stderr

@@ -10,7 +10,13 @@ from policies.model.objects import Ref
 from scheduling.objects.times import SECOND
 from scheduling.queue_tree.simulated import RunningPods
 from scheduling.yunikorn.properties import DISABLED, FAIR, FENCE, Properties, inherited, read_properties
-from scheduling.yunikorn.simulation import REJECTED, UNREADABLE_QUOTA, PodPreempted, YuniKornSimulation
+from scheduling.yunikorn.simulation import (
+    REJECTED,
+    UNREADABLE_QUEUES,
+    UNREADABLE_QUOTA,
+    PodPreempted,
+    YuniKornSimulation,
+)
 from scheduling.yunikorn.waiting import APPLICATIONS, GANG, QUEUE_QUOTA, waiting
 from tests.scheduling.yunikorn.manifests import Manifest, namespace, node, pod, queues_yaml
 
@@ -283,10 +289,18 @@ def test_a_pod_that_is_read_again_keeps_its_amounts_unless_it_ended() -> None:
     assert simulation.scheduler.tree.queues["root.dev"].allocated == {"pods": 1, "vcore": 1000}
 
 
-def test_an_invalid_configuration_admits_nothing_at_the_start_and_is_ignored_later() -> None:
-    refused = queues_yaml("- {name: a, resources: {max: {vcore: 1}, guaranteed: {vcore: 2}}}")
+@pytest.mark.parametrize(
+    "refused",
+    [
+        queues_yaml("- {name: a, resources: {max: {vcore: 1}, guaranteed: {vcore: 2}}}"),
+        queues_yaml("- {name: a}", "[{name: nobody}, {name: tag, value: namespace, create: true}]"),
+        queues_yaml('- {name: a, submitacl: "sue  dev"}'),
+    ],
+    ids=["refused", "rule that cannot be loaded", "ACL that cannot be loaded"],
+)
+def test_an_invalid_configuration_admits_nothing_at_the_start_and_is_ignored_later(refused: Manifest) -> None:
     simulation = played(refused, pod("a", "app"))
-    assert [each.reason for each in waiting(simulation)] == [REJECTED]
+    assert [each.reason for each in waiting(simulation)] == [UNREADABLE_QUEUES]
     assert simulation.faults
 
     add(simulation, queues_yaml("- {name: dev, resources: {max: {vcore: 1}}}"))

@@ -14,7 +14,7 @@ from reconciler.objects.outcomes import Failed, LeaseLost
 from scheduling.objects.times import SECOND
 from tests.reconciler.controllers.yunikorn.gate_cluster import GateCluster
 from tests.reconciler.controllers.yunikorn.gated_objects import DEV, GANG, TEAMS, member, pod
-from tests.scheduling.yunikorn.manifests import namespace, queues_yaml
+from tests.scheduling.yunikorn.manifests import Manifest, namespace, queues_yaml
 
 
 def condition(cluster: GateCluster, kind: str, name: str = "dev") -> tuple[str, str]:
@@ -175,11 +175,16 @@ def test_a_parent_queue_limits_all_namespaces_below_it() -> None:
     assert all("root.team lacks cpu=1, asked 1, 3 of 3 in use" in note for note in notes)
 
 
-def test_unreadable_queues_admit_no_pods() -> None:
+@pytest.mark.parametrize(
+    "broken",
+    [queues_yaml("- {name: a.b}"), queues_yaml("- {name: a}", "[{name: nobody}, {name: tag, value: namespace}]")],
+    ids=["refused", "rule that cannot be loaded"],
+)
+def test_unreadable_queues_admit_no_pods(broken: Manifest) -> None:
     cluster = GateCluster(DEV)
     cluster.add(pod("before"))
     cluster.settle()
-    cluster.add(queues_yaml("- {name: a.b}"))
+    cluster.add(broken)
     cluster.add(pod("after"))
     cluster.settle()
     assert cluster.passed() == ["before"]

@@ -67,6 +67,11 @@ class Links(Generic[K, G]):
         for group in after:
             self._keys.setdefault(group, {})[key] = None
 
+    def drop(self, key: K) -> None:
+        """Remove the key from all groups. Most keys that are dropped are in none."""
+        if key in self._groups:
+            self.put(key, ())
+
     def groups(self, key: K) -> tuple[G, ...]:
         return self._groups.get(key, ())
 

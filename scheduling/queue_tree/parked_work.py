@@ -27,7 +27,7 @@ class ParkedWork(Generic[T]):
 
     def wake(self, who: T) -> None:
         self.awake.add(who)
-        self._parked.put(who, ())
+        self._parked.drop(who)
 
     def take(self) -> set[T]:
         """Return all work that is awake, and empty the set.

@@ -161,4 +161,4 @@ class ClaimedDevices:
         """Drop a workload that neither waits nor has quota."""
         self._charges.pop(key, None)
         self._outgrown.pop(key, None)
-        self._users.put(key, ())
+        self._users.drop(key)

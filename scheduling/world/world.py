@@ -123,7 +123,7 @@ class World:
         self.touched.tree(root)
         self.touched.queue(name)
         for users in (self._with_flavor, self._with_check):
-            users.put(name, ())
+            users.drop(name)
         self.queues.drop_queue(name)
         self.state.drop_queue(name)
         self._last_attempts.drop_queue(name)
@@ -352,6 +352,8 @@ class World:
 
         It is called once before a cycle, after all events: one object can concern all workloads of a namespace.
         """
+        if not self._outdated:
+            return
         outdated, self._outdated = self._outdated, {}
         for key, tried_again in outdated.items():
             if self.queues.has(key):

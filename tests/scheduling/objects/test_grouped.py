@@ -15,5 +15,6 @@ def test_a_key_is_in_its_present_groups_only_and_empty_groups_are_gone() -> None
     owned.put("ns/w", ["pod-uid"])
     assert (owned.of("job-uid"), owned.of("pod-uid")) == (["ns/v"], ["ns/w"])
 
-    owned.put("ns/w", ())
+    owned.drop("ns/w")
+    owned.drop("ns/w")
     assert (owned.of("pod-uid"), owned.groups("ns/w"), "pod-uid" in owned) == ([], (), False)

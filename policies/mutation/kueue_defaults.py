@@ -12,7 +12,7 @@ from policies.dialects.core import namespace_in
 from policies.dialects.job_shape import Framework, JobShape, SuspendField, at
 from policies.dialects.kueue import LOCAL_QUEUE, ClusterQueue, LocalQueue
 from policies.dialects.kueue_checks import MULTIKUEUE, AdmissionCheck
-from policies.dialects.kueue_jobs import KINDS, PRIORITY_CLASS, QUEUE_NAME, job_reader
+from policies.dialects.kueue_jobs import KINDS, PRIORITY_CLASS, QUEUE_NAME, QueuedJob, job_reader
 from policies.dialects.kueue_kinds import ADMISSION_CHECK, IN_USE, WORKLOAD_PRIORITY_CLASS
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from policies.dialects.selectors import NAME_OF_NAMESPACE
@@ -55,8 +55,8 @@ def queued_job(
 
     A job that names none gets the LocalQueue `default` if it exists. The same holds for a Deployment or a similar kind
     if Pods are managed, since its Pods are queued. A job that gets no queue is suspended only with `without_queue`, and
-    not if it is the child of a managed job: the reconciler checks whether that one counts it. It also gets the default
-    priority class, since it may be queued later, unless its owner is of a kind that is queued.
+    not if it is the child of a managed job. It also gets the default priority class, since it may be queued later,
+    unless its owner is of a kind that is queued.
     If an ancestor job already counts the job, it is suspended only while the ancestor does not run. It still gets the
     queue, so that the reconciler counts it together with its siblings. `forest` must have the ancestor by its UID.
     If the queue sends work to other clusters, the job is also left to MultiKueue.
@@ -73,13 +73,9 @@ def queued_job(
     job = job_reader(framework)(manifest)
     queue = labels.get(QUEUE_NAME)
     if not queue and not has_default_queue(namespace, forest):
-        if framework.suspend is None:
-            return []
-        if job.controller is not None and job.controller.kind in (KINDS.keys() | described.keys()):
-            missing = {}
-        runs = not settings.without_queue or ancestor(kind, job.controller, namespace, forest, queued=False)
-        operations = [] if runs else _suspended(manifest, framework.suspend)
-        return [*missing_texts(meta, ("metadata",), "labels", missing), *operations]
+        owner = job.controller
+        is_child = owner is not None and (owner.kind in KINDS or owner.kind in described)
+        return _unqueued(job, manifest, {} if is_child else missing, settings, forest)
     above = counted_above(job, forest, slicing=settings.enabled("ElasticJobsViaWorkloadSlices"))
     if above is None and framework.templates and ancestor(kind, job.controller, namespace, forest, whole=False):
         return []  # the templates of the ancestor have the labels already
@@ -92,6 +88,20 @@ def queued_job(
     dispatches = above is None and framework.dispatched and settings.enabled("MultiKueue")
     if dispatches and _is_sent_to_workers(forest, local):
         operations += _managed_by(patched(manifest, operations), framework)
+    return operations
+
+
+def _unqueued(
+    job: QueuedJob, manifest: Manifest, labels: Mapping[str, str], settings: KueueSettings, forest: Forest
+) -> Patch:
+    """The patch of a job that gets no queue. The reconciler checks whether an ancestor job counts it."""
+    suspend = job.framework.suspend
+    if suspend is None:
+        return []
+    operations = [*missing_texts(metadata(manifest), ("metadata",), "labels", labels)]
+    kind, namespace = job.ref.group_kind, job.ref.namespace
+    if settings.without_queue and not ancestor(kind, job.controller, namespace, forest, queued=False):
+        operations += _suspended(manifest, suspend)
     return operations
 
 

@@ -111,7 +111,7 @@ def read_configured(
 
 def _never_started(settings: DecisionSettings) -> tuple[str, ...]:
     own, queued = settings.configuration.kueue, {kind.shape.kind for kind in settings.kinds}
-    suspended = (FRAMEWORKS[name] for name in own.frameworks or FRAMEWORKS) if own.manage_jobs else ()
+    suspended = [each for name, each in FRAMEWORKS.items() if own.manage_jobs and own.prepares(name)]
     return tuple(each.name for each in suspended if isinstance(each, JobShape) and each.kind not in queued)
 
 

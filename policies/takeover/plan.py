@@ -232,12 +232,13 @@ def _other_kinds(
     found: FoundCluster, names: ReleaseNames, settings: KueueSettings, queued: Collection[str]
 ) -> Iterator[str]:
     """Refusals for kinds of jobs that only Quotree's webhook suspends, or only Kueue queues."""
-    kinds = {name: each for name, each in FRAMEWORKS.items() if each.suspend is not None}
-    served = {name for name, each in kinds.items() if each.kind.group in found.groups}
-    suspended = served & set(settings.frameworks or FRAMEWORKS)
+    suspendable = {name: each for name, each in FRAMEWORKS.items() if each.suspend is not None}
+    served = {name for name, each in suspendable.items() if each.kind.group in found.groups}
+    suspended = set(filter(settings.prepares, served))
     wanted = f"set kueue.frameworks: [{', '.join(queued)}] in {names.settings}"
-    if never := sorted(suspended - set(queued)):
-        yield f"Kueue does not queue {', '.join(never)}, so such jobs that name a queue would never start: {wanted}"
+    if others := sorted(suspended - set(queued)):
+        kinds = ", ".join(others)
+        yield f"Kueue does not queue {kinds}, and {names.mutating} suspends those that name a queue: {wanted}"
     if unsuspended := sorted(served & set(queued) - suspended):
         yield f"new jobs of {', '.join(unsuspended)} would start unsuspended: {wanted}"
 

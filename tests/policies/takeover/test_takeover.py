@@ -469,7 +469,8 @@ def test_missing_integrations_are_set_to_the_default_of_kueue() -> None:
     section = CONFIGURATION[CONFIGURATION.index("integrations:") : CONFIGURATION.index("fairSharing:")]
     theirs = [*kueue(written=CONFIGURATION.replace(section, "")), *definitions()]
     (refusal,) = taking(Memory([*theirs, *quotree("  manageJobs: true\n")]).found()).refusals
-    assert "jobset.x-k8s.io/jobset, so such jobs that name a queue would never start" in refusal
+    assert "Kueue does not queue jobset.x-k8s.io/jobset, and " in refusal
+    assert " suspends those that name a queue: " in refusal
     assert "set kueue.frameworks: [batch/job] in" in refusal
 
     memory = Memory([*theirs, *quotree("  manageJobs: true\n  frameworks: [batch/job]\n")])

@@ -119,7 +119,7 @@ def read_file(file: str, reader: Callable[[Mapping[str, Any]], T]) -> T:
 
 
 def installed_beside(against: Against) -> Installed:
-    """A function that returns the version in the cluster of --against, or the latest if there is no cluster.
+    """A function that returns the version in the cluster of --against, or the latest without a cluster.
 
     If the cluster does not answer, the function returns the latest version, and the command reports the error when it
     reads the cluster.

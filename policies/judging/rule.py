@@ -32,7 +32,7 @@ class Proposal:
     `before`, `after`: the forest before and after all changes.
     `scope`: the refs that rules must check: the changed objects, and the parents of changed nodes, before and after.
     `configuration`, `circumstances`: the settings, the time and the user.
-    `stored`: whether there is no change, and all stored objects are judged.
+    `stored`: whether all stored objects are judged, and not a change.
     """
 
     before: Forest

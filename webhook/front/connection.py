@@ -1,4 +1,4 @@
-"""One connection of a client: its socket, its state and its deadline; and which one ends if there is no room."""
+"""One connection of a client: its socket, state and deadline; and which one ends at the limit of connections."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """One thread serves all connections: it accepts, reads, answers short requests, and gives the others to threads.
 
 A silent or slow client therefore costs a socket and some memory, never a thread. The loop never waits for a client,
-every state has a deadline, and if there is no room, the least important connection is closed.
+every state has a deadline, and at the limit of connections the least important one is closed.
 """
 
 from __future__ import annotations

@@ -154,7 +154,7 @@ def checkout_of(path: str) -> Path:
     The input itself need not exist. Git also accepts a folder with HEAD, objects/ and refs/ as a bare repository. A
     pull request may add such files, and with them a configuration that names programs for git to run. Therefore such
     folders are refused.
-    Raises OutOfReach if there is no checkout, and if a pull request may have redirected git to another repository: by
+    Raises OutOfReach outside a checkout, and if a pull request may have redirected git to another repository: by
     a folder that looks like one, by a submodule, or by a link.
     """
     whole = Path(os.path.normpath(Path(path).absolute()))

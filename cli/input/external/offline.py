@@ -137,7 +137,7 @@ def _paths(value: Any, key: str = "", field: str = "") -> Iterator[tuple[str, st
 
 
 def linked_out(chart: str) -> Iterator[Unreadable]:
-    """Links in a chart that lead out of its checkout, or out of the chart if there is no checkout.
+    """Links in a chart that lead out of its checkout, or out of the chart outside a checkout.
 
     Helm would follow them.
     """

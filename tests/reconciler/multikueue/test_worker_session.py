@@ -21,7 +21,7 @@ class RestoredApi(FakeApi):
 
 
 def test_a_worker_that_was_restored_from_a_backup_breaks_the_session() -> None:
-    api, told = RestoredApi(), queue.Queue[object]()
+    api, heard = RestoredApi(), queue.Queue[object]()
     config = {
         "current-context": "a",
         "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
@@ -30,11 +30,11 @@ def test_a_worker_that_was_restored_from_a_backup_breaks_the_session() -> None:
     }
     login = WorkerLogin("", config)
     session = WorkerSession(
-        "east", login, (WORKLOAD_VIEW,), lambda _, event: told.put(event), lambda: True, SECONDS, Pulse()
+        "east", login, (WORKLOAD_VIEW,), lambda _, event: heard.put(event), lambda: True, SECONDS, Pulse()
     )
     session.start()
     try:
-        while not isinstance(event := told.get(timeout=SECONDS), SessionBroken):
+        while not isinstance(event := heard.get(timeout=SECONDS), SessionBroken):
             pass
     finally:
         session.close()

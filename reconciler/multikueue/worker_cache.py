@@ -247,7 +247,7 @@ def _job_ref(key: Key, packed: HasManifest) -> RemoteJobRef | None:
 def _requests(workload: Workload) -> Mapping[str, int]:
     """The requests of the workload by resource, from the quota that it has on this cluster."""
     asked: dict[str, int] = {}
-    for entry in workload.admission.assignments if workload.admission is not None else ():
+    for entry in workload.assignments:
         for resource, amount in entry.usage.items():
             asked[resource] = asked.get(resource, 0) + amount
     return asked

@@ -27,13 +27,9 @@ def ancestor_closed(proposal: Proposal) -> Iterator[Finding]:
     for before, queue in proposal.changed(Queue):
         if moved(before, queue) and queue.is_open and (closed := _closed(proposal.after, queue.ref)) is not None:
             yield _finding(queue.ref, queue.parent_field, closed, "Volcano will close it too")
-    for before_work, work in submitted(proposal):
-        leaf = proposal.after.node(work.queue) if work.queue else None
-        if not isinstance(leaf, Queue) or not leaf.is_open:
-            continue
-        if before_work is not None and before_work.queue == work.queue:
-            continue
-        if (closed := _closed(proposal.after, leaf.ref)) is not None:
+    for work, ref, _ in submitted(proposal):
+        leaf = proposal.after.node(ref)
+        if isinstance(leaf, Queue) and leaf.is_open and (closed := _closed(proposal.after, ref)) is not None:
             yield _finding(work.ref, work.queue_field, closed, f"Volcano will close {leaf.name} too")
 
 

@@ -17,11 +17,11 @@ from policies.rules._volcano_work import WORK, submitted
     default=Action.WARN,
 )
 def ancestor_closed(proposal: Proposal) -> Iterator[Finding]:
-    """A Volcano queue is placed, or work is submitted, below a closed queue.
+    """A Volcano queue is created or moved below a closed queue, or work is submitted there.
 
     Why it is reported: Volcano closes every descendant of a closed queue at its next sync. The work then waits, and no
     message reports it. It is a warning, since the ancestor may be opened again.
-    Example: `eng` is Closed, and a queue with `parent: eng` is created, which is Open for a moment.
+    Example: `eng` is Closed, and a queue with `parent: eng` is created. It is Open until the next sync.
     Fix: open the ancestor first (`vcctl queue operate --action open`), or choose another place.
     """
     for before, queue in proposal.changed(Queue):

@@ -5,15 +5,18 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import select
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+from dashboard.worker import CONNECTIONS
 from tests.waiting import SECONDS, eventually
 
 pytestmark = pytest.mark.apiserver
@@ -66,3 +69,17 @@ def test_a_duplicate_proxy_header_is_rejected(url: str, second: tuple[str, str])
 
 def test_a_header_with_underscores_is_not_a_proxy_header(url: str) -> None:
     assert asked(url, GROUPS, ("X_Forwarded_User", "ann")) == 401
+
+
+@pytest.mark.parametrize("sent", [b"", b"Content-Length: 9\r\n\r\n"], ids=["head", "body"])
+@pytest.mark.parametrize("held", [100, CONNECTIONS + 50])
+def test_requests_without_an_end_do_not_delay_other_clients(url: str, held: int, sent: bytes) -> None:
+    where = urlsplit(url)
+    start = b"POST / HTTP/1.1\r\nHost: x\r\nX-Forwarded-User: ann\r\nOrigin: " + url.encode() + b"\r\n"
+    with ExitStack() as opened:
+        slow = [opened.enter_context(socket.create_connection((str(where.hostname), where.port))) for _ in range(held)]
+        for each in slow:
+            each.sendall(start + sent)
+
+        assert asked(url, USER) == 200
+        assert select.select(slow[-50:], [], [], 0) == ([], [], []), "answered before their time has ended"

@@ -128,6 +128,37 @@ def test_a_base_outside_of_the_checkout_is_rejected(checkout: Path, base: str) -
     assert f"overlay/kustomization.yaml:1:13: unreadable: {base} leads out of the checkout" in result.stderr
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "patchesJson6902: [{path: .git/config, target: {version: v1, kind: Queue, name: eng}}]",
+        "patches: [{path: .git/config, target: {kind: Queue}}]",
+        "patchesStrategicMerge: [.git/config]",
+        "resources: [queue.yaml, .git/config]\nnamePrefix: a-",
+        "resources: [queue.yaml, linked]\nnamePrefix: a-",
+        "configMapGenerator: [{name: a, files: [key=.git/config]}]",
+        "configMapGenerator: [{name: a, envs: [.git/config]}]",
+        "replacements: [{path: .git/config}]",
+        "openapi: {path: .git/config}",
+        "crds: [.git/config]",
+        "configurations: [.git/config]",
+    ],
+)
+@pytest.mark.parametrize("arguments", [("--kustomize", "."), (".",)])
+def test_a_kustomization_at_the_root_of_a_checkout_cannot_read_the_git_folder(
+    checkout: Path, text: str, arguments: tuple[str, ...]
+) -> None:
+    """A replacement can put any generated key into a name, and kustomize quotes patches that it cannot read."""
+    (checkout / "linked").symlink_to(".git/config")
+    write(checkout / "queue.yaml", queue("eng", deserved="cpu:4"))
+    kustomization(checkout, text if text.startswith("resources") else f"resources: [queue.yaml]\n{text}")
+
+    result = run("validate", *arguments)
+
+    assert TOKEN not in result.output + result.stderr
+    assert f"leads out of the checkout {checkout}" in result.output + result.stderr
+
+
 def test_plugins_of_a_kustomization_do_not_run(checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plugin = tmp_path / "home" / "kustomize" / "plugin" / "example.dev" / "v1" / "maker" / "Maker"
     plugin.parent.mkdir(parents=True)

@@ -87,17 +87,19 @@ def fetched(folder: str) -> Iterator[Unreadable]:
         documents, unreadable = read([str(part.path)])
         yield from unreadable
         for document in documents:
-            for key, field, path in _paths(document.manifest):
-                named = part.named(key, path)
-                if _REMOTE.match(path.partition("=")[2] if key == "files" and "=" in path else path):
-                    problem = f"{path} would have to be downloaded, which is not done here; {_PIPED}"
+            for key, field, named in _paths(document.manifest):
+                path = named.rpartition("=")[2] if key == "files" else named
+                entry, plugins = part.path.parent / path, part.plugins or key in _PLUGINS
+                included = key in _FOLDERS and (os.path.isdir(entry) or (plugins and os.path.isfile(entry)))
+                if _REMOTE.match(path):
+                    problem = f"{named} would have to be downloaded, which is not done here; {_PIPED}"
                     yield Unreadable(document.place(field), problem)
-                elif named is None:
+                elif not (included or os.path.isfile(entry)):  # also the text of an inline patch or plugin
                     continue
-                elif border is not None and _is_outside(named.path, border):
-                    yield Unreadable(document.place(field), f"{path} leads out of the checkout {border}")
-                else:
-                    waiting.append(named)
+                elif border is not None and _is_outside(entry, border):
+                    yield Unreadable(document.place(field), f"{named} leads out of the checkout {border}")
+                elif included:
+                    waiting.append(_Part(entry, plugins))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,16 +111,6 @@ class _Part:
 
     path: Path
     plugins: bool = False
-
-    def named(self, key: str, path: str) -> _Part | None:
-        """The folder or file that `path` at this key refers to; None if it has no further references."""
-        plugins = self.plugins or key in _PLUGINS
-        entry = self.path.parent / path
-        try:
-            known = key in _FOLDERS and (entry.is_dir() or (plugins and entry.is_file()))
-        except (OSError, ValueError):  # an inline plugin, whose text is not a valid file name
-            return None
-        return _Part(entry, plugins) if known else None
 
 
 def _paths(value: Any, key: str = "", field: str = "") -> Iterator[tuple[str, str, str]]:
@@ -164,8 +156,9 @@ def linked_out(chart: str) -> Iterator[Unreadable]:
 
 
 def _is_outside(path: Path, border: Path) -> bool:
+    """Also in the folder `.git`, which may contain a token: its name has any case on some systems."""
     real = Path(os.path.realpath(path))
-    return not real.is_relative_to(border) or GIT in real.relative_to(border).parts
+    return not real.is_relative_to(border) or any(part.lower() == GIT for part in real.relative_to(border).parts)
 
 
 def has_own_schemas(chart: str) -> bool:

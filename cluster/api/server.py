@@ -12,6 +12,7 @@ import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from email.message import Message
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from typing import Any, Protocol
 
@@ -144,7 +145,8 @@ class _Handler(BaseHTTPRequestHandler):
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
         """Called by http.server for methods other than GET and for malformed requests."""
         known = 405 if code == 501 else code
-        self._send(known, HttpRefusal(known, "only GET is supported" if known == 405 else message or "").body())
+        text = "only GET is supported" if known == 405 else message or HTTPStatus(known).phrase
+        self._send(known, HttpRefusal(known, text).body())
 
     def _send(self, code: int, body: dict[str, Any]) -> None:
         content = (body if isinstance(body, ApiDocument) else ApiDocument(body)).content

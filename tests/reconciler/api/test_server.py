@@ -12,6 +12,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,7 @@ def test_errors_are_kubernetes_status_objects() -> None:
         forbidden = get(url + PENDING, "nobody")
         missing = get(url + "/v1/nothing", "admin")
         posted = get(url + PENDING, "admin", method="POST")
+        long = get(url + PENDING + "/" + "a" * 70_000, "admin")
 
     assert (nobody["kind"], nobody["status"], nobody["reason"], nobody["code"]) == (
         "Status",
@@ -83,6 +85,7 @@ def test_errors_are_kubernetes_status_objects() -> None:
     assert "may not get clusterqueues.visibility.kueue.x-k8s.io/pendingworkloads" in forbidden[1]["message"]
     assert (missing[0], missing[1]["reason"]) == (404, "NotFound")
     assert (posted[0], posted[1]["reason"]) == (405, "MethodNotAllowed")
+    assert (long[0], long[1]["message"]) == (414, HTTPStatus(414).phrase)
 
 
 def test_a_busy_reconciler_returns_503_and_an_internal_error_500() -> None:

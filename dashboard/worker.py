@@ -7,7 +7,7 @@ import io
 import socket
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from gunicorn.http.errors import InvalidHeader
@@ -20,6 +20,8 @@ _TRANSFER = 30.0
 """The maximum seconds in which a client sends the body of a request, and in which it reads the response."""
 _HEAD = 8.0
 """The maximum seconds from the first byte of a request to the last byte of its head."""
+_LINGER = 2.0
+"""The seconds in which a client may close an answered connection. Closed earlier, the answer might not reach it."""
 _POLL_SECONDS = 1.0
 
 
@@ -66,9 +68,20 @@ class BoundedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
             return _DEFER
         self._wait_for(conn, _HEAD)
         try:
-            return super().handle(conn)
+            result = super().handle(conn)
+            if not result:
+                self._linger(conn)
+            return result
         finally:
             self._waits_no_longer()
+
+    def finish_request(self, conn: Any, fs: Future[Any]) -> None:
+        """Close the connection if it is not kept. gunicorn lingers here, and answers nobody meanwhile."""
+        if fs.cancelled() or fs.exception() or not fs.result():
+            self.nr_conns -= 1
+            conn.close()
+        else:
+            super().finish_request(conn, fs)
 
     def handle_request(self, req: Any, conn: Any) -> Any:
         """Answer the request. Raises InvalidHeader, which gunicorn answers with 400, if a single header is repeated."""
@@ -91,6 +104,13 @@ class BoundedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
             answer = self._flask(environ, start_response)
         self._wait_for(conn, _TRANSFER)
         return answer
+
+    def _linger(self, conn: Any) -> None:
+        self._wait_for(conn, _LINGER)
+        with contextlib.suppress(OSError):  # the client has closed it
+            conn.sock.shutdown(socket.SHUT_WR)
+            while conn.sock.recv(4096):
+                pass
 
     def _wait_for(self, conn: Any, seconds: float) -> None:
         self._waits_no_longer()

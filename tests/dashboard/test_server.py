@@ -83,3 +83,13 @@ def test_requests_without_an_end_do_not_delay_other_clients(url: str, held: int,
 
         assert asked(url, USER) == 200
         assert select.select(slow[-50:], [], [], 0) == ([], [], []), "answered before their time has ended"
+
+
+def test_clients_that_do_not_close_answered_connections_delay_no_other(url: str) -> None:
+    where = urlsplit(url)
+    with ExitStack() as opened:
+        for _ in range(100):
+            slow = opened.enter_context(socket.create_connection((str(where.hostname), where.port)))
+            slow.sendall(b"GET /static/style.css HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+
+        assert asked(url, USER) == 200

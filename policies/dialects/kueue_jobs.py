@@ -22,6 +22,7 @@ from policies.dialects.odd_jobs import odd_in_job
 from policies.dialects.reading import Manifest, identity, integer, mapping, metadata, text, texts
 from policies.dialects.selectors import LabelSelector, read_label_selector
 from policies.dialects.yunikorn_work import WrittenTemplate, pod_template, written_template
+from policies.model import fields
 from policies.model.objects import GroupKind, KubeObject
 
 QUEUE_NAME = f"{PREFIX}queue-name"
@@ -189,13 +190,25 @@ READERS = {kind: job_reader(framework) for kind, framework in KINDS.items()}
 
 
 def _of_spark(spec: Manifest) -> Iterator[WrittenTemplate]:
-    """The driver and the executors of a Spark application. They have labels of their own, besides a pod template."""
-    batch = text(spec.get("batchScheduler"))  # the Spark operator gives it to both
+    """The driver and the executors of a Spark application. Besides a pod template they have labels of their own, also
+    in sparkConf."""
+    conf = texts(spec.get("sparkConf"))
     for role in ("driver", "executor"):
-        place, pods = f"spec.{role}", mapping(spec.get(role))
-        scheduler, its_field = text(pods.get("schedulerName")), f"{place}.schedulerName"
-        yield written_template(place, pods, batch or scheduler, "spec.batchScheduler" if batch else its_field)
+        place, pods, own = f"spec.{role}", mapping(spec.get(role)), f"spark.kubernetes.{role}"
+        named = {"spec.batchScheduler": text(spec.get("batchScheduler"))}  # the Spark operator gives it to both
+        named[f"{place}.schedulerName"] = text(pods.get("schedulerName"))
+        for key in (f"{own}.scheduler.name", "spark.kubernetes.scheduler.name"):
+            named[fields.join("spec.sparkConf", key)] = conf.get(key)
+        its_field = next((field for field, name in named.items() if name), f"{place}.schedulerName")
+        yield written_template(place, pods, named[its_field], its_field)
         yield pod_template(f"{place}.template", mapping(pods.get("template")))
+        in_conf = {f"{part}s": _after(f"{own}.{part}.", conf) for part in ("label", "annotation")}
+        yield written_template(own, in_conf, named[its_field], its_field, conf=own)
+
+
+def _after(beginning: str, conf: Mapping[str, str]) -> dict[str, str]:
+    """The values of the keys with this beginning, by the rest of the key."""
+    return {key.removeprefix(beginning): value for key, value in conf.items() if key.startswith(beginning)}
 
 
 def _volcano_queue(spec: Manifest) -> str:

@@ -9,7 +9,6 @@ from policies.dialects.kueue_jobs import QueuedJob
 from policies.dialects.volcano import JOB, POD_GROUP, queue_ref
 from policies.dialects.yunikorn_work import WrittenTemplate
 from policies.judging.rule import Proposal
-from policies.model import fields
 from policies.model.objects import Attached, KubeObject
 from policies.rules._pod_templates import MAKERS, templates
 
@@ -42,5 +41,5 @@ def _of_template(obj: KubeObject, template: WrittenTemplate) -> Attached | None:
     queue = template.annotations.get(VOLCANO_QUEUE) if template.scheduler_name == VOLCANO_SCHEDULER else None
     if not queue:
         return None
-    field = fields.join(template.at, "annotations", VOLCANO_QUEUE)
+    field = template.field("annotations", VOLCANO_QUEUE)
     return Attached(ref=obj.ref, api_version=obj.api_version, queue=queue_ref(queue), queue_field=field)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from policies.dialects.core import ours
@@ -93,7 +93,7 @@ def written_template(
     return WrittenTemplate(at, labels, annotations, scheduler or NO_TEMPLATE.scheduler_name, scheduler_field, conf)
 
 
-def inside(manifest: Manifest, path: tuple[str, ...]) -> Mapping[str, object]:
+def inside(manifest: Manifest, path: Iterable[str]) -> Mapping[str, object]:
     for step in path:
         manifest = mapping(manifest.get(step))
     return manifest

@@ -1,4 +1,4 @@
-"""Work that names a Volcano queue: Jobs, PodGroups, Pods, Spark applications, and workloads with pod templates."""
+"""Work that names a Volcano queue: Jobs, PodGroups, Pods, jobs of operators, and workloads with pod templates."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ WORK = (JOB, POD_GROUP, *MAKERS)
 def submitted(proposal: Proposal) -> Iterator[tuple[Attached | None, Attached]]:
     """Each created or updated object that names a queue, as it was before the change and after it.
 
-    Volcano's controller makes the PodGroup of a Pod of a Deployment, so the queue that the Pod names counts. The Spark
-    operator makes that of an application.
+    Volcano's controller makes the PodGroup of a Pod of a Deployment, so the queue that the Pod names counts. The
+    operators of Spark, Kubeflow and Ray make that of their jobs.
     """
     yield from proposal.changed(Attached)
     for obj, before, after in templates(proposal):
         if not isinstance(obj, Pod) and (work := _of_template(obj, after)) is not None:
             yield _of_template(obj, before) if before is not None else None, work
     for earlier, job in proposal.changed(QueuedJob):
-        if (application := _of_spark(job)) is not None:
-            yield _of_spark(earlier), application
+        if (work := _of_operator(job)) is not None:
+            yield _of_operator(earlier), work
 
 
-def _of_spark(job: QueuedJob | None) -> Attached | None:
-    if job is None or not job.volcano_queue:
+def _of_operator(job: QueuedJob | None) -> Attached | None:
+    field, queue = job.volcano_queue if job is not None else ("", "")
+    if job is None or not queue:
         return None
-    field, queue = "spec.batchSchedulerOptions.queue", queue_ref(job.volcano_queue)
-    return Attached(ref=job.ref, api_version=job.api_version, queue=queue, queue_field=field)
+    return Attached(ref=job.ref, api_version=job.api_version, queue=queue_ref(queue), queue_field=field)
 
 
 def _of_template(obj: KubeObject, template: WrittenTemplate) -> Attached | None:

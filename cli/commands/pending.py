@@ -117,7 +117,7 @@ def _print_from_world(
     found = snapshot.take(against, engine)
     others = PendingWork(found.others if namespace is None else None, queue)
     only_others = others.named and queue not in found.world.queues.pending  # a queue of Volcano or YuniKorn
-    queues = [] if only_others else list(_queues(found.world, queue, namespace, limit))
+    queues = [] if only_others else list(_queues(found.world, queue, namespace, limit, others.names))
     jobs = [] if only_others else _at_queue(queue, _read_jobs(found, against, queue, namespace), found.world)
 
     def job(row: Item) -> str:
@@ -145,18 +145,18 @@ class _Queue:
     count: int
 
 
-def _queues(world: World, queue: str, namespace: str | None, limit: int) -> Iterator[_Queue]:
+def _queues(world: World, queue: str, namespace: str | None, limit: int, others: frozenset[str]) -> Iterator[_Queue]:
     """The named queue; without a name, the queues with pending workloads, and the workloads in no ClusterQueue.
 
-    Raises Misused if the named queue does not exist.
+    Raises Misused if the named queue does not exist. `others`: the queues of Volcano and YuniKorn.
     """
     if "/" in queue:
         yield _local_queue(world, queue, limit)
     elif queue:
         if queue not in world.queues.pending:
-            raise Misused(
-                _missing_message("ClusterQueue", queue, world.queues.pending, "for a LocalQueue write NAMESPACE/NAME")
-            )
+            known, otherwise = (*world.queues.pending, *others), "for a LocalQueue write NAMESPACE/NAME"
+            kind = "queue" if others else "ClusterQueue"
+            raise Misused(_missing_message(kind, queue, known, otherwise))
         yield _cluster_queue(world, queue, limit)
     elif namespace is not None:
         names = (name for name in sorted(world.queues.local_queues) if name.startswith(f"{namespace}/"))

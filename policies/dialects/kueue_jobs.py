@@ -21,7 +21,8 @@ from policies.dialects.odd_amounts import OddAmount
 from policies.dialects.odd_jobs import odd_in_job
 from policies.dialects.reading import Manifest, identity, integer, mapping, metadata, text, texts
 from policies.dialects.selectors import LabelSelector, read_label_selector
-from policies.dialects.yunikorn_work import WrittenTemplate, pod_template, written_template
+from policies.dialects.yunikorn_work import WrittenTemplate, inside, pod_template, written_template
+from policies.model import fields
 from policies.model.objects import GroupKind, KubeObject
 
 QUEUE_NAME = f"{PREFIX}queue-name"
@@ -62,6 +63,13 @@ BATCH_JOB = batch.JOB.kind
 STATEFUL_SET = replicated.STATEFUL_SET.kind
 LEADER_WORKER_SET = replicated.LEADER_WORKER_SET.kind
 RAY = tuple(each.kind for each in ray.FRAMEWORKS)
+_VOLCANO_QUEUES = {
+    "sparkoperator.k8s.io": ("spec", "batchSchedulerOptions", "queue"),
+    "kubeflow.org": ("spec", "runPolicy", "schedulingPolicy", "queue"),
+    "ray.io": ("metadata", "labels", "volcano.sh/queue-name"),
+}
+"""Where the operators of these API groups read the queue of the PodGroups that they create. Source: spark-operator v2,
+mpi-operator v2beta1 and the training-operator, KubeRay."""
 KINDS: Mapping[GroupKind, Framework] = {each.kind: each for each in FRAMEWORKS.values() if each.kind != POD}
 """All kinds but the Pod, which has a reader of its own."""
 
@@ -76,7 +84,7 @@ class QueuedJob(KubeObject):
     `parallelism`, `completions`, `indexed`: fields of a batch Job.
     `replacement`: its podReplacementPolicy.
     `templates`: its pod templates as the three projects read them.
-    `volcano_queue`: the queue in which the Spark operator creates its PodGroup; empty for none.
+    `volcano_queue`: the field that names the Volcano queue of the PodGroup that its operator creates, and that queue.
     `pod_sets`: the pods of the job, if the templates of its kind can be read.
     `owner`: the kind and name of its controller, if Kueue queues that kind; Kueue then queues the controller instead.
     `controller`: its controller reference, of any kind.
@@ -97,7 +105,7 @@ class QueuedJob(KubeObject):
     indexed: bool = False
     replacement: str = ""
     templates: tuple[WrittenTemplate, ...] = ()
-    volcano_queue: str = ""
+    volcano_queue: tuple[str, str] = ("", "")
     pod_sets: tuple[PodsAt, ...] = ()
     owner: str = ""
     controller: ControllerReference | None = None
@@ -140,7 +148,7 @@ def job_reader(framework: Framework) -> Callable[[Manifest], QueuedJob]:
             indexed=spec.get("completionMode") == "Indexed",
             replacement=text(spec.get("podReplacementPolicy")) or "",
             templates=of_spark or tuple(pod_template(each.at, each.template) for each in pod_sets),
-            volcano_queue=_volcano_queue(spec) if of_spark else "",
+            volcano_queue=_volcano_queue(kind, manifest),
             pod_sets=pod_sets,
             owner=managed_owner(meta),
             controller=controller_of(meta),
@@ -189,18 +197,32 @@ READERS = {kind: job_reader(framework) for kind, framework in KINDS.items()}
 
 
 def _of_spark(spec: Manifest) -> Iterator[WrittenTemplate]:
-    """The driver and the executors of a Spark application. They have labels of their own, besides a pod template."""
-    for_both = text(spec.get("batchScheduler"))  # the Spark operator gives it to both
+    """The driver and the executors of a Spark application. Besides a pod template they have labels of their own, also
+    in sparkConf."""
+    conf = texts(spec.get("sparkConf"))
     for role in ("driver", "executor"):
-        place, pods = f"spec.{role}", mapping(spec.get(role))
-        scheduler, its_field = text(pods.get("schedulerName")), f"{place}.schedulerName"
-        yield written_template(place, pods, for_both or scheduler, "spec.batchScheduler" if for_both else its_field)
+        place, pods, own = f"spec.{role}", mapping(spec.get(role)), f"spark.kubernetes.{role}"
+        named = {"spec.batchScheduler": text(spec.get("batchScheduler"))}  # the Spark operator gives it to both
+        named[f"{place}.schedulerName"] = text(pods.get("schedulerName"))
+        for key in (f"{own}.scheduler.name", "spark.kubernetes.scheduler.name"):
+            named[fields.join("spec.sparkConf", key)] = conf.get(key)
+        its_field = next((field for field, name in named.items() if name), f"{place}.schedulerName")
+        yield written_template(place, pods, named[its_field], its_field)
         yield pod_template(f"{place}.template", mapping(pods.get("template")))
+        in_conf = {f"{part}s": _after(f"{own}.{part}.", conf) for part in ("label", "annotation")}
+        yield written_template(own, in_conf, named[its_field], its_field, conf=own)
 
 
-def _volcano_queue(spec: Manifest) -> str:
-    queue = text(at(spec, "batchSchedulerOptions.queue"))
-    return queue if queue and spec.get("batchScheduler") == VOLCANO_SCHEDULER else ""
+def _after(beginning: str, conf: Mapping[str, str]) -> dict[str, str]:
+    """The values of the keys with this beginning, by the rest of the key."""
+    return {key.removeprefix(beginning): value for key, value in conf.items() if key.startswith(beginning)}
+
+
+def _volcano_queue(kind: GroupKind, manifest: Manifest) -> tuple[str, str]:
+    if kind == SPARK_APPLICATION and at(manifest, "spec.batchScheduler") != VOLCANO_SCHEDULER:
+        return "", ""
+    *path, last = _VOLCANO_QUEUES.get(kind.group, ("",))
+    return fields.join("", *path, last), text(inside(manifest, path).get(last)) or ""
 
 
 def _runs(manifest: Manifest, framework: Framework) -> bool:

@@ -6,14 +6,13 @@ Source: YuniKorn after 1.9, k8shim `pkg/cache/metadata.go`, `pkg/common/utils/ut
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from policies.dialects import yunikorn
 from policies.dialects.core import YUNIKORN
-from policies.dialects.go_values import TRUE
+from policies.dialects.go_values import TRUE, read_integer
 from policies.dialects.yunikorn_config.resources import YuniKornAmounts, bounded, largest, times, total
 from policies.dialects.yunikorn_pods import PODS
 from policies.model.quantity import INT64_MAX
@@ -28,7 +27,7 @@ DEFAULT_TIMEOUT = 900
 
 _INT32_MAX = 2**31 - 1
 _STYLES = ("gangSchedulingStyle=Hard", "gangSchedulingStyle=Soft")
-_TIMEOUT = re.compile(r"placeholderTimeoutInSeconds=([+-]?[0-9]{1,19})").fullmatch
+_TIMEOUT = "placeholderTimeoutInSeconds="
 
 
 class BadTaskGroups(ValueError):
@@ -80,14 +79,19 @@ def placeholder_timeout(policy: str) -> int:
 
     The last value counts. As in YuniKorn, a value that is not a number above 0 means the default.
     """
-    found = [match for each in policy.split(" ") if (match := _TIMEOUT(each))]
-    seconds = int(found[-1][1]) if found else 0
-    return seconds if 0 < seconds <= INT64_MAX // 10**9 else DEFAULT_TIMEOUT
+    named = [each for each in policy.split(" ") if each.startswith(_TIMEOUT)]
+    return (_seconds(named[-1]) if named else 0) or DEFAULT_TIMEOUT
 
 
 def ignored_parameters(policy: str) -> list[str]:
     """The parts of `schedulingPolicyParameters` that YuniKorn ignores."""
-    return [each for each in policy.split(" ") if each and not _TIMEOUT(each) and each not in _STYLES]
+    return [each for each in policy.split(" ") if each and not _seconds(each) and each not in _STYLES]
+
+
+def _seconds(parameter: str) -> int:
+    """The timeout that a parameter sets; 0 if it is another parameter, or if YuniKorn uses the default instead."""
+    seconds = read_integer(parameter.removeprefix(_TIMEOUT), 64) if parameter.startswith(_TIMEOUT) else None
+    return seconds if seconds is not None and 0 < seconds <= INT64_MAX // 10**9 else 0
 
 
 def together(groups: tuple[TaskGroup, ...]) -> YuniKornAmounts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from policies.dialects.core import ours
@@ -35,6 +35,7 @@ class WrittenTemplate:
     `at`: the path of its metadata.
     `labels`, `annotations`: those that the three projects read, as written.
     `scheduler_field`: the path of the name of its scheduler.
+    `conf`: what all its keys in the sparkConf of a Spark application begin with; empty for a template with metadata.
     """
 
     at: str = "metadata"
@@ -42,6 +43,18 @@ class WrittenTemplate:
     annotations: Mapping[str, str] = field(default_factory=dict)
     scheduler_name: str = "default-scheduler"
     scheduler_field: str = "spec.schedulerName"
+    conf: str = ""
+
+    def place(self, part: str) -> tuple[str, str]:
+        """The path of its labels or annotations, and what their keys begin with there."""
+        if self.conf:
+            return "spec.sparkConf", f"{self.conf}.{part.removesuffix('s')}."
+        return fields.join(self.at, part), ""
+
+    def field(self, part: str, key: str) -> str:
+        """The path of a label or an annotation."""
+        where, beginning = self.place(part)
+        return fields.join(where, f"{beginning}{key}")
 
 
 NO_TEMPLATE = WrittenTemplate()
@@ -73,12 +86,14 @@ def pod_template(at: str, template: Manifest) -> WrittenTemplate:
     return written_template(fields.join(at, "metadata"), metadata(template), scheduler, field)
 
 
-def written_template(at: str, meta: Manifest, scheduler: str | None, scheduler_field: str) -> WrittenTemplate:
+def written_template(
+    at: str, meta: Manifest, scheduler: str | None, scheduler_field: str, conf: str = ""
+) -> WrittenTemplate:
     labels, annotations = (ours(texts(meta.get(part))) for part in ("labels", "annotations"))
-    return WrittenTemplate(at, labels, annotations, scheduler or NO_TEMPLATE.scheduler_name, scheduler_field)
+    return WrittenTemplate(at, labels, annotations, scheduler or NO_TEMPLATE.scheduler_name, scheduler_field, conf)
 
 
-def inside(manifest: Manifest, path: tuple[str, ...]) -> Mapping[str, object]:
+def inside(manifest: Manifest, path: Iterable[str]) -> Mapping[str, object]:
     for step in path:
         manifest = mapping(manifest.get(step))
     return manifest

@@ -1,4 +1,4 @@
-"""Work that names a Volcano queue: Jobs, PodGroups, Pods, Spark applications, and workloads with pod templates."""
+"""Work that names a Volcano queue: Jobs, PodGroups, Pods, jobs of operators, and workloads with pod templates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from policies.dialects.kueue_jobs import QueuedJob
 from policies.dialects.volcano import JOB, POD_GROUP, queue_ref
 from policies.dialects.yunikorn_work import WrittenTemplate
 from policies.judging.rule import Proposal
-from policies.model import fields
 from policies.model.objects import Attached, KubeObject, Ref
 from policies.rules._pod_templates import MAKERS, templates
 
@@ -19,8 +18,8 @@ WORK = (JOB, POD_GROUP, *MAKERS)
 def submitted(proposal: Proposal) -> Iterator[tuple[Attached, Ref, bool]]:
     """Each object that is new in a queue, with the queue, and whether it was created: it may have changed its queue.
 
-    Volcano's controller makes the PodGroup of a Pod of a Deployment, so the queue that the Pod names counts. The Spark
-    operator makes that of an application.
+    Volcano's controller makes the PodGroup of a Pod of a Deployment, so the queue that the Pod names counts. The
+    operators of Spark, Kubeflow and Ray make that of their jobs.
     """
     for before, work in _work(proposal):
         if work.queue is not None and (before is None or before.queue != work.queue):
@@ -33,20 +32,20 @@ def _work(proposal: Proposal) -> Iterator[tuple[Attached | None, Attached]]:
         if not isinstance(obj, Pod) and (work := _of_template(obj, after)) is not None:
             yield _of_template(obj, before) if before is not None else None, work
     for earlier, job in proposal.changed(QueuedJob):
-        if (application := _of_spark(job)) is not None:
-            yield _of_spark(earlier), application
+        if (work := _of_operator(job)) is not None:
+            yield _of_operator(earlier), work
 
 
-def _of_spark(job: QueuedJob | None) -> Attached | None:
-    if job is None or not job.volcano_queue:
+def _of_operator(job: QueuedJob | None) -> Attached | None:
+    field, queue = job.volcano_queue if job is not None else ("", "")
+    if job is None or not queue:
         return None
-    field, queue = "spec.batchSchedulerOptions.queue", queue_ref(job.volcano_queue)
-    return Attached(ref=job.ref, api_version=job.api_version, queue=queue, queue_field=field)
+    return Attached(ref=job.ref, api_version=job.api_version, queue=queue_ref(queue), queue_field=field)
 
 
 def _of_template(obj: KubeObject, template: WrittenTemplate) -> Attached | None:
     queue = template.annotations.get(VOLCANO_QUEUE) if template.scheduler_name == VOLCANO_SCHEDULER else None
     if not queue:
         return None
-    field = fields.join(template.at, "annotations", VOLCANO_QUEUE)
+    field = template.field("annotations", VOLCANO_QUEUE)
     return Attached(ref=obj.ref, api_version=obj.api_version, queue=queue_ref(queue), queue_field=field)

@@ -210,6 +210,16 @@ def _may_preempt(session: SchedulingSession, task: Task) -> bool:
     return not task.never_preempts
 
 
+def _is_eligible(session: SchedulingSession, task: Task) -> bool:
+    """Whether the pod may preempt in its queue. As in Volcano, it may not do so again while it may run on its nominated
+    node, even if nothing was evicted there in the end. With settled reclaim it may."""
+    room = session.rooms.get(task.nominated)
+    if session.settled or not task.nominated or (room is not None and session.misplaced(task, room)):
+        return True
+    session.refuse(task.name, QueueRefusal(f"it has preempted before, and waits for the Node {task.nominated}"))
+    return False
+
+
 def _reclaim_for(session: SchedulingSession, queue: str, job: GangJob) -> None:
     steps: list[Task] = []
     for task in _preemptor_pods(session, job):
@@ -237,7 +247,7 @@ def _preempt_for(session: SchedulingSession, queue: str, job: GangJob) -> None:
         return session.queue_of(candidate) == queue and candidate.group != job.name
 
     steps: list[Task] = []
-    for task in _preemptor_pods(session, job):
+    for task in filter(partial(_is_eligible, session), _preemptor_pods(session, job)):
         steps += _make_room(session, task, "preemptable", others, queue, session.allocatable, everywhere=True)
     if not session.pipelined(job):
         session.undo(steps)
@@ -257,7 +267,7 @@ def _preempt_within(session: SchedulingSession, queue: str, job: GangJob) -> Non
     waiting = _requesting_pods(session, job)
     while waiting:
         task = waiting.pop()
-        if not _may_preempt(session, task):
+        if not (_may_preempt(session, task) and _is_eligible(session, task)):
             break
         more = _make_room(session, task, "preemptable", own, queue, session.allocatable, everywhere=True)
         if not more:
@@ -298,6 +308,7 @@ def _make_room(
             continue
         steps = _evict(session, _victims(session, task, candidates, question), partial(enough, room))
         if enough(room):
+            session.nominated |= {task.name: room.name} if steps else {}
             steps.append(task)
             session.pipeline(task, room)
             return steps
@@ -362,6 +373,7 @@ def _outcome(session: SchedulingSession) -> SessionOutcome:
         binds={name: task.node for name, task in got.items() if task.status is Status.ALLOCATED},
         evicted=tuple(sorted(name for name, task in changed.items() if task.status is Status.RELEASING)),
         pipelined={name: task.node for name, task in changed.items() if task.status is Status.PIPELINED},
+        nominated=session.nominated,
         phases={name: _phase(session, job) for name, job in jobs.items()},
         refusals={name: tuple(reasons) for name, reasons in session.refusals.items() if name not in changed},
     )

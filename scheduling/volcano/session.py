@@ -43,6 +43,7 @@ class SessionOutcome:
     binds: the pods that got a node, with the node.
     evicted: the pods to evict.
     pipelined: the pods that wait for room on a node, with the node.
+    nominated: the pods for which pods on a node were evicted, or would have been, had their gang got enough; with it.
     phases: the phases of PodGroups.
     refusals: why a PodGroup or a pod got nothing, in the order of actions.
     """
@@ -50,6 +51,7 @@ class SessionOutcome:
     binds: Mapping[str, str] = field(default_factory=dict)
     evicted: tuple[str, ...] = ()
     pipelined: Mapping[str, str] = field(default_factory=dict)
+    nominated: Mapping[str, str] = field(default_factory=dict)
     phases: Mapping[str, str] = field(default_factory=dict)
     refusals: Mapping[str, tuple[QueueRefusal, ...]] = field(default_factory=dict)
 
@@ -72,6 +74,7 @@ class SchedulingSession:
         self.with_all_pods = False
         self.memory = Memory(self.rooms)
         self.refusals: dict[str, list[QueueRefusal]] = {}
+        self.nominated: dict[str, str] = {}  # see SessionOutcome
         self._tiers = tiers
         self._asked: dict[str, list[list[Plugin]]] = {}  # the plugins by question and tier
         self._tasks: dict[str, Task] = {}  # changed pods as they were before the session

@@ -57,7 +57,7 @@ CASES = """
     - apiVersion: scheduling.volcano.sh/v1beta1
       kind: Queue
       metadata: {name: eng}
-      spec: {guarantee: {resource: {cpu: 0}}}
+      spec: {deserved: {cpu: 0}, guarantee: {resource: {cpu: 0}}}
   findings:
     - {object: Queue eng, field: spec.guarantee.resource.cpu, severity: error, says: promises nothing; write the amount}
 """
@@ -67,6 +67,7 @@ kind: Queue
 metadata: {name: robotics}
 spec:
   parent: root
+  deserved: {cpu: 0}
   guarantee: {resource: {cpu: 0}}
 """
 EXPECT = """

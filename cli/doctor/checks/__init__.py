@@ -19,6 +19,7 @@ from cli.doctor.checks.server import api_server, clock
 from cli.doctor.checks.services import api_service, endpoints
 from cli.doctor.checks.volcano import volcano_controller
 from cli.doctor.checks.workers import workers
+from cli.doctor.checks.yunikorn import yunikorn_queues
 
 CHECKS = (
     api_server,
@@ -41,6 +42,7 @@ CHECKS = (
     kueue_version,
     volcano_controller,
     quota_gates,
+    yunikorn_queues,
     workers,
     audit_lease,
     audit_age,

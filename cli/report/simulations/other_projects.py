@@ -9,6 +9,7 @@ from analysis.simulation import OtherQueues, Simulations
 from analysis.why import Answer, waiting_groups
 from cli.report.explanations import allocation_lines, group_lines
 from cli.report.simulations import volcano, yunikorn
+from policies.dialects.volcano import BUILT_IN
 from scheduling.volcano.play import waiting as of_volcano
 from scheduling.yunikorn import waiting as of_yunikorn
 from scheduling.yunikorn.as_json import waiting_json as waiting_allocation
@@ -35,11 +36,13 @@ class PendingWork:
 
     `simulations`: None for a snapshot, which does not have the requests of Pods.
     `queue`: the name of one of these queues, for it and its descendants; empty for all.
-    `named`: whether that queue exists.
+    `names`: those of all these queues, but for the queues that exist without a manifest.
+    `named`: whether `queue` is one of them.
     """
 
     def __init__(self, simulations: OtherQueues | None, queue: str) -> None:
         self.named = False
+        self.names: frozenset[str] = frozenset()
         self._volcano: list[Answer] = []
         self._yunikorn: list[Answer] = []
         if simulations is not None:
@@ -49,7 +52,8 @@ class PendingWork:
         queues, tree = simulations.volcano.engine.world.queues, simulations.yunikorn.scheduler.tree
         path = f"{queue.lower()}."
         in_volcano = simulations.volcano.has_work and queues.get(queue) is not None
-        self.named = in_volcano or queue.lower() in tree.queues
+        self.names = frozenset([*tree.queues, *(each.name for each in queues)]).difference(BUILT_IN)
+        self.named = in_volcano or queue in self.names or queue.lower() in tree.queues
         if self.named or not queue:
             every = of_volcano.waiting(simulations.volcano)
             groups = [each for each in every if not queue or queues.is_within(each.queue, queue)]

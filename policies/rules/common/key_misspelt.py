@@ -109,11 +109,13 @@ def key_misspelt(proposal: Proposal) -> Iterator[Finding]:
         yield from _near(work, JOB_LABELS, work.job_labels, old_work.job_labels if old_work else {}, PREFIX, _OF_JOBS)
     for obj, earlier, written in templates(proposal):
         then = earlier or NO_TEMPLATE
-        for part, pairs, known in (
-            ("labels", written.labels, then.labels),
-            ("annotations", written.annotations, then.annotations),
+        for (where, start), pairs, known in (
+            (written.place("labels"), written.labels, then.labels),
+            (written.place("annotations"), written.annotations, then.annotations),
         ):
-            yield from _near(obj, fields.join(written.at, part), pairs, known, YUNIKORN, _OF_YUNIKORN_PODS)
+            now, earlier_keys = ({f"{start}{key}": value for key, value in each.items()} for each in (pairs, known))
+            read = tuple(f"{start}{key}" for key in _OF_YUNIKORN_PODS)
+            yield from _near(obj, where, now, earlier_keys, f"{start}{YUNIKORN}", read)
         yield from _new(_unread_by_volcano(obj, then), _unread_by_volcano(obj, written))
 
 
@@ -137,7 +139,7 @@ def _misplaced(work: QueuedJob | OtherWork | None) -> dict[str, Finding]:
 
 def _unread_by_volcano(obj: KubeObject, pods: WrittenTemplate) -> dict[str, Finding]:
     """The finding for the queue in a label of pods of Volcano's scheduler; they go to the queue default then."""
-    if pods.scheduler_name != VOLCANO_SCHEDULER:
+    if pods.scheduler_name != VOLCANO_SCHEDULER or pods.conf:
         return {}
     places = [(fields.join(pods.at, "labels"), pods.labels, "Volcano reads it from annotations, not from labels")]
     return _unread(obj, (VOLCANO_QUEUE,), places, pods.annotations, fields.join(pods.at, "annotations"))

@@ -14,7 +14,6 @@ from policies.judging.rule import Proposal, rule
 from policies.model import fields
 from policies.model.findings import (
     BOTH,
-    COMPAT_ONLY,
     STRICT_ONLY,
     Cause,
     Finding,
@@ -85,12 +84,10 @@ def exceeded(proposal: Proposal, promise: Promise) -> Iterator[Finding]:
         for resource, total in sorted(below.items()):
             held = own.get(resource)
             upstream = queue.ref in asked and is_counted(resource)
-            if total > (held.nano if held else 0):
+            # Volcano refuses even a zero if the parent does not name the resource.
+            unnamed = held is None and resource not in _NEVER_SCALAR and upstream
+            if unnamed or total > (held.nano if held else 0):
                 yield _finding(proposal, promise, family, resource, total, BOTH if upstream else STRICT_ONLY)
-            elif held is None and resource not in _NEVER_SCALAR and upstream:
-                # Volcano refuses a zero if the parent does not name the resource. A zero promises nothing, so the
-                # profile strict accepts it.
-                yield _finding(proposal, promise, family, resource, total, COMPAT_ONLY)
 
 
 def _asked_upstream(proposal: Proposal) -> set[Ref]:
@@ -116,7 +113,8 @@ def _finding(
     held = own or Quantity.ZERO
     wanted = Quantity.of_nano(total, like=(own or largest[0][1]).format)
     named = f"names {slip}, not {resource}" if slip else f"does not name {resource}"
-    holds = held.text if own else f"none ({promise.field} {named}, which counts as 0)"
+    counts = "which counts as 0" if total else "so Volcano refuses even 0"
+    holds = held.text if own else f"none ({promise.field} {named}, {counts})"
     children = listed([f"{child.name} {amount.text}" for child, amount in largest], count)
     fix = _fix(proposal, promise, family, resource, wanted, held)
     if wrong_below:
@@ -166,7 +164,8 @@ def _largest(
 def _fix(proposal: Proposal, promise: Promise, family: _Family, resource: str, wanted: Quantity, held: Quantity) -> str:
     """The fix. If only one child was changed, it has the amount that is left for this child."""
     queue = family.queue
-    surplus, raised = wanted - held, f"raise {queue.name} to {wanted.text}"
+    surplus = wanted - held
+    raised = f"raise {queue.name} to {wanted.text}" if wanted > Quantity.ZERO else f"give {queue.name} 0 of it"
     if held == Quantity.ZERO:
         return f"{raised}, or remove {resource} from {promise.field} of its children"
     changed = [child for child in family.changed if resource in promise.of(child)]

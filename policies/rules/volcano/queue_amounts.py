@@ -9,7 +9,7 @@ from policies.cel.volcano import AMOUNTS, amount_of, amount_or_zero
 from policies.dialects.volcano import QUEUE, ROOT, Queue
 from policies.judging.rule import Proposal, rule
 from policies.model import fields
-from policies.model.findings import BOTH, COMPAT_ONLY, Finding, enclosing_fields
+from policies.model.findings import Finding, enclosing_fields
 from policies.model.forest import Forest
 from policies.model.quantity import Quantity
 
@@ -19,10 +19,18 @@ def _guarantee_excess(prefix: str) -> str:
     return f"{quantity(f'variables.{prefix}guarantee[r]')}.sub({amount_or_zero(f'variables.{prefix}deserved', 'r')})"
 
 
+def _exceeds_deserved(prefix: str) -> str:
+    """The CEL condition that the guarantee of the resource `r` is more than deserved, or deserved does not name it."""
+    guarantee, deserved = f"variables.{prefix}guarantee", f"variables.{prefix}deserved"
+    return (
+        f"{amount_of(guarantee, 'r')} && ({_guarantee_excess(prefix)}.isGreaterThan(quantity('0'))"
+        f" || !(r in {deserved} && {amount_of(deserved, 'r')}))"
+    )
+
+
 _GUARANTEE_CEL = f"""\
-variables.guarantee.filter(r, {amount_of("variables.guarantee", "r")}
-  && {_guarantee_excess("")}.isGreaterThan(quantity('0'))
-  && !(r in variables.old_guarantee && {amount_of("variables.old_guarantee", "r")}
+variables.guarantee.filter(r, {_exceeds_deserved("")}
+  && !(r in variables.old_guarantee && {_exceeds_deserved("old_")}
     && !{_guarantee_excess("old_")}.isLessThan({_guarantee_excess("")}))
 ).map(r, 'is guaranteed ' + r + '=' + string(variables.guarantee[r]) + ' but deserves '
   + (r in variables.deserved ? 'only ' + string(variables.deserved[r]) : 'none: spec.deserved does not name it')
@@ -40,7 +48,7 @@ def guarantee_exceeds_deserved(proposal: Proposal) -> Iterator[Finding]:
     """A queue is guaranteed more of a resource than it deserves.
 
     Why it is refused: the guarantee is part of what a queue deserves. A resource that `deserved` does not name counts
-    as 0.
+    as 0, and Volcano refuses even a guarantee of 0 for it.
     Example: `guarantee.resource: {cpu: 2}` with `deserved: {cpu: 1}`, or with no `deserved` at all.
     Fix: raise `deserved` to the guarantee, or lower the guarantee.
     """
@@ -61,7 +69,6 @@ def guarantee_exceeds_deserved(proposal: Proposal) -> Iterator[Finding]:
                 subject=resource,
                 excess=(guarantee - (deserved or Quantity.ZERO)).nano,
                 patch=_raised(proposal.after, queue, resource, guarantee),
-                profiles=BOTH if guarantee.nano else COMPAT_ONLY,
                 follows=() if deserved is not None else enclosing_fields(queue.ref, field),
             )
 

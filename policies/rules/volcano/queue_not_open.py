@@ -30,7 +30,8 @@ def queue_not_open(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 
     Why it is refused: nothing new is scheduled in such a queue, so the work would wait without a message. A Deployment,
     or another workload whose pod template has the annotation `scheduling.volcano.sh/queue-name`, is work, too. So is a
-    SparkApplication with `batchScheduler: volcano`. A queue without a state counts as open, although Volcano's own
+    SparkApplication with `batchScheduler: volcano`, a job of Kubeflow with `schedulingPolicy.queue`, and a RayCluster
+    or RayJob with the label `volcano.sh/queue-name`. A queue without a state counts as open, although Volcano's own
     webhook refuses work there. Files are judged only if they have a Queue, since files with only jobs do not describe
     queues.
     Example: a PodGroup with `queue: batch` while `kubectl get queue batch` shows `Closed`.

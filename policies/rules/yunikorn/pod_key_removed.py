@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from policies.dialects.core import YUNIKORN
 from policies.dialects.yunikorn_work import WrittenTemplate
 from policies.judging.rule import Proposal, rule
-from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Action, Finding
 from policies.rules._pod_templates import MAKERS, templates
 
@@ -36,7 +35,7 @@ def pod_key_removed(proposal: Proposal) -> Iterator[Finding]:
             if _has(after, where, key) and not (before is not None and _has(before, where, key)):
                 yield Finding(
                     obj.ref,
-                    fields.join(after.at, where, key),
+                    after.field(where, key),
                     f"YuniKorn does not read {key} after version 1.9: {meaning}",
                     fix="remove it",
                     profiles=STRICT_ONLY,

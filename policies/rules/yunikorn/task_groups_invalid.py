@@ -12,7 +12,6 @@ from policies.dialects.yunikorn_gangs import (
     task_groups,
 )
 from policies.judging.rule import Proposal, rule
-from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Action, Finding, apart
 from policies.rules._pod_templates import MAKERS, templates
 
@@ -43,8 +42,7 @@ def task_groups_invalid(proposal: Proposal) -> Iterator[Finding]:
         for key, message in _faults(after.annotations):
             if known.get(key) != message:
                 fault, fix = apart(message, "correct the annotation")
-                field = fields.join(after.at, "annotations", key)
-                yield Finding(obj.ref, field, fault, fix=fix, profiles=STRICT_ONLY)
+                yield Finding(obj.ref, after.field("annotations", key), fault, fix=fix, profiles=STRICT_ONLY)
 
 
 def _faults(annotations: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,6 @@ from policies.dialects.frameworks.replicated import REPLICA_SET
 from policies.dialects.yunikorn_config.configmap import refs
 from policies.dialects.yunikorn_work import WrittenTemplate
 from policies.judging.rule import Proposal, rule
-from policies.model import fields
 from policies.model.change import User
 from policies.model.findings import BOTH, STRICT_ONLY, Finding, NotEvaluated, Profile
 from policies.model.objects import KubeObject
@@ -98,7 +97,7 @@ def _names_requester(written: str | None, user: User) -> bool:
 def _finding(obj: KubeObject, after: WrittenTemplate, reason: str, profiles: frozenset[Profile]) -> Finding:
     return Finding(
         obj.ref,
-        fields.join(after.at, "annotations", yunikorn.USER_INFO),
+        after.field("annotations", yunikorn.USER_INFO),
         f"the annotation {yunikorn.USER_INFO} is refused: {reason}",
         fix="keep it as it was, or leave it out of a new object: YuniKorn then writes the user who creates it. Its "
         "ConfigMap lists trusted users under admissionController.accessControl",

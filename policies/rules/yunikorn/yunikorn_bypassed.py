@@ -8,7 +8,6 @@ from policies.dialects.yunikorn_config.model import RECOVERY
 from policies.dialects.yunikorn_config.placement import RECOVERY_QUEUE
 from policies.dialects.yunikorn_work import NO_TEMPLATE, WrittenTemplate
 from policies.judging.rule import Proposal, rule
-from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
 from policies.model.objects import KubeObject
 from policies.mutation.yunikorn_admission import Filters
@@ -64,12 +63,12 @@ def _fault(obj: KubeObject, pod: WrittenTemplate) -> tuple[str, str, str] | None
     asked = pod.annotations.get(yunikorn.QUEUE, "")
     if asked.lower() in (RECOVERY, RECOVERY_QUEUE) and not pod.labels.get(yunikorn.QUEUE):
         message = f"the pod requests {asked}, YuniKorn's queue for recovery, which has no quota"
-        return fields.join(pod.at, "annotations", yunikorn.QUEUE), message, "request another queue"
+        return pod.field("annotations", yunikorn.QUEUE), message, "request another queue"
     if pod.scheduler_name == yunikorn.SCHEDULER:
         return None
     if pod.labels.get("app") == yunikorn.SCHEDULER:
         message = f"the label app: yunikorn keeps the pod with {pod.scheduler_name}, and YuniKorn ignores it"
-        return fields.join(pod.at, "labels", "app"), message, "give the label app another value"
+        return pod.field("labels", "app"), message, "give the label app another value"
     if pod.scheduler_name != _DEFAULT and obj.ref.group_kind == POD:
         message = f"the pod is scheduled by {pod.scheduler_name}, not by YuniKorn"
         fix = "remove schedulerName, or run the pod in a namespace without a YuniKorn quota"

@@ -188,8 +188,18 @@ class VolcanoSimulation:
             if phase == "Inqueue" and before[name] == "Pending":
                 self.trace.append(Enqueued(self.now, name, world.jobs[name].group.queue))
         self._note_evictions(outcome)
+        moved |= self._note_nominations(outcome)
         self._note_starts(outcome)
         return moved
+
+    def _note_nominations(self, outcome: SessionOutcome) -> bool:
+        """Remember the nodes for the next sessions, unless reclaim settles. Returns whether one of them is new."""
+        found = {} if self.conf.settled else outcome.nominated
+        tasks = self.engine.world.tasks
+        news = {name: node for name, node in found.items() if tasks[name].nominated != node}
+        for name, node in news.items():
+            self.engine.world.put_task(replace(tasks[name], nominated=node))
+        return bool(news)
 
     def _note_evictions(self, outcome: SessionOutcome) -> None:
         world = self.engine.world

@@ -23,6 +23,8 @@ from tests.cli.runs import kubeconfig, run, write
 from tests.cluster.fake import FakeApi, Reply, Seen
 from tests.reconciler.api.lists import Lists
 from tests.reconciler.api.organisation import NOW, core, organisation, waiting
+from tests.scheduling.volcano import manifests as volcano
+from tests.scheduling.yunikorn import manifests as yunikorn
 
 
 @pytest.fixture
@@ -114,6 +116,24 @@ def test_a_queue_that_is_not_there_is_a_mistake(files: str, queue: str, said: st
     shown = run("pending", queue, "--against", files)
 
     assert (shown.exit_code, said in shown.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("queue", "code", "said"),
+    [
+        ("eng", 0, "no pending workloads"),
+        ("root.team", 0, "no pending workloads"),
+        ("enf", 2, "there is no queue enf; did you mean eng?"),
+        ("team", 2, "there is no queue team; did you mean root.team?"),
+        ("default", 2, "there is no queue default; for a LocalQueue write NAMESPACE/NAME"),
+    ],
+)
+def test_queues_of_volcano_and_yunikorn_are_known_by_name(tmp_path: Path, queue: str, code: int, said: str) -> None:
+    file = write(tmp_path / "a.yaml", volcano.queue("eng"), yunikorn.queues_yaml("- name: team"))
+
+    shown = run("pending", queue, "--against", f"files:{file.parent}")
+
+    assert (shown.exit_code, said in shown.output) == (code, True)
 
 
 def test_namespace_option_limits_the_queues_listed(files: str) -> None:

@@ -63,12 +63,6 @@ def test_patch_is_proposed_only_if_other_rules_accept_it(
     assert sum(bool(judged.finding.patch) for judged in findings) == patches
 
 
-def test_guarantee_of_zero_without_deserved_is_refused_only_under_compat() -> None:
-    (finding,) = found("guarantee-exceeds-deserved", change(NOBODY, queue("q", guarantee="cpu:0")))
-
-    assert finding.profiles == {Profile.COMPAT}
-
-
 def test_amounts_in_different_units_are_compared_exactly() -> None:
     spec = {"guarantee": "memory:1Gi", "deserved": "memory:1073741824", "capability": "memory:1048576Ki"}
 

@@ -26,7 +26,7 @@ W2 = [  # what is applied, what strict says, what compat says; None: accepted
     (queue("c", "p", deserved="cpu:1", guarantee="cpu:1"), None, None),
     (queue("c", "p", deserved="cpu:1,memory:1Gi", guarantee="cpu:1,memory:1Gi"), "guarantee", "guarantee"),
     (queue("c", "p", deserved="cpu:1,vendor/gpu:1"), "deserved", "deserved"),
-    (queue("c", "p", deserved="cpu:1,vendor/gpu:0"), None, "deserved"),
+    (queue("c", "p", deserved="cpu:1,vendor/gpu:0"), "deserved", "deserved"),
     (queue("c", "p", deserved="cpu:1,memory:0"), None, None),
     (queue("a", "p", deserved="cpu:6,memory:8Gi", guarantee="cpu:2"), "deserved", "deserved"),
     (queue("p", "root", deserved="cpu:8,memory:20Gi", guarantee="cpu:4"), "deserved", "deserved"),

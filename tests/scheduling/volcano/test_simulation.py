@@ -13,7 +13,7 @@ from scheduling.volcano.objects import Status
 from scheduling.volcano.play.simulation import Enqueued, PodGroupEnded, PodsEvicted, PodsRan, VolcanoSimulation
 from scheduling.volcano.play.waiting import Holders, found, limited_by, waiting
 from scheduling.volcano.queues import ALLOCATED
-from scheduling.volcano.scheduler_conf import VOLCANO_CONF, SchedulerConf
+from scheduling.volcano.scheduler_conf import VOLCANO_CONF, SchedulerConf, read_conf
 from scheduling.volcano.setup import PluginSettings
 from tests.profiles import seeds
 from tests.scheduling.volcano.manifests import job, node, pod, pod_group, priority_class, queue, task
@@ -60,6 +60,24 @@ def test_evicted_pods_wait_again_under_the_rules_of_volcano() -> None:
         ("ml/elastic-w-1", "ml/elastic-w-2"),
     ]
     assert len(made.engine.world.jobs["ml/elastic"].tasks) == 3, "they wait again"
+
+
+def test_pods_of_a_gang_that_preempted_in_vain_do_not_preempt_again_under_the_rules_of_volcano() -> None:
+    first = [{"name": "priority"}, {"name": "gang", "enablePreemptable": False}]
+    tiers = [{"plugins": first}, {"plugins": [{"name": "capacity"}]}]
+    conf = read_conf({"actions": "enqueue, allocate, preempt", "tiers": tiers})
+    made = VolcanoSimulation(START, conf)
+    low = job("low", "q", task("w", 1), priorityClassName="low")
+    add(made, node(cpu="5"), queue("q"), queue("other"), priority_class("low", 1), priority_class("high", 9), low)
+    add(made, job("fill", "other", task("w", 4, cpu="1")))
+    add(made, job("high", "q", task("w", 3), priorityClassName="high"))
+    assert running(made) == {"ml/fill": 4, "ml/low": 1}
+
+    made.change([job("fill", "other", task("w", 2, cpu="1"), minAvailable=2)])
+    made.settle()
+
+    assert running(made) == {"ml/fill": 2, "ml/low": 1}
+    assert not made.unsettled
 
 
 def test_a_pod_without_its_podgroup_is_found_by_name() -> None:

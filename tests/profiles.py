@@ -7,8 +7,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from functools import wraps
+from inspect import signature
+from typing import Any, TypeVar
 
 from hypothesis import settings
 
@@ -27,6 +29,32 @@ def register() -> None:
 def seeds(factor: float) -> range:
     """The seeds of runs that are drawn without hypothesis: `factor` of them for each example of the profile."""
     return range(max(1, round(factor * settings().max_examples)))
+
+
+def each_seed(factor: float) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """For tests of a millisecond with a parameter `seed`: one test for all of `seeds`, which pytest would need longer
+    to collect and report than to run. It reports each seed that fails.
+    """
+
+    def decorated(test: Callable[..., None]) -> Callable[..., None]:
+        @wraps(test)
+        def every(**arguments: Any) -> None:
+            failed: list[Exception] = []
+            for seed in seeds(factor):
+                try:
+                    test(**arguments, seed=seed)
+                except Exception as error:
+                    error.add_note(f"seed {seed}")
+                    failed.append(error)
+            if failed:
+                raise ExceptionGroup(test.__name__, failed)
+
+        own = signature(test)
+        others = [each for name, each in own.parameters.items() if name != "seed"]
+        every.__signature__ = own.replace(parameters=others)  # type: ignore[attr-defined]
+        return every
+
+    return decorated
 
 
 def seeds_of_long_runs(factor: float) -> range:

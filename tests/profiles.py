@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import wraps
 from inspect import signature
+from math import ceil
 from typing import Any, TypeVar
 
 from hypothesis import settings
@@ -63,8 +64,8 @@ def seeds_of_long_runs(factor: float) -> range:
 
 
 def spread(cases: Sequence[T], factor: float) -> Sequence[T]:
-    """At least `factor` of the cases for each example of the profile, evenly spread; all where there are no more."""
-    return cases[:: max(1, len(cases) // len(seeds(factor)))]
+    """At most `factor` of the cases for each example of the profile, evenly spread; all where there are no more."""
+    return cases[:: max(1, ceil(len(cases) / len(seeds(factor))))]
 
 
 def times(factor: float) -> settings:

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import wraps
 from inspect import signature
 from math import ceil
@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from hypothesis import settings
 
 T = TypeVar("T")
+Test = Callable[..., None]
 
 PROFILES = {"lean": 5, "nightly": 200, "thorough": 2000}
 
@@ -32,30 +33,35 @@ def seeds(factor: float) -> range:
     return range(max(1, round(factor * settings().max_examples)))
 
 
-def each_seed(factor: float) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """For tests of a millisecond with a parameter `seed`: one test for all of `seeds`, which pytest would need longer
-    to collect and report than to run. It reports each seed that fails.
+def each_case(name: str, cases: Collection[object]) -> Callable[[Test], Test]:
+    """For tests of a millisecond: one test for all cases of a parameter, which pytest would need longer to collect and
+    report than to run. It reports each case that fails.
     """
 
-    def decorated(test: Callable[..., None]) -> Callable[..., None]:
+    def decorated(test: Test) -> Test:
         @wraps(test)
         def every(**arguments: Any) -> None:
             failed: list[Exception] = []
-            for seed in seeds(factor):
+            for case in cases:
                 try:
-                    test(**arguments, seed=seed)
+                    test(**arguments, **{name: case})
                 except Exception as error:
-                    error.add_note(f"seed {seed}")
+                    error.add_note(f"{name}: {case}")
                     failed.append(error)
             if failed:
                 raise ExceptionGroup(test.__name__, failed)
 
         own = signature(test)
-        others = [each for name, each in own.parameters.items() if name != "seed"]
+        others = [each for other, each in own.parameters.items() if other != name]
         every.__signature__ = own.replace(parameters=others)  # type: ignore[attr-defined]
         return every
 
     return decorated
+
+
+def each_seed(factor: float) -> Callable[[Test], Test]:
+    """One test for all of `seeds`, which are its parameter `seed`."""
+    return each_case("seed", seeds(factor))
 
 
 def seeds_of_long_runs(factor: float) -> range:

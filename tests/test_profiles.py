@@ -25,5 +25,5 @@ def test_a_failed_test_names_each_seed() -> None:
     with pytest.raises(ExceptionGroup) as failed:
         fails()
 
-    assert [each.__notes__ for each in failed.value.exceptions] == [["seed 3"], ["seed 7"]]
+    assert [each.__notes__ for each in failed.value.exceptions] == [["seed: 3"], ["seed: 7"]]
     assert ran == [*seeds(2)]

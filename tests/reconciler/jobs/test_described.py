@@ -24,6 +24,7 @@ from scheduling.status.eviction import preempt
 from scheduling.status.reservation import reserve, sync_admitted
 from scheduling.status.writing import written_status
 from tests.merging import merged
+from tests.profiles import each_case
 from tests.reconciler.jobs.specs_by_kind import ROLES, SPECS, kind
 from tests.reconciler.jobs.world import AROUND, NOW, K, template
 
@@ -348,8 +349,8 @@ def test_a_kind_without_status_fields_is_ready_never_ends_and_has_no_pods() -> N
     assert not JobKind(restless).quiet(train)
 
 
-@pytest.mark.parametrize("nonsense", [None, 3, "x", [], [3], {"a": 3}, {"": []}])
-@pytest.mark.parametrize("name", SPECS)
+@each_case("nonsense", [None, 3, "x", [], [3], {"a": 3}, {"": []}])
+@each_case("name", SPECS)
 def test_an_invalid_job_causes_no_internal_error(name: str, nonsense: object) -> None:
     for odd in ({**job(name), "spec": nonsense}, {**job(name), "status": nonsense}):
         for key in SPECS[name]:

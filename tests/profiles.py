@@ -33,10 +33,13 @@ def seeds(factor: float) -> range:
     return range(max(1, round(factor * settings().max_examples)))
 
 
-def each_case(name: str, cases: Collection[object]) -> Callable[[Test], Test]:
-    """For tests of a millisecond: one test for all cases of a parameter, which pytest would need longer to collect and
-    report than to run. It reports each case that fails.
+def each_case(names: str | tuple[str, ...], cases: Collection[Any]) -> Callable[[Test], Test]:
+    """One test for all cases of these parameters. It reports each case that fails. For tests of a millisecond: pytest
+    takes another one to collect, set up and report each.
     """
+
+    several = isinstance(names, tuple)
+    given = names if isinstance(names, tuple) else (names,)
 
     def decorated(test: Test) -> Test:
         @wraps(test)
@@ -44,15 +47,15 @@ def each_case(name: str, cases: Collection[object]) -> Callable[[Test], Test]:
             failed: list[Exception] = []
             for case in cases:
                 try:
-                    test(**arguments, **{name: case})
+                    test(**arguments, **dict(zip(given, case if several else (case,), strict=True)))
                 except Exception as error:
-                    error.add_note(f"{name}: {case}")
+                    error.add_note(f"{', '.join(given)}: {case}")
                     failed.append(error)
             if failed:
                 raise ExceptionGroup(test.__name__, failed)
 
         own = signature(test)
-        others = [each for other, each in own.parameters.items() if other != name]
+        others = [each for other, each in own.parameters.items() if other not in given]
         every.__signature__ = own.replace(parameters=others)  # type: ignore[attr-defined]
         return every
 

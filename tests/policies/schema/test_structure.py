@@ -61,7 +61,7 @@ def test_entries_are_ordered_by_number() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("bad", "words"),
     [
         (queue(weight=0), "0 is too small; it must be 1 or more"),

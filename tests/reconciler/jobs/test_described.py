@@ -152,7 +152,7 @@ def _nested(path: tuple[str, ...], value: object) -> dict[str, Any]:
 ACTIVE = {"replicaStatuses": {"Worker": {"active": 1}}}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "status", "quiet"),
     [
         ("JobSet", {}, True),
@@ -176,7 +176,7 @@ def test_a_job_has_pods_according_to_its_status(name: str, status: dict[str, Any
     assert kind(name).quiet(job(name, status)) is quiet
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "status", "ending"),
     [
         ("JobSet", conditions(Completed="True"), Ending("Succeeded", "told")),
@@ -199,7 +199,7 @@ def test_a_job_ends_according_to_its_status(name: str, status: dict[str, Any], e
     assert kind(name).ending(job(name, status)) == ending
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "status", "ready"),
     [
         ("JobSet", {"replicatedJobsStatus": [{"name": "lead", "ready": 1}, {"name": "work", "ready": 1}]}, False),
@@ -242,8 +242,8 @@ LARGER: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("field", LARGER)
-@pytest.mark.parametrize("name", SPECS)
+@each_case("field", LARGER)
+@each_case("name", SPECS)
 def test_a_suspended_job_that_requests_more_does_not_start_on_its_old_workload(name: str, field: str) -> None:
     before = job(name)
     workload = stored(name, before)

@@ -36,7 +36,7 @@ def test_first_error_is_raised_with_its_path() -> None:
     assert refused.value.at == "waitForPodsReady.timeout"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("sections", "wanted"),
     [
         ({"integrations": {"frameworks": ["batch/jib"]}}, [("NotSupported", "integrations.frameworks[0]")]),

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from cluster.client import MERGE_PATCH, ClusterClient
-from cluster.errors import ClusterError, Conflict, NotFound
+from cluster.errors import BadAnswer, ClusterError, Conflict, NotFound
 from cluster.resource import LEASES, Manifest
 from policies.dialects.reading import mapping, metadata, text
 
@@ -185,7 +185,7 @@ class Lease:
             self._until = 0.0  # somebody else holds it
             return False
         transitions += holder != self.identity
-        taken = self._changed(transitions, lease["metadata"]["resourceVersion"])
+        taken = self._changed(transitions, self._version_of(lease))
         self._transitions = transitions if taken else self._transitions
         if taken and holder != self.identity:
             self._inherited = bool(holder)
@@ -218,10 +218,16 @@ class Lease:
 
     def _written(self, write: Callable[[], Manifest]) -> bool:
         try:
-            self._version = str(write()["metadata"]["resourceVersion"])
+            self._version = self._version_of(write())
         except Conflict:
             return False  # another process was faster
         return True
+
+    def _version_of(self, lease: Manifest) -> str:
+        version = text(metadata(lease).get("resourceVersion"))
+        if not version:
+            raise BadAnswer(f"{self._path}: the response is not a Lease with a resource version")
+        return version
 
     def _spec(self, transitions: int) -> Manifest:
         return {

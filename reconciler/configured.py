@@ -13,7 +13,7 @@ from policies.configuration.kueue.reading import GROUP, KIND, check_identity, re
 from policies.configuration.kueue.values import CustomLabel, KueueConfiguration, LeaderElection
 from policies.configuration.multikueue import ConfigRules, MultiKueueOptions
 from policies.configuration.settings import Configuration, Dialect, QuotaReclaim
-from policies.dialects.frameworks import FRAMEWORKS
+from policies.dialects.frameworks import SHAPES
 from policies.dialects.job_shape import JobShape
 from policies.dialects.kueue_jobs import IDENTIFIERS
 from policies.dialects.reading import Manifest
@@ -110,9 +110,9 @@ def read_configured(
 
 
 def _never_started(settings: DecisionSettings) -> tuple[str, ...]:
-    own, queued = settings.configuration.kueue, {kind.shape.kind for kind in settings.kinds}
-    suspended = [each for name, each in FRAMEWORKS.items() if own.manage_jobs and own.prepares(name)]
-    return tuple(each.name for each in suspended if isinstance(each, JobShape) and each.kind not in queued)
+    own, queued = settings.configuration, {kind.shape.kind for kind in settings.kinds}
+    suspended = [shape for kind, shape in SHAPES.items() if own.kueue.manage_jobs and own.framework(kind)]
+    return tuple(each.name for each in suspended if each.kind not in queued)
 
 
 def of_part(configured: ReconcilerConfiguration, part: str) -> ReconcilerConfiguration:

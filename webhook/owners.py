@@ -13,7 +13,7 @@ from policies.amounts.ancestry import DEEPEST, is_marked
 from policies.configuration.settings import Configuration
 from policies.dialects.core import POD
 from policies.dialects.frameworks.replicated import REPLICA_SET
-from policies.dialects.kueue_jobs import IDENTIFIERS, KINDS, QUEUE_NAME, QueuedJob, job_reader, prebuilt_of
+from policies.dialects.kueue_jobs import IDENTIFIERS, QUEUE_NAME, QueuedJob, job_reader, prebuilt_of
 from policies.dialects.kueue_kinds import IN_USE, WORKLOAD
 from policies.dialects.kueue_owners import controller_of
 from policies.dialects.kueue_workload import WrittenWorkload, read_workload
@@ -54,15 +54,11 @@ def owners(
     found: list[QueuedJob] = []
     if not _asks(review, configuration, forest):
         return found
-    described = configuration.reconciler.jobs
     above = controller_of(metadata(review.manifest))
     while above is not None and is_domain(above.name) and len(found) < DEEPEST:
-        framework = KINDS.get(above.kind)
-        if framework is not None and not configuration.kueue.prepares(framework.name):
-            break  # nobody counts it, so the object queues on its own
-        framework = framework or _BETWEEN.get(above.kind) or described.get(above.kind)
+        framework = configuration.framework(above.kind) or _BETWEEN.get(above.kind)
         if framework is None:
-            break
+            break  # nobody counts it, so the object queues on its own
         resource = Resource(above.kind.group, framework.version, framework.plural, namespaced=True)
         manifest = read(fetch, resource, review.namespace or "default", above.name)
         if manifest is None and not _excused(review, configuration):
@@ -117,7 +113,7 @@ def named_workload(review: Review, configuration: Configuration, fetch: Fetch) -
     """
     if review.object is None or review.subresource or not configuration.kueue.manage_jobs or review.kind == POD:
         return []
-    if review.kind not in KINDS and review.kind not in configuration.reconciler.jobs:
+    if configuration.framework(review.kind) is None:
         return []
     annotated, both = configuration.kueue.enabled(IDENTIFIERS), (review.old_object or {}, review.object)
     before, name = (prebuilt_of(metadata(each), annotated=annotated) for each in both)
@@ -133,14 +129,13 @@ def _asks(review: Review, configuration: Configuration, forest: Forest) -> bool:
     For a Pod they matter only when it is created, since a gate is added only then. They also matter if a tenant creates
     it as the Pod of a job.
     """
-    settings = settings_for(review.kind, review.namespace or "default", configuration.kueue, forest)
+    settings = settings_for(review.kind, review.namespace or "default", configuration, forest)
     if review.object is None or review.subresource or not (settings.manage_jobs or settings.manage_pods):
         return False
     if review.kind == POD and review.operation is not ChangeOperation.CREATE:
         return False
-    known = review.kind == POD or review.kind in KINDS or review.kind in configuration.reconciler.jobs
-    if not known or texts(mapping(metadata(review.object).get("labels"))).get(QUEUE_NAME):
-        return known
+    if texts(mapping(metadata(review.object).get("labels"))).get(QUEUE_NAME):
+        return True
     created = review.operation is ChangeOperation.CREATE
     if review.kind == POD and is_marked(review.object) and not review.user.may_be_controller_in(review.namespace):
         return created

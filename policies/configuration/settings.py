@@ -10,7 +10,8 @@ from typing import Any
 
 from policies.configuration.kueue.gates import OF_WEBHOOKS, ORCHESTRATION, KueueVersion
 from policies.configuration.multikueue import MultiKueueOptions
-from policies.dialects.job_shape import JobShape
+from policies.dialects.job_shape import Framework, JobShape
+from policies.dialects.kueue_jobs import KINDS
 from policies.dialects.selectors import LabelSelector
 from policies.dialects.yunikorn import PRESENT
 from policies.model.findings import Action, Profile
@@ -57,6 +58,7 @@ class KueueSettings:
     similar kinds.
     `namespaces`: selects the namespaces in which jobs and Pods are managed.
     `frameworks`: which of Kueue's kinds of jobs are managed, by their names in Kueue's Configuration; empty for all.
+    Kinds that the file describes are always managed.
     `without_queue`: whether jobs that name no LocalQueue are suspended as well.
     `admitting_users`: the only users who may start jobs and Pods that wait for quota, by their names in the API server.
     `version`: the version of Kueue.
@@ -76,10 +78,6 @@ class KueueSettings:
     def enabled(self, gate: str) -> bool:
         value = self.feature_gates.get(gate)
         return OF_WEBHOOKS[self.version].get(gate, False) if value is None else value
-
-    def prepares(self, framework: str) -> bool:
-        """Whether jobs of this kind, by its name in `frameworks`, are managed."""
-        return not self.frameworks or framework in self.frameworks
 
     @property
     def orchestrated(self) -> bool:
@@ -228,6 +226,12 @@ class Configuration:
     yunikorn: YuniKornSettings = YuniKornSettings()
     reconciler: ReconcilerSettings = field(default_factory=ReconcilerSettings)
     waivable: frozenset[str] = frozenset()
+
+    def framework(self, kind: GroupKind) -> Framework | None:
+        """How jobs of this kind are managed: as the file describes it, or as Kueue does; None if they are not."""
+        known = KINDS.get(kind)
+        chosen = known is not None and (not self.kueue.frameworks or known.name in self.kueue.frameworks)
+        return self.reconciler.jobs.get(kind) or (known if chosen else None)
 
     @property
     def counts_ending(self) -> bool:

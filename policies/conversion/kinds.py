@@ -79,14 +79,10 @@ def _cluster_queue_up(spec: _Part) -> _Part:
             key: "MayStopSearch" if value in ("Borrow", "Preempt") else value for key, value in fungibility.items()
         }
     names = [name for name in listing(spec.pop("admissionChecks", None)) if text(name)]
-    strategy = mapping(spec.get("admissionChecksStrategy"))
-    listed = list(listing(strategy.get("admissionChecks")))
-    known = [mapping(check).get("name") for check in listed]
-    listed += [{"name": name} for name in dict.fromkeys(names) if name not in known]
-    if listed:
-        spec["admissionChecksStrategy"] = {**strategy, "admissionChecks": listed}
-    elif "admissionChecksStrategy" in spec:  # v1beta2 has no strategy without checks
-        del spec["admissionChecksStrategy"]
+    if names:  # they replace the strategy, as in Kueue
+        spec["admissionChecksStrategy"] = {"admissionChecks": [{"name": name} for name in dict.fromkeys(names)]}
+    elif not listing(mapping(spec.get("admissionChecksStrategy")).get("admissionChecks")):
+        spec.pop("admissionChecksStrategy", None)  # v1beta2 has no strategy without checks
     return spec
 
 

@@ -363,15 +363,15 @@ def _too_many(groups: tuple[ResourceGroup, ...]) -> Iterator[Defect]:
 
 
 def _checks(spec: Mapping[str, object]) -> Iterator[AdmissionCheckUse]:
-    base = "spec.admissionChecksStrategy"
-    strategy = mapping(spec.get("admissionChecksStrategy"))
+    plain = listing(spec.get("admissionChecks"))  # of v1beta1; it replaces the strategy
+    for index, name in enumerate(plain):
+        yield AdmissionCheckUse(text(name) or "", (), fields.join("spec.admissionChecks", index))
+    strategy = {} if plain else mapping(spec.get("admissionChecksStrategy"))
     for index, entry in enumerate(listing(strategy.get("admissionChecks"))):
         check = mapping(entry)
         flavors = tuple(text(name) or "" for name in listing(check.get("onFlavors")))
-        at = fields.join(base, "admissionChecks", index, "onFlavors")
+        at = fields.join("spec.admissionChecksStrategy.admissionChecks", index, "onFlavors")
         yield AdmissionCheckUse(text(check.get("name")) or "", flavors, at)
-    for index, name in enumerate(listing(spec.get("admissionChecks"))):
-        yield AdmissionCheckUse(text(name) or "", (), fields.join("spec.admissionChecks", index))
 
 
 def _concurrent(policy: object) -> ConcurrentAdmission | None:

@@ -68,8 +68,8 @@ def _job(
 ) -> Patch:
     """Set the queue of a job, suspend it, and update its pod templates. Updates of a job change the templates only."""
     created = operation is ChangeOperation.CREATE
-    settings, described = _kueue(manifest, forest, configuration), configuration.reconciler.jobs
-    operations = kueue_defaults.queued_job(kind, manifest, forest, settings, described) if created else []
+    settings, framework_of = _kueue(manifest, forest, configuration), configuration.framework
+    operations = kueue_defaults.queued_job(kind, manifest, forest, settings, framework_of) if created else []
     manifest = patched(manifest, operations)
     template_patch = queued_templates(kind, manifest, settings, forest)
     if not created:
@@ -100,7 +100,7 @@ def _pod(manifest: Manifest, forest: Forest, configuration: Configuration, user:
 
 def _kueue(manifest: Manifest, forest: Forest, configuration: Configuration) -> KueueSettings:
     namespace = text(metadata(manifest).get("namespace")) or "default"
-    return kueue_defaults.settings_for(group_kind(manifest), namespace, configuration.kueue, forest)
+    return kueue_defaults.settings_for(group_kind(manifest), namespace, configuration, forest)
 
 
 def _namespace(manifest: Manifest, settings: YuniKornSettings) -> Patch:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from policies.amounts.ancestry import ancestor, counted_above
-from policies.configuration.settings import KueueSettings
-from policies.dialects.core import namespace_in
-from policies.dialects.job_shape import Framework, JobShape, SuspendField, at
+from policies.configuration.settings import Configuration, KueueSettings
+from policies.dialects.core import POD, namespace_in
+from policies.dialects.job_shape import Framework, SuspendField, at
 from policies.dialects.kueue import LOCAL_QUEUE, ClusterQueue, LocalQueue
 from policies.dialects.kueue_checks import MULTIKUEUE, AdmissionCheck
-from policies.dialects.kueue_jobs import KINDS, PRIORITY_CLASS, QUEUE_NAME, QueuedJob, job_reader
+from policies.dialects.kueue_jobs import PRIORITY_CLASS, QUEUE_NAME, QueuedJob, job_reader
 from policies.dialects.kueue_kinds import ADMISSION_CHECK, IN_USE, WORKLOAD_PRIORITY_CLASS
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from policies.dialects.selectors import NAME_OF_NAMESPACE
@@ -49,7 +49,7 @@ def queued_job(
     manifest: Manifest,
     forest: Forest,
     settings: KueueSettings,
-    described: Mapping[GroupKind, JobShape],
+    framework_of: Callable[[GroupKind], Framework | None],
 ) -> Patch:
     """Suspend a job that names a LocalQueue.
 
@@ -60,10 +60,13 @@ def queued_job(
     If an ancestor job already counts the job, it is suspended only while the ancestor does not run. It still gets the
     queue, so that the reconciler counts it together with its siblings. `forest` must have the ancestor by its UID.
     If the queue sends work to other clusters, the job is also left to MultiKueue.
+    `framework_of`: how jobs of a kind are managed; None if they are not.
     Source: Kueue, defaults of its job framework, which trusts all owner references.
     """
     meta, spec = manifest.get("metadata"), manifest.get("spec")
-    framework = described[kind] if kind in described else KINDS[kind]
+    framework = framework_of(kind)
+    if framework is None:
+        return []
     managed = settings.manage_pods if framework.templates else settings.manage_jobs
     if not managed or not isinstance(meta, dict) or not isinstance(spec, dict) or framework.leaves_out(manifest):
         return []
@@ -74,7 +77,7 @@ def queued_job(
     queue = labels.get(QUEUE_NAME)
     if not queue and not has_default_queue(namespace, forest):
         owner = job.controller
-        is_child = owner is not None and (owner.kind in KINDS or owner.kind in described)
+        is_child = owner is not None and framework_of(owner.kind) is not None
         return _unqueued(job, manifest, {} if is_child else missing, settings, forest)
     above = counted_above(job, forest, slicing=settings.enabled("ElasticJobsViaWorkloadSlices"))
     if above is None and framework.templates and ancestor(kind, job.controller, namespace, forest, whole=False):
@@ -105,13 +108,14 @@ def _unqueued(
     return operations
 
 
-def settings_for(kind: GroupKind, namespace: str, settings: KueueSettings, forest: Forest) -> KueueSettings:
-    """The settings for objects of a kind in a namespace. If one of them is not selected, such objects are not managed.
+def settings_for(kind: GroupKind, namespace: str, configuration: Configuration, forest: Forest) -> KueueSettings:
+    """The settings for jobs or Pods in a namespace. If kind or namespace is not selected, such objects are not managed.
 
     An unknown namespace counts as selected for jobs and Pods that name a queue. Its jobs without a queue are left to
     the reconciler.
     """
-    if kind in KINDS and not settings.prepares(KINDS[kind].name):
+    settings = configuration.kueue
+    if kind != POD and configuration.framework(kind) is None:
         return replace(settings, manage_jobs=False, manage_pods=False)
     if not settings.namespaces.requirements:
         return settings

@@ -96,7 +96,7 @@ def take_over(
     translated = translate(written, manager, known, found.groups, names.kueue_namespace, version)
     refusals += _misnamed(names, own.kueue, manager_version(manager), version)
     refusals += translated.refusals or _judged(translated, judge, own)
-    refusals += [] if translated.refusals else _unlike(found, names, own.kueue, translated)
+    refusals += [] if translated.refusals else _unlike(found, names, own, translated)
     if taking.started_with(found, names) != translated.digest:
         refusals += _running_shards(found, names)
     if refusals:
@@ -198,9 +198,10 @@ def _judged(translated: Translated, judge: Judge, own: Configuration) -> Iterato
         yield f"Kueue's Configuration: {error}"
 
 
-def _unlike(found: FoundCluster, names: ReleaseNames, settings: KueueSettings, translated: Translated) -> Iterator[str]:
+def _unlike(found: FoundCluster, names: ReleaseNames, own: Configuration, translated: Translated) -> Iterator[str]:
     """Refusals for settings with which Quotree's webhook would behave differently from Kueue's."""
     assert translated.read is not None
+    settings = own.kueue
     if not settings.manage_jobs:
         yield f"{names.settings} lacks kueue.manageJobs: true; without it new jobs start unsuspended"
     if translated.read.jobs.without_queue_name and not settings.without_queue:
@@ -214,7 +215,7 @@ def _unlike(found: FoundCluster, names: ReleaseNames, settings: KueueSettings, t
         yield from _without_pods(found, names, settings)
     elif settings.manage_pods:
         yield f"{names.settings} has kueue.managePods: true, and Kueue queues no Pods: those with a queue never start"
-    yield from _other_kinds(found, names, settings, translated.read.integrations.frameworks)
+    yield from _other_kinds(found, names, own, translated.read.integrations.frameworks)
     yield from called_elsewhere(found, names, settings, translated.read.jobs.namespace_selector)
     for gate, usual in OF_WEBHOOKS[settings.version].items():
         wanted = translated.read.gates.chosen.get(gate, usual)
@@ -229,14 +230,18 @@ def _unlike(found: FoundCluster, names: ReleaseNames, settings: KueueSettings, t
 
 
 def _other_kinds(
-    found: FoundCluster, names: ReleaseNames, settings: KueueSettings, queued: Collection[str]
+    found: FoundCluster, names: ReleaseNames, own: Configuration, queued: Collection[str]
 ) -> Iterator[str]:
-    """Refusals for kinds of jobs that only Quotree's webhook suspends, or only Kueue queues."""
+    """Refusals for kinds of jobs that only Quotree's webhook suspends, or only Kueue queues.
+
+    Kinds that Quotree's Configuration describes are suspended in any case.
+    """
     suspendable = {name: each for name, each in FRAMEWORKS.items() if each.suspend is not None}
     served = {name for name, each in suspendable.items() if each.kind.group in found.groups}
-    suspended = set(filter(settings.prepares, served))
+    suspended = {name for name in served if own.framework(suspendable[name].kind)}
+    described = {name for name in served if suspendable[name].kind in own.reconciler.jobs}
     wanted = f"set kueue.frameworks: [{', '.join(queued)}] in {names.settings}"
-    if others := sorted(suspended - set(queued)):
+    if others := sorted(suspended - described - set(queued)):
         kinds = ", ".join(others)
         yield f"Kueue does not queue {kinds}, and {names.mutating} suspends those that name a queue: {wanted}"
     if unsuspended := sorted(served & set(queued) - suspended):

@@ -137,14 +137,24 @@ def hidden(found: FoundCluster, title: str, group: str, server: ObjectRef) -> Pl
 
 
 def shown(found: FoundCluster, title: str, group: str, server: ObjectRef) -> PlanStep:
-    """The step that recreates the APIServices, and then removes the annotation that kept them. Those that others have
-    recreated are left unchanged."""
+    """The step that restores the APIServices, and then removes the annotation that kept them. Those that others have
+    recreated for the same Service are left unchanged."""
     deployment = found.objects[server]
     kept = mapping(remembered(deployment, SERVICES_BEFORE))
-    present = {ref_of(each).name for each in found.api_services(group)}
-    missing = [bare(mapping(each)) for name, each in sorted(kept.items()) if name not in present]
-    wanted = [*missing, *([] if missing else [noted(deployment, SERVICES_BEFORE, None)])]
-    return PlanStep(title, updates(found, wanted))
+    present = {ref_of(each).name: each for each in found.api_services(group)}
+    wanted: list[Manifest] = []
+    for name, before in sorted(kept.items()):
+        if name not in present:
+            wanted.append(bare(mapping(before)))
+        elif _service(present[name]) != _service(mapping(before)):
+            wanted.append(replaced(present[name], "spec", mapping(before).get("spec")))
+    return PlanStep(title, updates(found, wanted or [noted(deployment, SERVICES_BEFORE, None)]))
+
+
+def _service(api_service: Manifest) -> tuple[str | None, str | None]:
+    """The namespace and the name of the Service that serves an APIService."""
+    service = mapping(mapping(api_service.get("spec")).get("service"))
+    return text(service.get("namespace")), text(service.get("name"))
 
 
 def bare(manifest: Manifest) -> dict[str, Any]:

@@ -243,6 +243,8 @@ class PlacementController(Controller):
             self._writes.drop(cluster)
         else:
             self.snapshot.cache(cluster).connection = connection
+            if connection.state == "connecting":
+                self._writes.forget_rejections(cluster)
         self._stale.update(dict.fromkeys(name for name in self._here if self._concerns(cluster, name)))
         if connection is not None and connection.connected:
             self._stale.update(dict.fromkeys(self.snapshot.cache(cluster).names()))

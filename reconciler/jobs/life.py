@@ -413,7 +413,7 @@ class _Life:
         return [JobStep(adjusting)] if adjusting is not None else None
 
     def _start(self) -> list[JobStep]:
-        if not self.kind.quiet(self.job):
+        if not (self.kind.quiet(self.job) or self._resumable()):
             return []
         if self.pods_run:
             return [JobStep(None, "WaitingForPods", "It starts when the Pods of its last run have ended")]
@@ -423,6 +423,11 @@ class _Life:
             return self._finish(FAILED_TO_START, str(error))
         queue = self.read.admission.cluster_queue if self.read.admission else ""
         return _written(start, "Started", f"Admitted by clusterQueue {queue}")
+
+    def _resumable(self) -> bool:
+        """Whether the job may start while it has pods: its user suspended it, and its pod templates are as admitted."""
+        as_admitted = self.kind.runs_as_admitted(self.job, self.read, self.inputs)
+        return as_admitted and not self.inputs.counts_ending
 
     def _stop(self, message: str) -> list[JobStep]:
         """The next step until the job is suspended with its original pod templates."""

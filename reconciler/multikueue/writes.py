@@ -115,6 +115,12 @@ class RemoteWrites:
             if (name, key[0]) == (cluster, kind) and (name, key) not in self._flying:
                 found.unsure = None
 
+    def forget_rejections(self, cluster: str) -> None:
+        """The kubeconfig has changed. It may have other rights, so objects that were rejected are tried again."""
+        for (name, _), found in self._objects.items():
+            if name == cluster:
+                found.rejection, found.since, found.until = None, 0, 0
+
     def drop(self, cluster: str) -> None:
         self._flying = {entry for entry in self._flying if entry[0] != cluster}
         self._objects = {entry: found for entry, found in self._objects.items() if entry[0] != cluster}

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from cluster.client import MERGE_PATCH, ClusterClient
-from cluster.errors import ClusterError, Conflict, NotFound, Unreachable
+from cluster.errors import BadAnswer, ClusterError, Conflict, NotFound, Unreachable
 from cluster.lease import Lease, LeaseTimes
 
 TIMES = LeaseTimes(duration=15, renew_deadline=10, retry=2)
@@ -258,6 +258,19 @@ def test_an_attempt_without_an_api_server_raises_an_error(server: Server, clock:
 
     with pytest.raises(ClusterError, match="gone"):
         lease(server, clock, "first").attempt()
+
+
+@pytest.mark.parametrize("method", ["get", "create", "patch"])
+def test_an_answer_that_is_not_a_lease_is_an_error(
+    server: Server, clock: Clock, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    one = lease(server, clock, "first")
+    if method != "create":
+        assert one.attempt()
+    monkeypatch.setattr(server, method, lambda *_: {})
+
+    with pytest.raises(BadAnswer, match="leases/writer: the response is not a Lease"):
+        one.attempt()
 
 
 def test_late_writes_are_possible_after_taking_over_an_expired_lease(server: Server, clock: Clock) -> None:

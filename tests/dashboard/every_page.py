@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from werkzeug.serving import make_server
 
@@ -24,6 +24,9 @@ from tests.builders import cluster_queue, flavor, group
 from tests.dashboard.people import COOKIE, Cluster, Telling
 from tests.dashboard.trees.entries import kueue, tree
 from tests.dashboard.what_if.answers import answer, finding
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
 
 _KEY = b"of the links"
 EDIT = "quota=ClusterQueue&name=a&flavor=spot&resource=cpu&field=nominalQuota&amount=16"
@@ -297,13 +300,15 @@ def _deployed(name: str) -> dict[str, Any]:
 
 
 @contextmanager
-def served(cluster: Cluster) -> Iterator[str]:
+def served(
+    cluster: Cluster, middleware: Callable[[WSGIApplication], WSGIApplication] = lambda app: app
+) -> Iterator[str]:
     """The address of a dashboard of this cluster, on loopback, that no open page asks again."""
     sessions = Sessions()
     settings = DashboardSettings(
         ByToken(sessions, COOKIE), COOKIE, sessions=sessions, refresh_seconds=0, link_key=lambda: _KEY
     )
-    server = make_server("127.0.0.1", 0, create_app(settings, cluster), threaded=True)
+    server = make_server("127.0.0.1", 0, middleware(create_app(settings, cluster)), threaded=True)
     thread = Thread(target=server.serve_forever)
     thread.start()
     try:

@@ -15,6 +15,7 @@ from policies.dialects.kueue_workload import ELASTIC
 from policies.dialects.selectors import LabelSelector, Requirement
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE
 from tests.builders import batch_job, manifest, pod, queued, template, world
+from tests.described_jobs import WRAPPERS
 from tests.webhook.owned import MUTATE, SET, VALIDATE, Stored, client, job_set
 from tests.webhook.reviews import answer, review
 from webhook import review_handler
@@ -193,6 +194,16 @@ def test_a_child_of_a_job_that_nobody_counts_is_suspended() -> None:
     app = create_app(WebhookSettings(configuration=Configuration(kueue=chosen)), lambda: Stored(job_set()))
 
     assert "patch" in answer(app.test_client(), MUTATE, review(child()))
+
+
+@pytest.mark.parametrize("named", [(), ("batch/job",)])
+def test_a_child_of_a_described_job_is_not_suspended(named: tuple[str, ...]) -> None:
+    wrapper = job_set() | {"apiVersion": "workload.codeflare.dev/v1beta2", "kind": "AppWrapper"}
+    owner = {**SET, "apiVersion": wrapper["apiVersion"], "kind": "AppWrapper"}
+    chosen = Configuration(kueue=KueueSettings(manage_jobs=True, frameworks=named), reconciler=WRAPPERS)
+    app = create_app(WebhookSettings(configuration=chosen), lambda: Stored(wrapper))
+
+    assert "patch" not in answer(app.test_client(), MUTATE, review(child(owner, cpu="0")))
 
 
 # --- the finalizer of a Workload

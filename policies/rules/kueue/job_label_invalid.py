@@ -71,9 +71,9 @@ def job_label_invalid(proposal: Proposal) -> Iterator[Finding]:
 
 def _never_starts(job: QueuedJob, configuration: Configuration) -> bool:
     """Whether the webhook suspends such jobs, and no description says how the reconciler runs them."""
-    settings, framework = configuration.kueue, job.framework
-    suspends = settings.manage_jobs and framework.suspend is not None and settings.prepares(framework.name)
-    return suspends and not isinstance(framework, JobShape) and framework.kind not in configuration.reconciler.jobs
+    framework = configuration.framework(job.ref.group_kind)
+    suspends = configuration.kueue.manage_jobs and framework is not None and framework.suspend is not None
+    return suspends and not isinstance(framework, JobShape)
 
 
 def _managed_twice(pod: Pod) -> Iterator[Finding]:

@@ -37,7 +37,9 @@ def quota_evaded(proposal: Proposal) -> Iterator[Finding]:
     if not settings.manage_jobs or proposal.circumstances.user.name in settings.admitting_users:
         return
     for before, job in proposal.changed(QueuedJob):
-        managed = settings_for(job.ref.group_kind, job.ref.namespace, settings, proposal.after).manage_jobs
+        managed = settings_for(
+            job.ref.group_kind, job.ref.namespace, proposal.configuration, proposal.after
+        ).manage_jobs
         if managed and (_queued(job) or (before is not None and _queued(before))):
             yield from QueuedJobChange(proposal, before, job).findings()
 

@@ -3,8 +3,11 @@ nothing, the console is empty, no other origin is called, and nothing moves duri
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import Any
+from contextlib import closing
+from time import sleep
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -13,6 +16,9 @@ from tests.apiserver.dashboard.chromium import NARROW, WIDE, Visitor, views
 from tests.apiserver.dashboard.seen import unreached
 from tests.dashboard.every_page import PATHS, STATUS, served, small_cluster
 from tests.dashboard.people import ADMIN
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 EACH = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.partition("change=")[0])  # a link differs each time
 _SHIFTS = """
@@ -56,6 +62,28 @@ def test_every_page_is_accessible_at_both_widths_in_both_themes(visitor: Visitor
         assert (width, scheme, visitor.violations()) == (width, scheme, [])
         assert page.evaluate("shifted") == [], "something moved"
     visitor.judge()
+
+
+@pytest.mark.parametrize("width", [NARROW, WIDE])
+def test_nothing_moves_while_a_page_arrives_in_pieces(browser: Browser, width: int) -> None:
+    headers: dict[str, Any] = {"extra_http_headers": {"Authorization": ADMIN}}
+    with served(small_cluster(), _in_pieces) as address, Visitor(browser, address, **headers) as slow:
+        slow.page.add_init_script(_SHIFTS)
+        for path in ("/workloads/", "/topologies/gpu", "/queues/kueue/ClusterQueue/none"):
+            assert to(slow, path, width).evaluate("shifted") == [], path
+
+
+def _in_pieces(app: WSGIApplication) -> WSGIApplication:
+    """The application over a slow link: each page stops before each part of the header, each cell and the footer."""
+
+    def answered(environ: WSGIEnvironment, start_response: StartResponse) -> Iterator[bytes]:
+        with closing(app(environ, start_response)) as parts:  # type: ignore[type-var]
+            page = b"".join(parts)
+        for piece in re.split(rb"(?=<nav|<div class=.who|<form|<main|<td|<footer)", page):
+            yield piece
+            sleep(0.05)  # longer than Chromium takes for a frame
+
+    return answered
 
 
 def test_the_header_and_the_menu_have_the_same_position_on_all_pages(visitor: Visitor) -> None:

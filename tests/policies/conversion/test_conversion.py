@@ -62,14 +62,13 @@ def test_status_is_converted_both_ways(kind: str, old: Manifest, new: Manifest) 
     assert convert(other, "v1beta1")["status"] == old
 
 
-def test_admission_checks_are_merged_into_the_strategy() -> None:
-    listed = {"admissionChecks": [{"name": "a", "onFlavors": ["f"]}]}
+def test_admission_checks_replace_the_strategy() -> None:
+    listed = {"admissionChecks": [{"name": "a", "onFlavors": ["f"]}, {"name": "c"}]}
     old = obj("ClusterQueue", "v1beta1", admissionChecks=["a", "b"], admissionChecksStrategy=listed)
 
     new = convert(old, "v1beta2")
 
-    folded = {"admissionChecks": [{"name": "a", "onFlavors": ["f"]}, {"name": "b"}]}
-    assert new["spec"] == {"admissionChecksStrategy": folded}
+    assert new["spec"] == {"admissionChecksStrategy": {"admissionChecks": [{"name": "a"}, {"name": "b"}]}}
     assert convert(new, "v1beta1") == old
 
 

@@ -14,6 +14,7 @@ from policies.model.findings import Profile
 from policies.model.forest import Forest
 from policies.mutation.defaults import patch
 from tests.builders import cluster_queue, local_queue, manifest, typed, world
+from tests.described_jobs import WRAPPERS
 
 MANAGED = Configuration(kueue=KueueSettings(manage_jobs=True))
 QUEUE = "kueue.x-k8s.io/queue-name"
@@ -93,6 +94,14 @@ def test_work_of_other_kinds_than_the_named_ones_is_left_alone() -> None:
     assert patch(job("Pod", "v1", **named), Forest(), asked)
     assert patch(job("TFJob", "kubeflow.org/v1", **named), Forest(), asked) == []
     assert patch(job("Deployment", "apps/v1", **named), Forest(), asked) == []
+
+
+def test_a_described_kind_is_managed_whatever_kinds_are_named() -> None:
+    settings = KueueSettings(manage_jobs=True, frameworks=("batch/job",))
+    wrapper = job("AppWrapper", "workload.codeflare.dev/v1beta2", labels={QUEUE: "a"})
+
+    assert patch(wrapper, Forest(), Configuration(kueue=settings)) == []
+    assert completed(wrapper, Forest(), Configuration(kueue=settings, reconciler=WRAPPERS))["spec"] == {"suspend": True}
 
 
 SET = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "set", "uid": "u", "controller": True}

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from policies.dialects.selectors import NAME_OF_NAMESPACE
-from policies.takeover.objects import CONVERSION_BEFORE, ref_of, replaced, replicas
+from policies.takeover.objects import CONVERSION_BEFORE, ObjectRef, ref_of, replaced, replicas
 from policies.takeover.taking import INJECTED
 from policies.text.yaml_values import single
 from tests.kueue_installation import CONFIGURATION, CONVERTED, OUR_CA, definitions, everything, kueue, quotree
@@ -137,6 +137,20 @@ def test_api_service_is_removed_while_the_reconciler_is_stopped() -> None:
 
     carried_out(memory, taking, seen)
     assert memory.bare() == whole
+
+
+def test_give_back_restores_api_services_that_name_another_service() -> None:
+    memory = Memory()
+    before = kueues(memory)
+    carried_out(memory, taking)
+    for name in VISIBLE:
+        stored = before[ObjectRef("APIService", name)]
+        elsewhere = {**stored["spec"], "service": {"name": "shim", "namespace": "tools"}}
+        memory.store({**stored, "spec": elsewhere})
+
+    carried_out(memory, giving)
+
+    assert kueues(memory) == before
 
 
 def test_cert_manager_annotation_follows_the_conversion_webhook() -> None:

@@ -242,7 +242,8 @@ def test_a_workload_reports_the_missing_quota_again_when_the_local_queue_resumes
     assert why(world) == before
 
 
-def test_quota_released_by_a_deleted_local_queue_admits_work_of_another() -> None:
+@pytest.mark.parametrize("stopped", [False, True])
+def test_quota_released_by_a_deleted_or_drained_local_queue_admits_work_of_another(stopped: bool) -> None:
     """Kueue tries pending Workloads again when something else changes."""
     world = Prompt(())
     world.put(("LocalQueue", "ns/other"), builders.local_queue("other", "q0"))
@@ -256,7 +257,11 @@ def test_quota_released_by_a_deleted_local_queue_admits_work_of_another() -> Non
     world.rounds(5)
     assert why(world, "second")[:2] == ("False", "Pending")
 
-    world.remove(("LocalQueue", "ns/q0"))
+    if stopped:
+        own = world.objects["LocalQueue", "ns/q0"]
+        world.put(("LocalQueue", "ns/q0"), {**own, "spec": {**own["spec"], "stopPolicy": "HoldAndDrain"}})
+    else:
+        world.remove(("LocalQueue", "ns/q0"))
     world.rounds(10)
 
     assert why(world, "first")[:2] == ("False", "Inadmissible")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from scheduling.objects.workload import EVICTED, FINISHED, QUOTA_RESERVED, REQUEUED, Admission
 from scheduling.status.reservation import reserve
-from tests.reconciler.jobs.world import NOW, K, World, job, template
+from tests.reconciler.jobs.world import AROUND, NOW, K, World, job, template
 
 
 def spec_of_pods(world: World) -> dict[str, Any]:
@@ -136,6 +137,21 @@ def test_a_pending_job_with_another_topology_updates_its_workload(
 
     assert world.settle() == ["UpdatedWorkload"]
     assert ("unconstrained" in (world.read.pod_sets[0].topology or {})) is not bool(before)
+
+
+@pytest.mark.parametrize(("counts_ending", "early"), [(False, ["Started"]), (True, [])])
+def test_a_job_that_its_user_suspends_starts_again_before_its_pods_have_ended_unless_they_count(
+    counts_ending: bool, early: list[str]
+) -> None:
+    world = World(job(), replace(AROUND, counts_ending=counts_ending))
+    world.settle()
+    world.admit()
+    world.settle()
+    world.edit_job({"spec": {"suspend": True}})
+
+    assert world.settle(controller=False) == early
+    world.settle()
+    assert world.job["spec"]["suspend"] is False
 
 
 @pytest.mark.parametrize(("before", "after"), [({}, TOPOLOGY), (TOPOLOGY, dict.fromkeys(TOPOLOGY))])

@@ -161,6 +161,25 @@ def test_a_job_that_no_worker_accepts_reports_why_and_is_tried_again() -> None:
     assert len(world.runs_on()) == 1
 
 
+@pytest.mark.parametrize("kind", ["Workload", "Job"])
+def test_a_worker_that_rejected_a_job_is_asked_again_once_its_kubeconfig_has_changed(kind: str) -> None:
+    world = World3()
+    for name in world.workers:
+        _refuse(world, name, kind, Forbidden(403, "Forbidden", "no such right"))
+    world.submit("train")
+    for _ in range(8):
+        world.settle(seconds=5)
+    del world.workers["east"].server.perform
+    world.settle(seconds=5)
+    assert world.runs_on() == []
+
+    world.links.change_kubeconfig("east")
+    world.settle(seconds=1)
+    world.settle(seconds=1)
+
+    assert world.runs_on() == ["east"]
+
+
 def _refuse(world: World3, cluster: str, kind: str, error: ApiError) -> None:
     """Its API server does not create objects of the kind."""
     server = world.workers[cluster].server

@@ -199,6 +199,10 @@ class Links:
         if self.manager is not None:
             self.manager.inbox.put(FromWorker(name, news))
 
+    def change_kubeconfig(self, name: str) -> None:
+        self._report(name, WorkerConnection("connecting"))
+        self.connect(name)
+
     def lose(self, name: str) -> None:
         self.cut.add(name)
         self.tell_lost(name, self.clock())

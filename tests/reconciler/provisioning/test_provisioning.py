@@ -134,13 +134,18 @@ def test_a_check_without_its_config_waits_until_it_is_created() -> None:
     assert world.state() == ("Ready", "here they are")
 
 
-def test_a_deleted_config_does_not_stop_running_work(world: Autoscaled) -> None:
+@pytest.mark.parametrize("edited", [False, True])
+def test_a_deleted_or_edited_config_leaves_running_work_and_its_request_alone(world: Autoscaled, edited: bool) -> None:
     world.submit()
     world.say("Provisioned")
-    world.drop(("ProvisioningRequestConfig", "new-nodes"))
+    before = world.request()["metadata"]["uid"]
+    if edited:
+        world.put(("ProvisioningRequestConfig", "new-nodes"), config(provisioningClassName="check-capacity"))
+    else:
+        world.drop(("ProvisioningRequestConfig", "new-nodes"))
     world.rounds(20)
     assert world.condition("Admitted") == ("True", "Admitted")
-    assert world.all(REQUEST) == [f"{world.name}-nodes-1"]
+    assert world.request()["metadata"]["uid"] == before
 
 
 def test_a_deleted_config_deletes_requests_and_a_new_one_creates_them_again(world: Autoscaled) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from cluster.client import ClusterClient
 from cluster.resource import PODS
-from cluster.sources import NODES_ONCE, WatchSource, sources
+from cluster.sources import NODES_ONCE, WatchSource, at_work, sources
 from cluster.store import load as read_all
 from policies.configuration.settings import YuniKornSettings
 from policies.dialects.core import POD, VOLCANO_SCHEDULER
@@ -16,8 +16,6 @@ from policies.dialects.reading import Manifest, identity
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, Ref
 from reconciler.objects.watched import DEVICE_VIEWS, WATCHED_KINDS
-
-_OF_VOLCANO = f"spec.schedulerName={VOLCANO_SCHEDULER},status.phase!=Succeeded,status.phase!=Failed"
 
 Keep = Callable[[Ref, Manifest], None]
 """A function that is called with each object, to keep the parts that the caller needs."""
@@ -34,7 +32,7 @@ def read_kinds(yunikorn: YuniKornSettings | None = None) -> list[WatchSource]:
     kinds = {source.kind for source in followed}
     watched = [(GroupKind(each.resource.group, each.kind), each.resource) for each in (*WATCHED_KINDS, *DEVICE_VIEWS)]
     if POD in kinds:  # otherwise the snapshot would seem to have all Pods of YuniKorn
-        followed.append(WatchSource(POD, (PODS,), where=_OF_VOLCANO))
+        followed.append(WatchSource(POD, (PODS,), where=at_work(VOLCANO_SCHEDULER)))
     return followed + [WatchSource(kind, (resource,)) for kind, resource in watched if kind not in kinds]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from policies.dialects.reading import Manifest, listing, mapping, metadata, text
+from policies.dialects.reading import Manifest, metadata, owner_references, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class ManifestsElsewhere:
         for each in (*self.volcano, *self.yunikorn):
             if each.get("kind") in ("PodGroup", "Pod"):
                 namespace = text(metadata(each).get("namespace")) or ""
-                owners = map(mapping, listing(metadata(each).get("ownerReferences")))
+                owners = owner_references(each)
                 found |= {(str(owner.get("kind")), namespace, str(owner.get("name"))) for owner in owners}
                 found.add(_key(each))
         return found

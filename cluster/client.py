@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
 import urllib3
 
-from cluster.endpoint import Endpoint, from_kubeconfig, from_service_account, in_pod
+from cluster.endpoint import Endpoint, endpoint_of
 from cluster.errors import ApiError, BadAnswer, Gone, NotFound
 from cluster.resource import Manifest, Resource
 from cluster.stream import Watch, drop_managed_fields
@@ -85,17 +86,8 @@ class ClusterClient:
         attempts: int = 3,
         headers: tuple[tuple[str, str], ...] = (),
     ) -> "ClusterClient":
-        """A client for the cluster of a kubeconfig context; in a pod without a kubeconfig, for the pod's cluster.
-
-        `headers` are sent with each request, in place of those by which the kubeconfig impersonates a user. Raises
-        NotConfigured.
-        """
-        own = context is None and kubeconfig is None and in_pod()
-
-        def login() -> Endpoint:
-            found = from_service_account() if own else from_kubeconfig(context, kubeconfig)
-            return replace(found, headers=headers or found.headers)
-
+        """A client for the cluster of `endpoint_of`. Raises NotConfigured."""
+        login = partial(endpoint_of, context, kubeconfig, headers)
         return cls(login(), relogin=login, timeouts=timeouts, attempts=attempts)
 
     @property

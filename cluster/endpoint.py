@@ -109,6 +109,16 @@ def in_pod() -> bool:
     return bool(os.environ.get("KUBERNETES_SERVICE_HOST")) and not asked
 
 
+def endpoint_of(context: str | None, kubeconfig: str | None, headers: Headers = ()) -> Endpoint:
+    """The endpoint of a kubeconfig context; in a pod without a kubeconfig, of the pod's service account.
+
+    `headers`: replace those by which the kubeconfig impersonates a user. Raises NotConfigured.
+    """
+    own = context is None and kubeconfig is None and in_pod()
+    found = from_service_account() if own else from_kubeconfig(context, kubeconfig)
+    return replace(found, headers=headers or found.headers)
+
+
 def open_pool(endpoint: Endpoint, connections: int) -> urllib3.PoolManager:
     """A pool of connections to one API server; it keeps at most `connections` idle ones."""
     options: dict[str, Any] = {"maxsize": connections, "socket_options": _keep_alive()}

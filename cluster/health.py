@@ -19,7 +19,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
-from cluster.http_server import BackgroundServer
+from cluster.http_server import STALL, BackgroundServer
 
 log = logging.getLogger(__name__)
 _WHOLE = 10.0
@@ -44,10 +44,9 @@ def _anyone(_: str | None) -> int:
 
 
 class HealthServer(BackgroundServer):
-    """Serves `live`, `ready` and the metrics of `registry`. BackgroundServer describes `host`, `port` and methods.
+    """Serves `live`, `ready` and the metrics of `registry`. BackgroundServer describes the rest.
 
     `notes`: sentences that are shown with `ready` and do not affect it.
-    `tls`: returns the TLS context for the next connection; None means plain HTTP.
     `guard`: decides who may read the metrics. Probes need no rights.
     """
 
@@ -63,9 +62,9 @@ class HealthServer(BackgroundServer):
         tls: Callable[[], ssl.SSLContext] | None = None,
         guard: Guard = _anyone,
     ) -> None:
-        super().__init__(host, port, _Handler, "health")
+        super().__init__(host, port, _Handler, "health", tls)
         self.live, self.ready, self.registry, self.notes = live, ready, registry, notes
-        self._tls, self._guard = tls, guard
+        self._guard = guard
         self._open: dict[socket.socket, float] = {}
         """The connections that were not ended yet, the oldest first, and when they began."""
         self._lock = threading.Lock()
@@ -106,15 +105,6 @@ class HealthServer(BackgroundServer):
             for connection in [each for each, since in self._open.items() if since <= before]:
                 self._end(connection)
 
-    def finish_request(self, request: Any, client_address: Any) -> None:
-        if self._tls is None:
-            super().finish_request(request, client_address)
-            return
-        request.settimeout(_WHOLE)
-        # The socket itself stays open until `shutdown_request`, so that it can be ended from outside.
-        with self._tls().wrap_socket(request.dup(), server_side=True) as secured:
-            super().finish_request(secured, client_address)
-
     def shutdown_request(self, request: Any) -> None:
         with self._lock:
             self._open.pop(request, None)
@@ -132,7 +122,7 @@ class HealthServer(BackgroundServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: HealthServer
-    timeout = _WHOLE
+    timeout = STALL
     server_version, sys_version = "quotree", ""
 
     def do_GET(self) -> None:

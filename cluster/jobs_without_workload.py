@@ -14,7 +14,7 @@ from policies.dialects.job_shape import JobShape, at
 from policies.dialects.kueue_jobs import PRIORITY_CLASS, QUEUE_NAME, managed_owner
 from policies.dialects.kueue_kinds import WORKLOAD_PRIORITY_CLASS
 from policies.dialects.labels import is_label_value
-from policies.dialects.reading import listing, mapping, metadata, text, texts
+from policies.dialects.reading import metadata, owner_references, text, texts
 from policies.model.suggestion import missing
 
 Listed = Callable[[Resource, str], Iterable[Manifest]]
@@ -83,9 +83,9 @@ def _read(shape: JobShape, job: Manifest, classes: Collection[str] | None) -> Jo
 def owners_of(workloads: Iterable[Manifest]) -> set[tuple[str, str, str]]:
     """The kinds, namespaces and names of the jobs that have one of these Workloads."""
     return {
-        (str(owner.get("kind")), text(meta.get("namespace")) or "", str(owner.get("name")))
-        for meta in map(metadata, workloads)
-        for owner in map(mapping, listing(meta.get("ownerReferences")))
+        (str(owner.get("kind")), text(metadata(each).get("namespace")) or "", str(owner.get("name")))
+        for each in workloads
+        for owner in owner_references(each)
     }
 
 

@@ -12,9 +12,10 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from cluster.client import MERGE_PATCH, ClusterClient
 from cluster.errors import BadAnswer, ClusterError, Conflict, NotFound
@@ -63,7 +64,7 @@ class LeaseClaim:
     duration: float
 
     @classmethod
-    def of(cls, manifest: Manifest) -> LeaseClaim:
+    def of(cls, manifest: Mapping[str, Any]) -> LeaseClaim:
         meta, spec = metadata(manifest), mapping(manifest.get("spec"))
         seconds = spec.get("leaseDurationSeconds")
         return cls(

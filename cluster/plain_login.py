@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
+from cluster.api.header_text import to_send
+
 log = logging.getLogger(__name__)
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _TOKEN_LASTS = 60.0
@@ -162,15 +164,10 @@ def impersonation(user: Mapping[str, Any]) -> Headers:
     for values in named.values():
         if not isinstance(values, list) or not all(isinstance(each, str) and each.isprintable() for each in values):
             raise ValueError("as, as-uid, as-groups and as-user-extra must have printable strings")
-    headers = tuple((name, _sent(value)) for name, values in named.items() for value in values if value)
+    headers = tuple((name, to_send(value)) for name, values in named.items() for value in values if value)
     if headers and not user.get("as"):
         raise ValueError("as-uid, as-groups and as-user-extra need the user in `as`")
     return headers
-
-
-def _sent(text: str) -> str:
-    """The text as urllib3 must get it so that it sends UTF-8, as kubectl does."""
-    return text.encode().decode("latin-1")
 
 
 def _named(config: Mapping[str, Any], many: str, name: object, one: str) -> Mapping[str, Any]:

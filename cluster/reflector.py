@@ -6,9 +6,9 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeVar, Unpack
 
-from cluster.client import PAGE, ClusterClient
+from cluster.client import PAGE, ClusterClient, Selection
 from cluster.errors import BadAnswer, ClusterError, Gone, NotFound, SetBack
 from cluster.resource import Manifest, Resource
 from cluster.retry import RandomBackoff, asked_wait
@@ -70,14 +70,12 @@ class Reflector(Generic[T]):
         on_list: Callable[[], None] = lambda: None,
         on_set_back: Callable[[SetBack], None] = lambda _: None,
         newest: Callable[[], Resource] | None = None,
-        namespace: str | None = None,
-        label_selector: str | None = None,
-        field_selector: str | None = None,
         limit: int = PAGE,
         pacing: Pacing | None = None,
         clock: Callable[[], float] = time.monotonic,
         rest: Callable[[float], object] | None = None,
         chance: random.Random | None = None,
+        **chosen: Unpack[Selection],
     ) -> None:
         self.resource = resource
         self.synced = threading.Event()
@@ -90,9 +88,7 @@ class Reflector(Generic[T]):
         self._on_list = on_list
         self._on_set_back = on_set_back
         self._newest = newest or (lambda: resource)
-        self._namespace = namespace
-        self._label_selector = label_selector
-        self._field_selector = field_selector
+        self._chosen = chosen
         self._limit = limit
         self._pacing = pacing or Pacing()
         self._clock = clock
@@ -180,9 +176,7 @@ class Reflector(Generic[T]):
             self.resource,
             self._keep,
             limit=self._limit,
-            namespace=self._namespace,
-            label_selector=self._label_selector,
-            field_selector=self._field_selector,
+            **self._chosen,
             attempts=1,  # the reflector does its own waiting
         )
         self._received()
@@ -196,9 +190,7 @@ class Reflector(Generic[T]):
         pages = self._cluster.pages(
             self.resource,
             1,
-            namespace=self._namespace,
-            label_selector=self._label_selector,
-            field_selector=self._field_selector,
+            **self._chosen,
             attempts=1,
         )
         self._compare(next(pages).resource_version)
@@ -222,9 +214,7 @@ class Reflector(Generic[T]):
         with self._cluster.watch(
             self.resource,
             version,
-            namespace=self._namespace,
-            label_selector=self._label_selector,
-            field_selector=self._field_selector,
+            **self._chosen,
             seconds=seconds,
         ) as watch:
             self._received()

@@ -22,11 +22,14 @@ log = logging.getLogger(__name__)
 
 _OF_YUNIKORN = (PRIORITY_CLASS, CONFIG_MAP, core.POD)
 
-AT_WORK = f"spec.schedulerName={yunikorn.SCHEDULER},status.phase!=Succeeded,status.phase!=Failed"
-"""The field selector of Pods that count for YuniKorn. A watch with it shows a Pod that ends as deleted."""
 
 _POD_LABELS = frozenset([core.APP_ID, "applicationId", "spark-app-selector", yunikorn.QUEUE, "queue"])
 _POD_ANNOTATIONS = frozenset([core.APP_ID, yunikorn.QUEUE, yunikorn.USER_INFO])
+
+
+def at_work(scheduler: str) -> str:
+    """The field selector of a scheduler's Pods that have not ended. A watch with it shows one that ends as deleted."""
+    return f"spec.schedulerName={scheduler},status.phase!=Succeeded,status.phase!=Failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +109,7 @@ def sources(settings: YuniKornSettings | None = None, *, orchestrated: bool = Fa
     if settings.follow:
         found.append(WatchSource(PRIORITY_CLASS, (PRIORITY_CLASSES,)))
         found += [WatchSource(CONFIG_MAP, (CONFIG_MAPS,), ref.namespace, ref.name) for ref in refs(settings.namespace)]
-        found.append(WatchSource(core.POD, (PODS,), where=AT_WORK, trim=_pod))
+        found.append(WatchSource(core.POD, (PODS,), where=at_work(yunikorn.SCHEDULER), trim=_pod))
     return tuple(found)
 
 

@@ -10,8 +10,6 @@ import click
 from click.shell_completion import CompletionItem
 
 _DEFAULT = "~/.kube/config"
-_MOST = 16 * 2**20
-"""The maximum size of a file, in bytes."""
 
 
 def complete_context(
@@ -24,20 +22,17 @@ def complete_context(
 
 def _names(kubeconfig: str | None) -> Iterator[str]:
     """The names of the contexts; empty if the kubeconfig cannot be read, since a completion reports no errors."""
-    from policies.dialects.reading import listing, mapping, text  # here, since these take long to load
-    from policies.text.positions import BadText
-    from policies.text.yaml_values import single
+    from cluster.errors import NotConfigured  # here, since these take long to load
+    from cluster.kubeconfig_file import read_file
+    from policies.dialects.reading import listing, mapping, text
 
     files = kubeconfig or os.environ.get("KUBECONFIG") or _DEFAULT
     for file in filter(None, files.split(os.pathsep)):
-        path = Path(file).expanduser()
         try:
-            if path.stat().st_size > _MOST:
-                continue
-            value = single(path.read_text(encoding="utf-8-sig"))
-        except (OSError, ValueError, BadText):
+            config = read_file(str(Path(file).expanduser()))
+        except (OSError, ValueError, NotConfigured):
             continue
-        for each in listing(mapping(value).get("contexts")):
+        for each in listing(config.get("contexts")):
             name = text(mapping(each).get("name"))
             if name is not None and name.isprintable():
                 yield name

@@ -16,6 +16,7 @@ from cli.output import note
 from cluster.errors import ApiError, ClusterError, NotFound
 from cluster.resource import CONFIG_MAPS, NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Resource
 from cluster.served import FOLLOWED
+from cluster.sources import at_work
 from policies.configuration.settings import Configuration
 from policies.dialects import core, volcano, yunikorn
 from policies.dialects.core import CONFIG_MAP, VOLCANO_SCHEDULER
@@ -128,8 +129,7 @@ def _of_yunikorn(
 
 
 def _pods(cluster: ClusterClient, scheduler: str) -> list[Manifest]:
-    at_work = f"spec.schedulerName={scheduler},status.phase!=Succeeded,status.phase!=Failed"
-    return _listed(cluster, PODS, where=at_work, keep=_trimmed)
+    return _listed(cluster, PODS, where=at_work(scheduler), keep=_trimmed)
 
 
 def _listed(

@@ -11,7 +11,7 @@ from cluster.errors import Forbidden, NotFound
 from cluster.resource import EVENTS, PODS, Manifest, Resource
 from policies.dialects.core import POD
 from policies.dialects.kueue_jobs import STARTED_FOR
-from policies.dialects.reading import condition, listing, mapping, metadata, text, texts
+from policies.dialects.reading import condition, listing, mapping, metadata, owner_references, text, texts
 from reconciler.jobs.kinds import SHIPPED
 
 if TYPE_CHECKING:  # it takes long to load
@@ -92,8 +92,7 @@ def _is_of(pod: Manifest, head: Named, workload: str) -> bool:
 
 
 def _owners(manifest: Manifest) -> list[Named]:
-    owners = map(mapping, listing(metadata(manifest).get("ownerReferences")))
-    return [Named(str(each.get("kind")), str(each.get("name"))) for each in owners]
+    return [Named(str(each.get("kind")), str(each.get("name"))) for each in owner_references(manifest)]
 
 
 def _is_below(cluster: ClusterClient, named: Named, head: Named, namespace: str) -> bool:

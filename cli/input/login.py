@@ -66,15 +66,9 @@ class ClusterLogin:
 
     def endpoint(self) -> Endpoint:
         """The endpoint of the kubeconfig, or of the pod's service account. Raises ClusterError."""
-        from cluster.endpoint import (  # here, since these take long to load
-            from_kubeconfig,
-            from_service_account,
-            in_pod,
-        )
+        from cluster.endpoint import endpoint_of  # here, since it takes long to load
 
-        own = self.context is None and self.kubeconfig is None and in_pod()
-        found = from_service_account() if own else from_kubeconfig(self.context, self.kubeconfig)
-        return replace(found, headers=self.headers or found.headers)
+        return endpoint_of(self.context, self.kubeconfig, self.headers)
 
     def namespace(self) -> str:
         """The namespace of the context; `default` if it names none. Raises OutOfReach."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from cli.exits import Misused
-from policies.dialects.reading import Manifest, condition, listing, mapping, metadata
+from policies.dialects.reading import Manifest, condition, mapping, owner_references
 from policies.model.suggestion import close
 
 _WORKLOAD_KIND = "Workload"
@@ -97,8 +97,7 @@ def stored_workload_of(stored: Mapping[str, Manifest], wanted: NamedWork) -> str
 
 
 def _owners(workload: Manifest) -> list[tuple[str, str]]:
-    listed = map(mapping, listing(metadata(workload).get("ownerReferences")))
-    return [(str(each.get("kind")), str(each.get("name"))) for each in listed]
+    return [(str(each.get("kind")), str(each.get("name"))) for each in owner_references(workload)]
 
 
 @cache

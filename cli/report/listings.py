@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 
-from policies.dialects.reading import Manifest, condition, listing, mapping, metadata, text
+from policies.dialects.reading import Manifest, condition, mapping, metadata, owner_references, text
 from policies.model.printing import plain
 from scheduling.objects.times import in_units
 
@@ -64,7 +64,7 @@ def _named(*fields: str) -> Cell:
 
 
 def _owners(workload: Manifest, key: str) -> list[str]:
-    return [str(mapping(owner).get(key)) for owner in listing(metadata(workload).get("ownerReferences"))]
+    return [str(owner.get(key)) for owner in owner_references(workload)]
 
 
 def _job_name(workload: Manifest, _: datetime) -> str:

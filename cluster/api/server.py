@@ -1,7 +1,6 @@
 """A server of JSON over HTTPS, in its own threads. Plain HTTP is only allowed on loopback, since requests have tokens.
 
-The TLS handshake runs in the connection's own thread, so that a silent client delays no other client. At the limit of
-connections, the one that has been sending its request or reading its response for longest ends.
+At the limit of connections, the one that has been sending its request or reading its response for longest ends.
 """
 
 from __future__ import annotations
@@ -20,12 +19,10 @@ from cluster.addresses import is_loopback
 from cluster.api.callers import Impersonated, impersonated
 from cluster.api.document import ApiDocument
 from cluster.api.refusal import HttpRefusal
-from cluster.http_server import BackgroundServer
+from cluster.http_server import STALL, BackgroundServer
 from cluster.reviews import Caller
 
 log = logging.getLogger(__name__)
-_STALL = 10.0
-"""Seconds that a client may be silent in a handshake or a request."""
 _ROOM = 64
 """The maximum number of open connections."""
 _PATIENCE = 1.0
@@ -52,7 +49,6 @@ class Answers(Protocol):
 class ApiServer(BackgroundServer):
     """Serves `api`, and `passed` for requests that the API server forwards.
 
-    `tls` returns the TLS context for the next connection; None means plain HTTP.
     Raises OSError if the address is not available, and ValueError for plain HTTP at an address other than loopback.
     """
 
@@ -66,8 +62,8 @@ class ApiServer(BackgroundServer):
     ) -> None:
         if tls is None and not is_loopback(host):
             raise ValueError(f"{host}: tokens must not cross a network unencrypted; serve /v1 with certificates")
-        super().__init__(host, port, _Handler, "v1")
-        self.api, self.tls, self.passed = api, tls, passed
+        super().__init__(host, port, _Handler, "v1", tls)
+        self.api, self.passed = api, passed
         self._room = threading.BoundedSemaphore(_ROOM)
         self._transferring: dict[Any, socket.socket] = {}
         """The connections that wait for their client, by its address: the one that has waited longest comes first."""
@@ -108,14 +104,8 @@ class ApiServer(BackgroundServer):
             self._room.release()
 
     def finish_request(self, request: Any, client_address: Any) -> None:
-        request.settimeout(_STALL)
         try:
-            if self.tls is None:
-                super().finish_request(request, client_address)
-                return
-            # The socket itself stays open until `shutdown_request`, so that it can be ended from outside.
-            with self.tls().wrap_socket(request.dup(), server_side=True) as secured:
-                super().finish_request(secured, client_address)
+            super().finish_request(request, client_address)
         finally:
             self._no_longer_transferring(client_address)
 
@@ -126,7 +116,7 @@ class ApiServer(BackgroundServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: ApiServer
-    timeout = _STALL
+    timeout = STALL
     server_version, sys_version = "quotree", ""
 
     def do_GET(self) -> None:

@@ -190,11 +190,11 @@ READERS = {kind: job_reader(framework) for kind, framework in KINDS.items()}
 
 def _of_spark(spec: Manifest) -> Iterator[WrittenTemplate]:
     """The driver and the executors of a Spark application. They have labels of their own, besides a pod template."""
-    batch = text(spec.get("batchScheduler"))  # the Spark operator gives it to both
+    for_both = text(spec.get("batchScheduler"))  # the Spark operator gives it to both
     for role in ("driver", "executor"):
         place, pods = f"spec.{role}", mapping(spec.get(role))
         scheduler, its_field = text(pods.get("schedulerName")), f"{place}.schedulerName"
-        yield written_template(place, pods, batch or scheduler, "spec.batchScheduler" if batch else its_field)
+        yield written_template(place, pods, for_both or scheduler, "spec.batchScheduler" if for_both else its_field)
         yield pod_template(f"{place}.template", mapping(pods.get("template")))
 
 

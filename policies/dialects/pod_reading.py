@@ -7,7 +7,7 @@ deletion of a Pod, so all classes use the same names for them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from sys import intern
 from typing import Any
@@ -58,6 +58,9 @@ class PodLife:
         return gate in self.gates
 
 
+_LIFE = tuple(each.name for each in fields(PodLife))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodReading(PodLife):
     """A Pod. It refers to its whole manifest, so caches must not keep it: they copy the fields that they need.
@@ -69,6 +72,11 @@ class PodReading(PodLife):
     meta: Mapping[str, Any]
     spec: Mapping[str, Any]
     status: Mapping[str, Any]
+
+    @property
+    def life(self) -> dict[str, Any]:
+        """The fields of a PodLife, for an object of a derived class."""
+        return {name: getattr(self, name) for name in _LIFE}
 
     @property
     def namespace(self) -> str:

@@ -72,6 +72,10 @@ def metadata(manifest: Manifest) -> Mapping[str, Any]:
     return mapping(manifest.get("metadata"))
 
 
+def owner_references(manifest: Manifest) -> Iterator[Mapping[str, Any]]:
+    return map(mapping, listing(metadata(manifest).get("ownerReferences")))
+
+
 def group_kind(manifest: Manifest) -> GroupKind:
     return GroupKind.of(str(manifest.get("apiVersion", "")), str(manifest.get("kind", "")))
 

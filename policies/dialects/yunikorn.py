@@ -126,6 +126,13 @@ def _cpu_last(texts: Mapping[str, str]) -> list[str]:
     return sorted(texts, key=lambda name: name == "cpu")
 
 
+def quota_key(namespace: Namespace, resource: str) -> str:
+    """The annotation with the quota of the resource. The legacy ones count only if namespace.quota is absent."""
+    if namespace.annotations.get(QUOTA):
+        return QUOTA
+    return next(key for key, name in LEGACY.items() if type_of(name) == type_of(resource))
+
+
 def effective(amounts: Resource | None) -> Resource | None:
     """The amounts as the scheduler core uses them: None if one is negative, or none is above zero."""
     if amounts is None or min(amounts.values(), default=0) < 0 or max(amounts.values(), default=0) <= 0:

@@ -106,6 +106,11 @@ class Proposal:
         """The kinds, among these, that the forest may not know completely. An absent object of them may still exist."""
         return [kind.kind for kind in kinds if kind not in self.after.known]
 
+    def incomplete(self, *kinds: GroupKind) -> NotEvaluated | None:
+        """NotEvaluated if the forest may not know all objects of these kinds; None if it does."""
+        unknown = self.unknown(*kinds)
+        return NotEvaluated(f"not all objects of {', '.join(unknown)} are known") if unknown else None
+
     def holds(self, kind: type[KubeObject]) -> bool:
         """Whether the forest has an object of this type. Use it only after a failure: it may visit all objects."""
         return any(isinstance(obj, kind) for obj in self.after.objects())

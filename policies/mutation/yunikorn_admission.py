@@ -85,13 +85,13 @@ class Filters:
         """The filters in the ConfigMaps of YuniKorn's namespace, if the forest has them."""
         return cls.read({key: setting for key, (_, setting) in merged(forest, namespace).items()})
 
-    def processes(self, namespace: str, flag: bool | None) -> bool:
-        """Whether YuniKorn schedules the Pods of the namespace. `flag`: the value of its annotation, or None."""
-        return _passes(namespace, flag, self.process_namespaces, self.bypass_namespaces)
+    def processes(self, namespace: str, annotated: bool | None) -> bool:
+        """Whether YuniKorn schedules the Pods of the namespace. `annotated`: the value of its annotation, or None."""
+        return _passes(namespace, annotated, self.process_namespaces, self.bypass_namespaces)
 
-    def labels(self, namespace: str, flag: bool | None) -> bool:
-        """Whether Pods of the namespace get application ids. `flag`: the value of its annotation, or None."""
-        return _passes(namespace, flag, self.label_namespaces, self.no_label_namespaces)
+    def labels(self, namespace: str, annotated: bool | None) -> bool:
+        """Whether Pods of the namespace get application ids. `annotated`: the value of its annotation, or None."""
+        return _passes(namespace, annotated, self.label_namespaces, self.no_label_namespaces)
 
     def is_system(self, user: User) -> bool:
         return _any(self.system_users, user.name)
@@ -109,10 +109,10 @@ def _patterns(written: str, otherwise: tuple[str, ...]) -> tuple[str, ...]:
     return entries if all(patterns.compiles(entry) for entry in entries) else otherwise
 
 
-def _passes(namespace: str, flag: bool | None, included: tuple[str, ...], excluded: tuple[str, ...]) -> bool:
-    """Whether a namespace passes the lists. It does not if a pattern is too complex to be evaluated."""
-    if flag is not None:
-        return flag
+def _passes(namespace: str, annotated: bool | None, included: tuple[str, ...], excluded: tuple[str, ...]) -> bool:
+    """Whether the annotation or else the lists include a namespace. A pattern that is too complex excludes it."""
+    if annotated is not None:
+        return annotated
     if included and not _any(included, namespace):
         return False
     return all(patterns.found(entry, namespace) is False for entry in excluded)
@@ -192,7 +192,10 @@ def _scheduler(manifest: Manifest, switches: AdmissionSettings) -> Patch:
 
 
 def labels(manifest: Manifest, namespace: str, unique_ids: bool = False) -> dict[str, str]:
-    """The labels of the Pod with those that YuniKorn adds: a generated id, and labels with the old names."""
+    """The labels of the Pod with those that YuniKorn adds.
+
+    It adds an application id if the Pod has none, and copies the id and the queue to the labels of older versions.
+    """
     notes, result = (texts(metadata(manifest).get(key)) for key in ("annotations", "labels"))
     others = (notes.get(APP_ID), result.get("applicationId"), result.get("spark-app-selector"))
     if result.get(APP_ID):
@@ -213,8 +216,8 @@ def mutated_workload(
     if path is None or not switches.user_info or filters.bypass_auth:
         return []
     template = inside(manifest, path)
-    found, notes = (texts(metadata(template).get(key)) for key in ("labels", "annotations"))
-    if not template or not concerns_workload(kind, found, request, filters) or yunikorn.USER_INFO in notes:
+    present, notes = (texts(metadata(template).get(key)) for key in ("labels", "annotations"))
+    if not template or not concerns_workload(kind, present, request, filters) or yunikorn.USER_INFO in notes:
         return []
     wanted = {**notes, yunikorn.USER_INFO: user_info(request.user)}
     if not isinstance(template.get("metadata"), Mapping):
@@ -230,8 +233,8 @@ def concerns_workload(kind: str, labels: Mapping[str, str], request: PodAdmissio
     return _concerns(labels, request, filters)
 
 
-def _concerns(found: Mapping[str, str], request: PodAdmission, filters: Filters) -> bool:
-    has_id = any(found.get(key) for key in (APP_ID, "applicationId", "spark-app-selector"))
+def _concerns(labels: Mapping[str, str], request: PodAdmission, filters: Filters) -> bool:
+    has_id = any(labels.get(key) for key in (APP_ID, "applicationId", "spark-app-selector"))
     return filters.processes(request.namespace, request.enabled) and (
         has_id or filters.labels(request.namespace, request.generates)
     )

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies.amounts.requests import pod_requests
 from policies.dialects import kueue_jobs
 from policies.dialects.core import POD, Pod
 from policies.dialects.kueue_jobs import QueuedJob
 from policies.dialects.yunikorn_work import KINDS, NO_TEMPLATE, OtherWork, WrittenTemplate
 from policies.judging.rule import Proposal
+from policies.model.findings import STRICT_ONLY, Finding
 from policies.model.objects import KubeObject
+from policies.model.quantity import Quantity
 
 MAKERS = (POD, *dict.fromkeys((*KINDS, *kueue_jobs.KINDS)))
 """Pods, and the kinds of workloads with pod templates."""
@@ -31,3 +34,14 @@ def templates(proposal: Proposal) -> Iterator[tuple[KubeObject, WrittenTemplate 
         earlier = {each.at: each for each in templates_of(before)}
         for after in templates_of(obj):
             yield obj, None if before is None else earlier.get(after.at, NO_TEMPLATE), after
+
+
+def grown(before: Pod, pod: Pod) -> Iterator[Finding]:
+    """Findings for a queued Pod that requests more than before."""
+    asked, asks = pod_requests(before.sized), pod_requests(pod.sized)
+    for resource, amount in sorted(asks.items()) if before.sized and pod.sized else ():
+        had = asked.get(resource, Quantity.ZERO)
+        if amount > had:
+            message = f"requests {resource}={amount}, but was queued with {resource}={had}"
+            fix = "create a new pod"
+            yield Finding(pod.ref, "spec.containers", message, fix=fix, subject=resource, profiles=STRICT_ONLY)

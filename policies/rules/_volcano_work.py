@@ -10,18 +10,24 @@ from policies.dialects.volcano import JOB, POD_GROUP, queue_ref
 from policies.dialects.yunikorn_work import WrittenTemplate
 from policies.judging.rule import Proposal
 from policies.model import fields
-from policies.model.objects import Attached, KubeObject
+from policies.model.objects import Attached, KubeObject, Ref
 from policies.rules._pod_templates import MAKERS, templates
 
 WORK = (JOB, POD_GROUP, *MAKERS)
 
 
-def submitted(proposal: Proposal) -> Iterator[tuple[Attached | None, Attached]]:
-    """Each created or updated object that names a queue, as it was before the change and after it.
+def submitted(proposal: Proposal) -> Iterator[tuple[Attached, Ref, bool]]:
+    """Each object that is new in a queue, with the queue, and whether it was created: it may have changed its queue.
 
     Volcano's controller makes the PodGroup of a Pod of a Deployment, so the queue that the Pod names counts. The Spark
     operator makes that of an application.
     """
+    for before, work in _work(proposal):
+        if work.queue is not None and (before is None or before.queue != work.queue):
+            yield work, work.queue, before is None
+
+
+def _work(proposal: Proposal) -> Iterator[tuple[Attached | None, Attached]]:
     yield from proposal.changed(Attached)
     for obj, before, after in templates(proposal):
         if not isinstance(obj, Pod) and (work := _of_template(obj, after)) is not None:

@@ -16,7 +16,7 @@ API_VERSION = "quotree.dev/v1alpha1"
 
 
 def job_states(core: Core, name: str) -> dict[str, Any]:
-    """The states of the jobs `namespace/name`. There may be several kinds, and references with several uids.
+    """The states of the jobs `namespace/name`: one item for each kind and uid that is known with this name.
 
     Raises KeyError if no such job is known.
     """
@@ -50,12 +50,12 @@ def _state(store: JobStore, record: JobRecord) -> dict[str, Any]:
 
 
 def _workloads(store: JobStore, record: JobRecord) -> Iterator[dict[str, Any]]:
-    """The Workloads of the job: the one that represents it, and all that have it as an owner."""
+    """The Workloads of the job: the one that represents it (`stands`), and all that have it as an owner."""
     represents = {record.visible.workload: None} if record.visible is not None else {}
     for name in {**represents, **record.workloads}:
         found = store.workload(name)
-        looked = {"state": found.state.value, "why": found.why} if found.state is not None else {}
-        yield {"name": parted(name)[1], "stands": name in represents, **looked, "pods": len(found.pods)}
+        state = {"state": found.state.value, "why": found.why} if found.state is not None else {}
+        yield {"name": parted(name)[1], "stands": name in represents, **state, "pods": len(found.pods)}
 
 
 def _change(change: JobChange) -> dict[str, str]:

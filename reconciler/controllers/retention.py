@@ -13,7 +13,7 @@ from typing import Any
 from cluster.actions import Delete
 from cluster.resource import Resource
 from policies.configuration.kueue.values import RetentionPolicies
-from policies.dialects.reading import group_kind, listing, mapping, metadata, text
+from policies.dialects.reading import group_kind, owner_references, text
 from policies.model.objects import GroupKind
 from reconciler.core.controller import Busy, Controller, Lookup, Wanted
 from reconciler.objects.moments import DueNames
@@ -80,7 +80,7 @@ class RetentionController(Controller):
         yield WantedWrite(("Workload", workload.key), action, reference(workload), "Deleted", message)
 
     def _jobs(self, workload: Workload, manifest: Mapping[str, Any]) -> Iterator[WantedWrite]:
-        for owner in map(mapping, listing(metadata(manifest).get("ownerReferences"))):
+        for owner in owner_references(manifest):
             known, name = self._kinds.get(group_kind(owner)), text(owner.get("name"))
             if known is None or not name:
                 continue

@@ -24,7 +24,7 @@ def refused(error: Exception) -> bool:
     return 400 <= error.status < 500 and error.status not in _WORTH_ANOTHER_TRY
 
 
-def alone(error: Exception) -> bool:
+def concerns_one_object(error: Exception) -> bool:
     """Whether the failure may be that of one object, so that requests about other objects are not delayed.
 
     One slow response does not mean that the API server fails. It answers 500 also if a webhook for the object cannot be
@@ -36,7 +36,7 @@ def alone(error: Exception) -> bool:
 
 
 class Retries:
-    """The pause, and the postponed requests. Times are in nanoseconds."""
+    """Until when no request is sent, and when the failed ones are sent again. Times are in nanoseconds."""
 
     def __init__(self) -> None:
         self.paused_until = 0

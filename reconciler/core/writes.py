@@ -20,7 +20,7 @@ from reconciler.core.commands import Command, ReadObject, WriteCommand
 from reconciler.core.controller import Controller
 from reconciler.core.informer import Informer
 from reconciler.core.records import WORKLOAD, InFlight, ObjectRecord
-from reconciler.core.retries import Retries, alone, refused
+from reconciler.core.retries import Retries, concerns_one_object, refused
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.outcomes import Failed, LeaseLost, Written
@@ -209,7 +209,7 @@ class PendingWrites:
             self._refused(key, action, error, now)
         elif not isinstance(error, ClusterError):
             self._internal_error(key, error, now)
-        elif isinstance(error, LeaseLost) or alone(error):
+        elif isinstance(error, LeaseLost) or concerns_one_object(error):
             self._send_later(key, action, error, now)
         else:
             if action is not None:

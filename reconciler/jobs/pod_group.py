@@ -366,8 +366,7 @@ class _Life:
             if assigned is None:
                 return []
             by_name = {each.name: each for each in assigned}
-            assignments = self.read.admission.assignments if self.read.admission else ()
-            placed = {each.name for each in assignments if each.topology is not None}
+            placed = {each.name for each in self.read.assignments if each.topology is not None}
             found = []
             for member in self.selection.startable:
                 role = self.selection.roles[member.uid]

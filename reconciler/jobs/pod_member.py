@@ -131,11 +131,7 @@ def member(pod: PodReading, packed: Packed, naming: Naming) -> GroupPod:
     namespace, name = pod.namespace, pod.name
     group, prebuilt, shape = naming.group(pod.manifest), naming.prebuilt(pod.meta), template(pod.spec)
     return GroupPod(
-        uid=pod.uid,
-        phase=pod.phase,
-        gates=pod.gates,
-        deleting=pod.deleting,
-        bound=pod.bound,
+        **pod.life,
         namespace=intern(namespace),
         name=name,
         created=pod.created,

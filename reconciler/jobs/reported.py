@@ -11,7 +11,7 @@ from reconciler.jobs.step import JobInputs, JobStep
 from reconciler.objects.patches import RECLAIMABLE_MANAGER, condition_manager, status_patch
 from scheduling.objects.workload import PODS_READY, Workload
 from scheduling.status.deadlines import pods_ready
-from scheduling.status.progress import limited_to_sizes, pod_set_counts, with_reclaimable
+from scheduling.status.progress import limited_to_sizes, with_reclaimable
 
 
 def reported(kind: JobKind, job: Manifest, read: Workload, inputs: JobInputs, now: int) -> list[JobStep]:
@@ -51,8 +51,6 @@ def _with_reclaimable(read: Workload, finished: Mapping[str, int]) -> Workload:
 
 def _shrunk(read: Workload) -> set[str]:
     """The pod sets that have fewer pods now than were admitted."""
-    sizes = pod_set_counts(read)
-    assignments = read.admission.assignments if read.admission is not None else ()
-    return {
-        each.name for each in assignments if each.count is not None and sizes.get(each.name, each.count) < each.count
-    }
+    sizes = read.sizes
+    entries = ((each.name, each.count) for each in read.assignments if each.count is not None)
+    return {name for name, count in entries if sizes.get(name, count) < count}

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Container
 
 from policies.dialects.core import POD
-from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text
+from policies.dialects.kueue_owners import controller_of
+from policies.dialects.reading import Manifest, group_kind, metadata, owner_references
 from policies.model.objects import GroupKind
 from reconciler.jobs.described import JobKind
 from reconciler.jobs.step import JobInputs
@@ -19,8 +20,8 @@ from scheduling.objects.workload import JOB_UID, ORIGIN, Workload
 
 
 def controller(workload: Manifest) -> str:
-    owners = map(mapping, listing(metadata(workload).get("ownerReferences")))
-    return next((text(owner.get("uid")) or "" for owner in owners if owner.get("controller") is True), "")
+    found = controller_of(metadata(workload))
+    return found.uid if found is not None else ""
 
 
 def idle(kind: JobKind, job: Manifest) -> bool:
@@ -65,4 +66,4 @@ def disowned_by(workload: Workload, uid: str) -> bool:
 
 def has_owner(workload: Manifest, kinds: Container[GroupKind]) -> bool:
     """Whether an owner of the Workload is of one of these kinds."""
-    return any(group_kind(owner) in kinds for owner in map(mapping, listing(metadata(workload).get("ownerReferences"))))
+    return any(group_kind(owner) in kinds for owner in owner_references(workload))

@@ -105,11 +105,7 @@ class RemotePod(PodLife):
 def read_remote_pod(manifest: Manifest) -> RemotePod:
     pod = pod_reading(manifest)
     return RemotePod(
-        uid=pod.uid,
-        phase=pod.phase,
-        gates=pod.gates,
-        deleting=pod.deleting,
-        bound=pod.bound,
+        **pod.life,
         made_of=pod.annotations.get(ORIGIN_UID, ""),
         targeted=pod.says(TERMINATION_TARGET),
         status=_reported(_without_node(pod.status)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -18,6 +19,7 @@ from reconciler.multikueue.remote import (
     REMOTE_LOCAL_QUEUES,
     REMOTE_NAMESPACES,
     RemoteClusterQueue,
+    RemoteLocalQueue,
 )
 from reconciler.objects.observed import Key, Listed, Observed, put_or_drop
 from reconciler.objects.packed import HasManifest
@@ -31,6 +33,7 @@ from scheduling.placement.group import QueueState
 from scheduling.quota.tree import QuotaTree
 
 T = TypeVar("T")
+Q = TypeVar("Q", RemoteLocalQueue, RemoteClusterQueue)
 WORKLOAD = WORKLOAD_VIEW.kind
 UNIT = "Pods"
 """The kind in the key of a unit: all Pods of the manager that share a Workload. The name in the key is the Workload's.
@@ -61,7 +64,7 @@ class WorkerCache:
         self._views = views
         self.connection = WorkerConnection("connecting")
         self.jobs: Grouped[Key, str, RemoteJobRef] = Grouped()
-        self._kinds: dict[str, NewestObjects] = {}
+        self._kinds: defaultdict[str, NewestObjects] = defaultdict(NewestObjects)
         self._tree: QuotaTree | None = None
 
     # --- observed changes
@@ -69,7 +72,7 @@ class WorkerCache:
     def take(self, observed: Observed[object]) -> str | None:
         """Process an object. Returns the workload that it concerns; empty for all that wait, None for no change."""
         kind = observed.key[0]
-        self._objects_of(kind).progress.advance(kind, observed.version)
+        self._kinds[kind].progress.advance(kind, observed.version)
         return self._store(observed)
 
     def _store(self, observed: Observed[object]) -> str | None:
@@ -77,7 +80,7 @@ class WorkerCache:
         if kind in self._views:
             return self._store_job(observed)
         before = self.at(observed.key)
-        if not self._objects_of(kind).take(observed):
+        if not self._kinds[kind].take(observed):
             return None
         if kind in _QUEUES:
             self._tree = None
@@ -89,7 +92,7 @@ class WorkerCache:
 
         After a lost connection any version of the list counts, because the worker may have been created again.
         """
-        before = self._objects_of(listed.kind)
+        before = self._kinds[listed.kind]
         if not self.connection.connected:
             self._kinds[listed.kind] = before = before.afresh()
         return [name for observed in before.replaced(listed) if (name := self.take(observed)) is not None]
@@ -99,13 +102,13 @@ class WorkerCache:
 
         Responses may overtake each other, so the progress of the watch does not follow from a response.
         """
-        return self._store(observed) if self._objects_of(observed.key[0]).is_news(observed) else None
+        return self._store(observed) if self._kinds[observed.key[0]].is_news(observed) else None
 
     def _store_job(self, observed: Observed[object]) -> str | None:
         packed = self._views[observed.key[0]].value(observed)
         found = _job_ref(observed.key, packed) if packed is not None else None
         ours = observed if found is not None else Observed(observed.key, observed.version, None)
-        if not self._objects_of(observed.key[0]).take(ours):
+        if not self._kinds[observed.key[0]].take(ours):
             return None
         before = self.jobs.pop(observed.key)
         if found is None:
@@ -113,18 +116,13 @@ class WorkerCache:
         self.jobs.put(observed.key, found.workload, found)
         return found.workload
 
-    def _objects_of(self, kind: str) -> NewestObjects:
-        return self._kinds.setdefault(kind, NewestObjects())
-
     # --- the objects of the worker
 
     def get(self, view: WatchedKind[T], name: str) -> Observed[T] | None:
-        known = self._kinds.get(view.kind)
-        return known.get(view, name) if known is not None else None
+        return self._kinds[view.kind].get(view, name)
 
     def at(self, key: Key) -> Observed[object] | None:
-        known = self._kinds.get(key[0])
-        return known.at(key) if known is not None else None
+        return self._kinds[key[0]].at(key)
 
     def workload(self, name: str) -> Workload | None:
         return self._value(WORKLOAD_VIEW, name)
@@ -151,23 +149,19 @@ class WorkerCache:
 
     def queues(self, workload: Workload) -> tuple[QueueState, QueueState]:
         """The workload's LocalQueue and ClusterQueue. Queues that the credentials may not read count as usable."""
-        name = workload.local_queue
-        if not self._listed(REMOTE_LOCAL_QUEUES):
-            return QueueState(name), QueueState()
-        local = self._value(REMOTE_LOCAL_QUEUES, name)
+        own, local = self._queue(REMOTE_LOCAL_QUEUES, workload.local_queue)
         if local is None:
-            return QueueState(name, exists=False), QueueState()
-        queue = local.settings.cluster_queue
-        own = QueueState(name, True, local.activity.active, local.activity.reason)
-        return own, self._queue_state(queue)
+            return own, QueueState()
+        return own, self._queue(REMOTE_CLUSTER_QUEUES, local.settings.cluster_queue)[0]
 
-    def _queue_state(self, name: str) -> QueueState:
-        if not self._listed(REMOTE_CLUSTER_QUEUES):
-            return QueueState(name)
-        found = self._value(REMOTE_CLUSTER_QUEUES, name)
+    def _queue(self, view: WatchedKind[Q], name: str) -> tuple[QueueState, Q | None]:
+        """The state of a queue, and the queue if it is listed."""
+        if not self._listed(view):
+            return QueueState(name), None
+        found = self._value(view, name)
         if found is None:
-            return QueueState(name, exists=False)
-        return QueueState(name, True, found.activity.active, found.activity.reason)
+            return QueueState(name, exists=False), None
+        return QueueState(name, True, found.activity.active, found.activity.reason), found
 
     def free(self, workload: Workload) -> Fraction | None:
         """The free fraction of the quota that the workload could use, for its scarcest resource; 0 if it does not fit.
@@ -211,11 +205,10 @@ class WorkerCache:
         return self._tree
 
     def _all(self, view: WatchedKind[T]) -> list[T]:
-        known = self._kinds.get(view.kind)
-        return known.all(view) if known is not None else []
+        return self._kinds[view.kind].all(view)
 
     def _listed(self, view: WatchedKind[object]) -> bool:
-        return view.kind in self._kinds and view.kind in self._kinds[view.kind].progress.listed
+        return view.kind in self._kinds[view.kind].progress.listed
 
     def _value(self, view: WatchedKind[T], name: str) -> T | None:
         observed = self.get(view, name)
@@ -247,7 +240,7 @@ def _job_ref(key: Key, packed: HasManifest) -> RemoteJobRef | None:
 def _requests(workload: Workload) -> Mapping[str, int]:
     """The requests of the workload by resource, from the quota that it has on this cluster."""
     asked: dict[str, int] = {}
-    for entry in workload.admission.assignments if workload.admission is not None else ():
+    for entry in workload.assignments:
         for resource, amount in entry.usage.items():
             asked[resource] = asked.get(resource, 0) + amount
     return asked

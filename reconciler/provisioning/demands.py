@@ -68,8 +68,8 @@ def needing(workload: Workload, config: ProvisioningConfig) -> list[str]:
 
 
 def _counts(workload: Workload) -> dict[str, int]:
-    counts = {pod_set.name: pod_set.count for pod_set in workload.pod_sets}
-    for assigned in workload.admission.assignments if workload.admission is not None else ():
+    counts = workload.sizes
+    for assigned in workload.assignments:
         if assigned.count is not None:
             counts[assigned.name] = assigned.count
     return counts

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from cluster.resource import Resource
 from policies.dialects.kueue_kinds import GROUP, PROVISIONING_REQUEST_CONFIG
+from policies.dialects.kueue_owners import controller_of
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from reconciler.objects.watched import VERSION, WatchedKind
 from scheduling.objects.reading import conditions
@@ -144,12 +145,11 @@ def read_provisioning_request(manifest: Manifest) -> ProvisioningRequest:
 
 def read_controlled(manifest: Manifest) -> Controlled:
     meta = metadata(manifest)
-    owners = map(mapping, listing(meta.get("ownerReferences")))
-    owner = next((each for each in owners if each.get("controller")), {})
+    owner = controller_of(meta)
     namespace, name, uid, version = (
         text(meta.get(key)) or "" for key in ("namespace", "name", "uid", "resourceVersion")
     )
-    kind, owner_name, owner_uid = (text(owner.get(key)) or "" for key in ("kind", "name", "uid"))
+    kind, owner_name, owner_uid = (owner.kind.kind, owner.name, owner.uid) if owner is not None else ("", "", "")
     deleting, evictions = bool(meta.get("deletionTimestamp")), texts(meta.get("annotations")).get(EVICTIONS, "")
     return Controlled(namespace, name, uid, version, deleting, kind, owner_name, owner_uid, evictions)
 

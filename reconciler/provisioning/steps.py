@@ -103,7 +103,7 @@ class ProvisioningCase:
             yield REQUESTS.kind, f"{namespace}/{name}"
             for pod_set in self.workload.pod_sets:
                 yield TEMPLATES.kind, f"{namespace}/{template_name(name, pod_set.name)}"
-        for assigned in self.workload.admission.assignments if self.workload.admission is not None else ():
+        for assigned in self.workload.assignments:
             yield from (("ResourceFlavor", flavor) for flavor in assigned.flavors.values())
 
     @property

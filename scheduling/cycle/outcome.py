@@ -30,7 +30,7 @@ def admission_of(queue: str, assigned: FlavorAssignment, *, by_prefix: bool = Tr
         tuple(
             PodSetAdmission(
                 name=pod_set.name,
-                flavors={resource: choice.flavor for resource, choice in pod_set.choices.items()},
+                flavors=pod_set.flavors,
                 usage={name: pod_set.requests[name] for name in pod_set.choices if name in pod_set.requests},
                 count=pod_set.count,
                 topology=_written(pod_set.places, by_prefix),

@@ -75,6 +75,11 @@ class PodSetAssignment:
     fault: str = ""
 
     @property
+    def flavors(self) -> dict[str, str]:
+        """The flavors by resource."""
+        return {resource: choice.flavor for resource, choice in self.choices.items()}
+
+    @property
     def outcome(self) -> FlavorOutcome:
         if self.fault:
             return FlavorOutcome.NO_FIT
@@ -117,10 +122,7 @@ class FlavorAssignment:
     @property
     def nominated(self) -> Mapping[str, Mapping[str, str]]:
         """The flavors by pod set and resource. A second search in the same cycle must keep them."""
-        return {
-            pod_set.name: {resource: choice.flavor for resource, choice in pod_set.choices.items()}
-            for pod_set in self.pod_sets
-        }
+        return {pod_set.name: pod_set.flavors for pod_set in self.pod_sets}
 
     def deferred(self) -> FlavorAssignment:
         """The same assignment, with an outcome that fits only after victims have ended."""

@@ -6,7 +6,7 @@ empty topology has no room. Source: Kueue v0.19, pkg/scheduler/flavorassigner.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from policies.dialects.kueue_checks import MULTIKUEUE, PROVISIONING
@@ -87,7 +87,16 @@ class TopologyPlacer:
         return fits(self.fleet, net_usage(self.question, _pods(assignment, with_places=True)))
 
     def held(self, assignment: FlavorAssignment) -> tuple[HeldPlaces, ...]:
-        return reserved_places(self.question.workload, assignment, self.question.with_topology)
+        found = []
+        for each in assignment.pod_sets:
+            pod_set = self.question.workload.pod_set(each.name)
+            if each.places is not None and pod_set is not None:
+                try:
+                    flavor = topology_flavor(each.flavors, self.question.with_topology)
+                except UnplaceablePods:
+                    continue
+                found.append(HeldPlaces(flavor, each.places, per_pod(pod_set.template)))
+        return tuple(found)
 
     def _faulty(self, assignment: FlavorAssignment, found: WorkloadPlaces) -> FlavorAssignment:
         pod_sets = tuple(replace(each, fault=found.faults.get(each.name, "")) for each in assignment.pod_sets)
@@ -100,7 +109,7 @@ class TopologyPlacer:
         return self._no_fit(assignment, pod_sets)
 
     def _too_small(self, pod_set: PodSetAssignment) -> PodSetAssignment:
-        flavors = {choice.flavor for choice in pod_set.choices.values()}.intersection(self.question.with_topology)
+        flavors = {*pod_set.flavors.values()}.intersection(self.question.with_topology)
         attempts = tuple(
             replace(each, mode=Mode.NO_FIT, no_fit=TOPOLOGY_PLACEMENT_FAILED) if each.flavor in flavors else each
             for each in pod_set.attempts
@@ -147,12 +156,12 @@ def placer(
     flavors = map(state.flavors.get, settings.flavors)
     with_topology = [flavor.name for flavor in flavors if flavor is not None and flavor.topology]
     only = topology_only(state, settings)
-    placed = any(entry.topology is not None for entry in (workload.admission.assignments if workload.admission else ()))
+    placed = any(entry.topology is not None for entry in workload.assignments)
     if not (only or placed or any(pod_set.asks_for_topology for pod_set in workload.pod_sets)):
         return None
     previous = {
         entry.name: read_topology_assignment(entry.topology)
-        for entry in (predecessor.admission.assignments if predecessor and predecessor.admission else ())
+        for entry in (predecessor.assignments if predecessor is not None else ())
         if entry.topology is not None
     }
     question = TopologyQuestion(workload, with_topology, only, not state.options.compat, previous)
@@ -175,30 +184,9 @@ def _later(
     return frozenset(found & set(flavors))
 
 
-def reserved_places(
-    workload: Workload, assignment: FlavorAssignment, with_topology: Collection[str]
-) -> tuple[HeldPlaces, ...]:
-    found = []
-    for each in assignment.pod_sets:
-        pod_set = workload.pod_set(each.name)
-        if each.places is not None and pod_set is not None:
-            flavors = {resource: choice.flavor for resource, choice in each.choices.items()}
-            try:
-                flavor = topology_flavor(flavors, with_topology)
-            except UnplaceablePods:
-                continue
-            found.append(HeldPlaces(flavor, each.places, per_pod(pod_set.template)))
-    return tuple(found)
-
-
 def _pods(assignment: FlavorAssignment, *, with_places: bool = False) -> list[FlavoredPods]:
     return [
-        FlavoredPods(
-            each.name,
-            each.count,
-            {resource: choice.flavor for resource, choice in each.choices.items()},
-            each.places if with_places else None,
-        )
+        FlavoredPods(each.name, each.count, each.flavors, each.places if with_places else None)
         for each in assignment.pod_sets
     ]
 

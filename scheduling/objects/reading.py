@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from policies.dialects.kueue_workload import PRIORITY_BOOST, name_or_main, of_kueue, priority_class
-from policies.dialects.reading import Manifest, integer, listing, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, integer, listing, mapping, metadata, owner_references, text, texts
 from scheduling.objects import amounts, times
 from scheduling.objects.template import template
 from scheduling.objects.workload import (
@@ -40,7 +40,7 @@ def read_workload(manifest: Manifest, *, boosted: bool = False) -> Workload:
         deleting=bool(meta.get("deletionTimestamp")),
         labels=of_kueue(meta.get("labels")),
         annotations=annotations,
-        owners=tuple(_owner(mapping(entry)) for entry in listing(meta.get("ownerReferences"))),
+        owners=tuple(map(_owner, owner_references(manifest))),
         boost=(priority_boost(annotations) or 0) if boosted else 0,
         **_spec(spec),
         **_status(status),

@@ -69,7 +69,7 @@ def total_requests(workload: Workload, counting: Counting = DEFAULT) -> tuple[Po
     left = counts_after_reclaim(workload, counting)
     if workload.admission is None or not workload.reserved:
         return tuple(_asked(pod_set, left[pod_set.name], counting) for pod_set in workload.pod_sets)
-    sizes = {pod_set.name: pod_set.count for pod_set in workload.pod_sets}
+    sizes = workload.sizes
     return tuple(
         _assigned(entry, sizes.get(entry.name, 0), left.get(entry.name, 0)) for entry in workload.admission.assignments
     )
@@ -78,7 +78,7 @@ def total_requests(workload: Workload, counting: Counting = DEFAULT) -> tuple[Po
 def counts_after_reclaim(workload: Workload, counting: Counting = DEFAULT) -> dict[str, int]:
     """The number of pods that are not done, by pod set."""
     if not counting.reclaimable_pods or not workload.reclaimable:
-        return {pod_set.name: pod_set.count for pod_set in workload.pod_sets}
+        return workload.sizes
     done = workload.reclaimable
     return {
         pod_set.name: pod_set.count - min(done.get(pod_set.name, 0), pod_set.count) for pod_set in workload.pod_sets

@@ -356,12 +356,22 @@ class Workload:
         other victims.
         """
         stays = before.reserved and before.evicted and not self.evicted
-        sizes = {pod_set.name: pod_set.count for pod_set in self.pod_sets}
+        sizes = self.sizes
         shrunk = any(sizes.get(pod_set.name, 0) < pod_set.count for pod_set in before.pod_sets)
         return stays or shrunk or before.reclaimable != self.reclaimable or before.priority != self.priority
 
     def check(self, name: str) -> CheckState | None:
         return next((check for check in self.checks if check.name == name), None)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The number of pods by pod set."""
+        return {pod_set.name: pod_set.count for pod_set in self.pod_sets}
+
+    @property
+    def assignments(self) -> tuple[PodSetAdmission, ...]:
+        """The admissions of its pod sets; empty if it is not admitted."""
+        return self.admission.assignments if self.admission is not None else ()
 
     @property
     def pod_set_names(self) -> tuple[str, ...]:

@@ -357,8 +357,7 @@ def _asked(workload: Workload) -> tuple[object, ...]:
 
 def shrunk(remote: Workload, local: Workload) -> bool:
     """Whether the manager's workload has the same pod sets, some smaller and none larger."""
-    before = {each.name: each.count for each in remote.pod_sets}
-    after = {each.name: each.count for each in local.pod_sets}
+    before, after = remote.sizes, local.sizes
     if before.keys() != after.keys():
         return False
     return before != after and all(after[name] <= count for name, count in before.items())

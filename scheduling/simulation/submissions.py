@@ -11,7 +11,7 @@ from policies.dialects.frameworks import SHAPES
 from policies.dialects.job_shape import at
 from policies.dialects.kueue_jobs import KINDS, managed_owner
 from policies.dialects.kueue_kinds import GROUP, WORKLOAD
-from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text
+from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, owner_references, text
 from policies.model.errors import PolicyError
 from policies.model.objects import Ref
 from scheduling.objects.copying import replace
@@ -127,7 +127,7 @@ class Submissions:
             Name(str(owner.get("kind")), name.namespace, str(owner.get("name")))
             for name, manifest in self._submitted.items()
             if name.kind == WORKLOAD.kind
-            for owner in map(mapping, listing(metadata(manifest).get("ownerReferences")))
+            for owner in owner_references(manifest)
         }
 
     def _made(self, name: Name, classes: PriorityClasses, owned: set[Name]) -> Workload | LeftOut | None:

@@ -149,8 +149,7 @@ def _healed(workload: Workload, name: str) -> Iterator[Workload]:
 
 
 def _pod_sets_on(workload: Workload, name: str) -> list[PodSetAdmission]:
-    entries = workload.admission.assignments if workload.admission is not None else ()
-    return [entry for entry in entries if entry.topology is not None and _is_on(entry, name)]
+    return [entry for entry in workload.assignments if entry.topology is not None and _is_on(entry, name)]
 
 
 def _is_on(entry: PodSetAdmission, name: str) -> bool:

@@ -36,12 +36,8 @@ def limited_to_sizes(workload: Workload, done: Mapping[str, int]) -> dict[str, i
 
     Unknown sets stay.
     """
-    sizes = pod_set_counts(workload)
+    sizes = workload.sizes
     return {name: min(count, sizes.get(name, count)) for name, count in done.items()}
-
-
-def pod_set_counts(workload: Workload) -> dict[str, int]:
-    return {pod_set.name: pod_set.count for pod_set in workload.pod_sets}
 
 
 def with_resource_requests(workload: Workload, requests: Iterable[PodSetRequests]) -> Workload:

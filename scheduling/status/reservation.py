@@ -68,8 +68,7 @@ def sync_admitted(workload: Workload, now: int, observability: Observability = L
 
 def waits_for_topology(workload: Workload) -> bool:
     """Whether a pod set with quota has a pending topology assignment."""
-    assignments = workload.admission.assignments if workload.admission is not None else ()
-    return any(map(waits_for_places, assignments))
+    return any(map(waits_for_places, workload.assignments))
 
 
 def waits_for_places(entry: PodSetAdmission) -> bool:

@@ -59,11 +59,7 @@ def topology_pod(pod: PodReading) -> TopologyPod:
     name = notes.get(SLICE_CHAIN) or notes.get(STARTED_FOR, "")
     unbound = not (pod.bound or pod.waits_at(TOPOLOGY_GATE))
     return TopologyPod(
-        uid=pod.uid,
-        phase=pod.phase,
-        gates=pod.gates,
-        deleting=pod.deleting,
-        bound=pod.bound,
+        **pod.life,
         key=pod.key,
         workload=intern(f"{pod.namespace}/{name}") if name else "",
         pod_set=intern(labels.get(POD_SET, "")),

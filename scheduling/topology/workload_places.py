@@ -242,7 +242,7 @@ def admitted_places(
 ) -> tuple[HeldPlaces, ...]:
     """The places of its admission in topologies. A pod set whose pods are all done has none."""
     found, left = [], counts_after_reclaim(workload, counting)
-    for entry in workload.admission.assignments if workload.admission else ():
+    for entry in workload.assignments:
         pod_set = workload.pod_set(entry.name)
         flavors = sorted({flavor for flavor in entry.flavors.values() if flavor in with_topology})
         if entry.topology is not None and pod_set is not None and left[pod_set.name] and flavors:
@@ -256,8 +256,7 @@ def admitted_places(
 
 def net_usage(question: TopologyQuestion, pods: Iterable[FlavoredPods]) -> list[TopologyUsage]:
     """The usage of the assignments beyond that of the workload's admission in the same domain."""
-    admission = question.workload.admission
-    held = {entry.name: entry.topology for entry in admission.assignments} if admission else {}
+    held = {entry.name: entry.topology for entry in question.workload.assignments}
     found: list[TopologyUsage] = []
     for entry in pods:
         pod_set = question.workload.pod_set(entry.name)

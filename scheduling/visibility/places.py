@@ -41,9 +41,8 @@ class PodSetPlaces:
 
 def places_by_pod_set(workload: Workload, fleet: Fleet | None) -> dict[str, PodSetPlaces]:
     """The places of its admission, by pod set. Places in flavors without a topology are left out."""
-    entries = workload.admission.assignments if workload.admission and fleet is not None else ()
     found = {}
-    for entry in entries:
+    for entry in workload.assignments if fleet is not None else ():
         pod_set, tree = workload.pod_set(entry.name), _tree(entry, fleet)
         if entry.topology is not None and pod_set is not None and tree is not None:
             found[entry.name] = _places(entry, pod_set, tree)
@@ -105,8 +104,7 @@ class AdmittedPodSet:
 def admitted_pod_sets(workload: Workload, fleet: Fleet | None) -> tuple[AdmittedPodSet, ...]:
     """The pod sets of a workload's admission; empty without an admission. `fleet`: has the domains of its places."""
     places = places_by_pod_set(workload, fleet)
-    requested = {pod_set.name: pod_set.count for pod_set in workload.pod_sets}
-    entries = workload.admission.assignments if workload.admission else ()
+    requested = workload.sizes
     return tuple(
         AdmittedPodSet(
             entry.name,
@@ -116,5 +114,5 @@ def admitted_pod_sets(workload: Workload, fleet: Fleet | None) -> tuple[Admitted
             entry.usage,
             places.get(entry.name),
         )
-        for entry in entries
+        for entry in workload.assignments
     )

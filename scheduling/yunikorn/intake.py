@@ -14,7 +14,7 @@ from policies.dialects import core, yunikorn
 from policies.dialects.core import CONFIG_MAP, Namespace, Pod
 from policies.dialects.pod_reading import PodReading, pod_reading
 from policies.dialects.priority_class import ALLOW_PREEMPTION, PRIORITY_CLASS, lets_preempt, says_true
-from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, group_kind, mapping, metadata, owner_references, text, texts
 from policies.dialects.yunikorn_config.configmap import QueueConfigMap, read_config_map, tree
 from policies.dialects.yunikorn_config.model import Config
 from policies.dialects.yunikorn_config.placement import ReportedApplication as Submission
@@ -141,7 +141,7 @@ class YuniKornIntake:
             return None
         named = self._classes.get(text(spec.get("priorityClassName")) or "", _Class())
         own, choice = spec.get("priority"), annotations.get(ALLOW_PREEMPTION)
-        owners = [mapping(owner).get("kind") for owner in listing(read.meta.get("ownerReferences"))]
+        owners = [owner.get("kind") for owner in owner_references(read.manifest)]
         ask = Ask(
             key,
             requests(with_requests(read.manifest)),

@@ -20,7 +20,7 @@ from scheduling.objects.order import Ordering, scheduling_hash
 from scheduling.objects.reading import read_workload
 from scheduling.objects.requests import Counting, PodSetRequests, total_requests, usage
 from scheduling.objects.workload import Workload
-from scheduling.status.progress import pod_set_counts, with_resource_requests
+from scheduling.status.progress import with_resource_requests
 from tests.conformance.kueue_gates import gated
 from tests.conformance.suite import Check, Data, Suite, mismatch
 
@@ -222,7 +222,7 @@ def _flavors_left(case: Data) -> str | None:
 
 def _extracted(case: Data) -> str | None:
     workload = read_workload(case["given"]["args"]["workload"])
-    return mismatch(case["expect"]["result"] or {}, pod_set_counts(workload))
+    return mismatch(case["expect"]["result"] or {}, workload.sizes)
 
 
 def _applied(case: Data) -> str | None:

@@ -8,7 +8,7 @@ from cli.doctor.target import CheckedCluster, CheckResult, check, failure, ok, s
 from cluster.resource import Resource
 from cluster.served import FOLLOWED
 from policies.dialects import kueue, volcano
-from policies.dialects.reading import Manifest, mapping, metadata
+from policies.dialects.reading import Manifest, condition, mapping, metadata
 from reconciler.objects.patches import WORKLOADS
 
 _PROJECTS = {kueue.GROUP: "Kueue", volcano.GROUP: "Volcano", volcano.JOB.group: "Volcano"}
@@ -56,13 +56,12 @@ def _judged(name: str, versions: Sequence[Resource], definition: Manifest | None
     if not set(read) & set(served):
         message = f"is served as {', '.join(served) or 'nothing'}, and Quotree reads {', '.join(read)}"
         yield failure(subject, message, f"use compatible versions of {project} and Quotree")
-    conditions = map(mapping, mapping(definition.get("status")).get("conditions") or ())
-    states = {str(each.get("type")): each for each in conditions}
-    if states.get("Established", {}).get("status") != "True":
-        message = str(states.get("NamesAccepted", {}).get("message") or "it is not established yet")
+    status = mapping(definition.get("status"))
+    if condition(status, "Established").get("status") != "True":
+        message = str(condition(status, "NamesAccepted").get("message") or "it is not established yet")
         fix = f"run `kubectl describe crd {name}`; another CRD may already use its names"
         yield failure(subject, f"is not served: {message}", fix)
-    if states.get("Terminating", {}).get("status") == "True":
+    if condition(status, "Terminating").get("status") == "True":
         yield failure(
             subject, "is being deleted, and its objects with it", "find out what deletes it, and apply it again"
         )

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from cli.doctor.target import CheckedCluster, CheckResult, check, failure, ok, option, skipped
+from cluster.lease import LeaseClaim
 from cluster.resource import LEASES
-from policies.dialects.reading import Manifest, mapping, metadata, text
+from policies.dialects.reading import Manifest, metadata
 from policies.takeover.objects import LEASE, ObjectRef, set_aside
 
-_DURATION = 15.0
-"""The duration of a Lease without spec.leaseDurationSeconds, in seconds."""
 _CLOCK_SKEW = 5.0
 """The tolerated difference between the clocks of two machines, in seconds."""
 
@@ -59,13 +58,14 @@ def audit_lease(target: CheckedCluster) -> Iterator[CheckResult]:
 def check_lease(subject: str, lease: Manifest | None, now: datetime, work: LeaseWork = _DECIDING) -> CheckResult:
     if lease is None:
         return failure(subject, "does not exist: no replica has ever led", work.fix)
-    holder, age = holder_of(lease), age_of(lease, now)
+    claim, age = LeaseClaim.of(lease), age_of(lease, now)
+    holder = claim.holder
     if not holder:
         return failure(subject, f"no replica holds it, so {work.idle}", work.fix)
     if age is None:
         return failure(subject, f"{holder} holds it and has never renewed it", work.fix)
     if not is_active(lease, now):
-        message = f"{holder} holds it and renewed it {age:.0f} s ago; it lasts {_duration(lease):g} s"
+        message = f"{holder} holds it and renewed it {age:.0f} s ago; it lasts {claim.duration:g} s"
         return failure(subject, message, work.fix)
     return ok(subject, f"{holder} holds it, renewed {max(age, 0):.0f} s ago")
 
@@ -102,20 +102,16 @@ def observes(target: CheckedCluster) -> bool:
 
 
 def holder_of(lease: Manifest) -> str:
-    return text(mapping(lease.get("spec")).get("holderIdentity")) or ""
+    return LeaseClaim.of(lease).holder
 
 
 def age_of(lease: Manifest, now: datetime) -> float | None:
     """The seconds since the Lease was renewed; None if it was never renewed."""
-    renewed = text(mapping(lease.get("spec")).get("renewTime"))
+    renewed = LeaseClaim.of(lease).renewed
     return (now - datetime.fromisoformat(renewed)).total_seconds() if renewed else None
-
-
-def _duration(lease: Manifest) -> float:
-    return float(mapping(lease.get("spec")).get("leaseDurationSeconds") or _DURATION)
 
 
 def is_active(lease: Manifest, now: datetime) -> bool:
     """Whether a process holds the Lease and renews it."""
-    age = age_of(lease, now)
-    return bool(holder_of(lease)) and age is not None and age <= _duration(lease) + _CLOCK_SKEW
+    claim, age = LeaseClaim.of(lease), age_of(lease, now)
+    return bool(claim.holder) and age is not None and age <= claim.duration + _CLOCK_SKEW

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from cli.doctor.target import CheckedCluster, CheckResult, check, failure, ok, skipped, warning
 from cli.version import VERSION
 from policies.dialects.reading import Manifest, mapping
-from policies.takeover.objects import ObjectRef, set_aside
+from policies.takeover.objects import ObjectRef, pod_spec, set_aside
 
 
 @check("replicas", "Every process that is installed runs, with all its replicas ready.")
@@ -40,8 +40,7 @@ def versions(target: CheckedCluster) -> Iterator[CheckResult]:
 
 def images(deployment: Manifest) -> list[str]:
     """The images of Quotree's containers in the Pod; other containers do not count."""
-    pod = mapping(mapping(mapping(deployment.get("spec")).get("template")).get("spec"))
-    names = (str(mapping(each).get("image")) for each in pod.get("containers") or ())
+    names = (str(mapping(each).get("image")) for each in pod_spec(deployment).get("containers") or ())
     return [name for name in names if "quotree" in name]
 
 

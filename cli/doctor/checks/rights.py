@@ -137,7 +137,7 @@ def _wanted(role: Role, deployment: Manifest, target: CheckedCluster) -> Iterato
         ) or (access.name == "quotree-ledger" and not target.configuration.ledger)
         if access.group in target.groups and not needless:
             namespace = target.names.namespace if access.namespace == _OWN else access.namespace
-            yield Access(access.verb, access.group, access.resource, access.subresource, namespace, access.name)
+            yield replace(access, namespace=namespace)
 
 
 def missing_rights(cluster: ClusterClient, account: Caller, wanted: Sequence[Access]) -> list[Access]:

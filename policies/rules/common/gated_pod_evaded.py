@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from policies.amounts.requests import pod_requests
 from policies.configuration.settings import Configuration, Enforce
 from policies.dialects import volcano_gates, yunikorn_gates
 from policies.dialects.core import POD, VOLCANO_SCHEDULER, Pod
@@ -11,7 +10,7 @@ from policies.dialects.quota_gates import QUOTA_KEY
 from policies.judging.rule import Proposal, rule
 from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Finding
-from policies.model.quantity import Quantity
+from policies.rules._pod_templates import grown
 
 
 class _Counted(NamedTuple):
@@ -49,7 +48,7 @@ def gated_pod_evaded(proposal: Proposal) -> Iterator[Finding]:
         if before.labels.get(QUOTA_KEY) in projects or QUOTA_KEY in before.gates:
             counted = _counted(before, projects, waits=QUOTA_KEY in pod.gates)
             yield from _loosened(before, pod, *counted)
-            yield from _grown(before, pod)
+            yield from grown(before, pod)
             continue
         if pod.labels.get(QUOTA_KEY) in projects:
             yield from _changed(before, pod, "labels", (QUOTA_KEY,))
@@ -99,13 +98,3 @@ def _may_get_its_group(pod: Pod) -> bool:
     """Whether the PodGroup may still be set: Volcano's controller does this for a single Pod after it was created."""
     named = any(pod.annotations.get(key) for key in volcano_gates.GROUP_NAMES)
     return pod.scheduler_name == VOLCANO_SCHEDULER and not pod.bound and not named
-
-
-def _grown(before: Pod, pod: Pod) -> Iterator[Finding]:
-    asked, asks = pod_requests(before.sized), pod_requests(pod.sized)
-    for resource, amount in sorted(asks.items()) if before.sized and pod.sized else ():
-        had = asked.get(resource, Quantity.ZERO)
-        if amount > had:
-            message = f"requests {resource}={amount}, but was queued with {resource}={had}"
-            fix = "create a new pod"
-            yield Finding(pod.ref, "spec.containers", message, fix=fix, subject=resource, profiles=STRICT_ONLY)

@@ -28,39 +28,35 @@ def submit_to_parent(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     Example: a Job with `queue: eng` where `ml` and `web` have `parent: eng`.
     Fix: name one of the leaves that the message lists.
     """
-    for before, work in submitted(proposal):
-        if work.queue is None or (before is not None and before.queue == work.queue):
-            continue
+    for work, queue, created in submitted(proposal):
         if isinstance(work, LocalQueue):
-            yield from _to_cohort(proposal, work)
-        elif work.queue.group_kind == QUEUE:
-            yield from _to_queue(proposal, work, created=before is None)
+            yield from _to_cohort(proposal, work, queue)
+        elif queue.group_kind == QUEUE:
+            yield from _to_queue(proposal, work, queue, created)
 
 
-def _to_queue(proposal: Proposal, work: Attached, created: bool) -> Iterator[Finding | NotEvaluated]:
-    assert work.queue is not None
-    if work.queue == ROOT or proposal.after.has_children(work.queue):
-        what = "is the root" if work.queue == ROOT else "has children"
+def _to_queue(proposal: Proposal, work: Attached, queue: Ref, created: bool) -> Iterator[Finding | NotEvaluated]:
+    if queue == ROOT or proposal.after.has_children(queue):
+        what = "is the root" if queue == ROOT else "has children"
         yield Finding(
             work.ref,
             work.queue_field,
-            f"queue {work.queue.name} {what}; only leaves take work",
-            fix=_offer(proposal.after, work.queue),
-            subject=work.queue.name,
+            f"queue {queue.name} {what}; only leaves take work",
+            fix=_offer(proposal.after, queue),
+            subject=queue.name,
             profiles=BOTH if isinstance(work, VolcanoJob) and created else STRICT_ONLY,
-            follows=((work.queue, ""),),
+            follows=((queue, ""),),
         )
-    elif proposal.unknown(QUEUE):
-        yield NotEvaluated("not all objects of Queue are known")
+    elif missing := proposal.incomplete(QUEUE):
+        yield missing
 
 
-def _to_cohort(proposal: Proposal, work: LocalQueue) -> Iterator[Finding | NotEvaluated]:
-    assert work.queue is not None
-    forest, cohort = proposal.after, Ref(COHORT.group, COHORT.kind, "", work.queue.name)
-    if forest.node(work.queue) is not None:
+def _to_cohort(proposal: Proposal, work: LocalQueue, queue: Ref) -> Iterator[Finding | NotEvaluated]:
+    forest, cohort = proposal.after, COHORT.named(queue.name)
+    if forest.node(queue) is not None:
         return
-    if unknown := proposal.unknown(CLUSTER_QUEUE, COHORT):
-        yield NotEvaluated(f"not all objects of {' and '.join(unknown)} are known")
+    if missing := proposal.incomplete(CLUSTER_QUEUE, COHORT):
+        yield missing
     elif forest.node(cohort) is not None or forest.has_children(cohort):
         yield Finding(
             work.ref,
@@ -69,7 +65,7 @@ def _to_cohort(proposal: Proposal, work: LocalQueue) -> Iterator[Finding | NotEv
             fix=_offer(forest, cohort),
             subject=cohort.name,
             profiles=STRICT_ONLY,
-            concerns=((work.queue, ""),),
+            concerns=((queue, ""),),
         )
 
 

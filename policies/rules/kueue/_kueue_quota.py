@@ -102,19 +102,13 @@ def changed_quotas(proposal: Proposal) -> Iterator[tuple[KueueNode, str, FlavorQ
     for before, node in proposal.changed(KueueNode):
         if node.parent is None or node.effective is not None or not proposal.after.ends_at_root(node.ref):
             continue
-        if missing := incomplete_tree(proposal):
+        if missing := proposal.incomplete(*KINDS):
             yield missing
             return
         old_terms = before.terms() if before is not None and before.parent == node.parent else {}
         for pair, flavor, quota in quotas_by_pair(node):
             if old_terms.get(pair) != quota.terms():
                 yield node, pair, flavor, quota
-
-
-def incomplete_tree(proposal: Proposal) -> NotEvaluated | None:
-    """NotEvaluated if some Cohorts or ClusterQueues are not known; None if all are."""
-    unknown = proposal.unknown(*KINDS)
-    return NotEvaluated(f"not all objects of {', '.join(unknown)} are known") if unknown else None
 
 
 def subtree_reserved(forest: Forest, ref: Ref, pair: str) -> int:

@@ -70,8 +70,8 @@ def _without_config(proposal: Proposal, controller: str, kind: GroupKind) -> Ite
             fix = f"write apiGroup {kind.group}, kind {kind.kind} and its name under spec.parameters"
             yield _inactive(check, _FIELD, f"names no {kind.kind}", fix)
         elif proposal.after.get(check.parameters) is None:
-            if proposal.unknown(kind):
-                yield NotEvaluated(f"not all objects of {kind.kind} are known")
+            if missing := proposal.incomplete(kind):
+                yield missing
                 return
             name = check.parameters.name
             fix = write_or_create(kind.kind, name, proposal.near(check.parameters))
@@ -102,8 +102,8 @@ def worker_cluster_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluate
             ref = MULTIKUEUE_CLUSTER.named(name)
             if not name or proposal.after.get(ref) is not None:
                 continue
-            if proposal.unknown(MULTIKUEUE_CLUSTER):
-                yield NotEvaluated("not all objects of MultiKueueCluster are known")
+            if missing := proposal.incomplete(MULTIKUEUE_CLUSTER):
+                yield missing
                 return
             yield Finding(
                 config.ref,
@@ -132,8 +132,8 @@ def worker_cluster_twice(proposal: Proposal) -> Iterator[Finding | NotEvaluated]
         first: dict[tuple[str, str], MultiKueueClusterObject] = {}
         for index, name in enumerate(config.clusters):
             cluster = proposal.after.get(MULTIKUEUE_CLUSTER.named(name))
-            if cluster is None and name and proposal.unknown(MULTIKUEUE_CLUSTER):
-                yield NotEvaluated("not all objects of MultiKueueCluster are known")
+            if cluster is None and name and (missing := proposal.incomplete(MULTIKUEUE_CLUSTER)):
+                yield missing
             if not isinstance(cluster, MultiKueueClusterObject) or not cluster.location:
                 continue
             other = first.setdefault(cluster.place, cluster)

@@ -26,8 +26,8 @@ def cluster_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated
     for before, local in proposal.changed(LocalQueue):
         if local.queue is None or proposal.after.node(local.queue) is not None:
             continue
-        if unknown := proposal.unknown(CLUSTER_QUEUE):
-            yield NotEvaluated(f"not all objects of {', '.join(unknown)} are known")
+        if missing := proposal.incomplete(CLUSTER_QUEUE):
+            yield missing
             return
         is_new, near = before is None, proposal.near(local.queue)
         yield Finding(

@@ -25,7 +25,7 @@ def cohort_name_slip(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     Example: `cohortName: reserch` if there is a Cohort `research`.
     Fix: correct the name. If a new Cohort is meant, create its object first, or in the same change set.
     """
-    unknown = proposal.unknown(COHORT, CLUSTER_QUEUE)
+    unknown = proposal.incomplete(COHORT, CLUSTER_QUEUE)
     for before, node in proposal.changed(KueueNode):
         parent = node.parent
         if parent is None or (before is not None and before.parent == parent):
@@ -33,7 +33,7 @@ def cohort_name_slip(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
         if proposal.after.node(parent) is not None:
             continue
         if unknown:
-            yield NotEvaluated(f"not all objects of {', '.join(unknown)} are known")
+            yield unknown
             return
         shared = proposal.after.count_children(parent) > 1
         near = [

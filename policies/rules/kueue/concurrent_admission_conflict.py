@@ -24,10 +24,10 @@ _CONSTRAINTS = f"{_POLICY}.migration.constraints"
 def concurrent_admission_conflict(proposal: Proposal) -> Iterator[Finding]:
     """The concurrent admission policy of a ClusterQueue contradicts the rest of its spec, or is changed.
 
-    Why it is refused: a workload is tried on every flavor of one group at the same time, with one variant for each
-    flavor. That needs exactly one group of at most 32 flavors (16 before Kueue v0.20), and no strict order of
-    workloads. Existing variants follow the policy that they were created with. So the policy never changes, whether the
-    feature gate is on or off.
+    Why it is refused: a workload is tried on every flavor of one group at the same time. For each flavor Kueue creates
+    a copy of the Workload, its variant. That needs exactly one group of at most 32 flavors (16 before Kueue v0.20), and
+    no strict order of workloads. Existing variants follow the policy that they were created with. So the policy never
+    changes, whether the feature gate is on or off.
     Example: a policy together with two resource groups; `lastAcceptableFlavorName: spto` where the flavor is called
     `spot`.
     Fix: use one resource group and BestEffortFIFO, and name a flavor of the queue as the last acceptable one.

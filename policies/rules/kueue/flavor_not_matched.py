@@ -43,8 +43,8 @@ def flavor_not_matched(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
         flavors = None if queue is None else flavors_of(proposal.after, queue)
         if queue is not None and flavors is not None:
             yield from _findings(submitted, queue, flavors)
-        elif unknown := proposal.unknown(LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR):
-            yield NotEvaluated(f"not all objects of {', '.join(unknown)} are known")
+        elif missing := proposal.incomplete(LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR):
+            yield missing
             return
 
 

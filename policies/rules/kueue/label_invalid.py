@@ -21,7 +21,7 @@ def label_invalid(proposal: Proposal) -> Iterator[Finding]:
     """Kubernetes does not accept a label, selector, taint or toleration.
 
     Why it is refused: no namespace or node can have such a label, so a selector with it matches nothing. If such a
-    label is copied to pods, each of them is refused when it should start.
+    label is copied to pods, Kubernetes refuses each of the pods at its start.
     Example: `namespaceSelector` with `{key: team, operator: In}` and no values; `nodeLabels: {"@gpu": yes}`.
     Fix: write keys as an optional DNS domain and `/`, then up to 63 letters, digits and `-_.`. Write values in the same
     way, without a domain. The operators In and NotIn need values, Exists and DoesNotExist must have none.

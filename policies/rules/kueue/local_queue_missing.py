@@ -35,8 +35,8 @@ def local_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
         job, queue = each.ref, each.new(QUEUE_NAME)
         if not queue or isinstance(proposal.after.get(LOCAL_QUEUE.named(queue, job.namespace)), LocalQueue):
             continue
-        if proposal.unknown(LOCAL_QUEUE):
-            yield NotEvaluated("not all objects of LocalQueue are known")
+        if missing := proposal.incomplete(LOCAL_QUEUE):
+            yield missing
             return
         if known.of_files and not known.namespaces:
             yield NotEvaluated("the files have no LocalQueue, so the queue names of jobs cannot be checked")

@@ -24,8 +24,8 @@ def local_queue_to_stopped(proposal: Proposal) -> Iterator[Finding | NotEvaluate
     """
     for before, local in proposal.changed(LocalQueue):
         queue = proposal.after.node(local.queue) if local.queue else None
-        if queue is None and proposal.unknown(CLUSTER_QUEUE):
-            yield NotEvaluated("not all objects of ClusterQueue are known")
+        if queue is None and (missing := proposal.incomplete(CLUSTER_QUEUE)):
+            yield missing
             return
         if before is None and isinstance(queue, ClusterQueue) and queue.is_stopped:
             yield Finding(

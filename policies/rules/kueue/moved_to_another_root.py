@@ -13,7 +13,6 @@ from policies.model.pools import NO_POOL
 from policies.rules.kueue._kueue_quota import (
     KINDS,
     flavor_of,
-    incomplete_tree,
     named_amount,
     pair_amount,
     subtree_reserved,
@@ -34,7 +33,7 @@ def moved_to_another_root(proposal: Proposal) -> Iterator[Finding | NotEvaluated
             continue
         if not all(forest.ends_at_root(node.ref) for forest in (proposal.before, proposal.after)):
             continue
-        if missing := incomplete_tree(proposal):
+        if missing := proposal.incomplete(*KINDS):
             yield missing
             return
         old, new = (arithmetic.root_of(forest, node.ref) for forest in (proposal.before, proposal.after))

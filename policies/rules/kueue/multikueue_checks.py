@@ -34,9 +34,8 @@ def run_by(proposal: Proposal, queue: ClusterQueue, controller: str) -> list[Adm
 
 def incomplete(proposal: Proposal, queue: ClusterQueue) -> NotEvaluated | None:
     """NotEvaluated if the controller of one of the checks is not known, else None."""
-    if proposal.unknown(ADMISSION_CHECK) and any(_controller(proposal, use) is None for use in queue.checks):
-        return NotEvaluated("not all objects of AdmissionCheck are known")
-    return None
+    known = all(_controller(proposal, use) is not None for use in queue.checks)
+    return None if known else proposal.incomplete(ADMISSION_CHECK)
 
 
 def _controller(proposal: Proposal, use: AdmissionCheckUse) -> str | None:

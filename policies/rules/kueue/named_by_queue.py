@@ -23,7 +23,7 @@ def missing(
     `named`: returns the names in a ClusterQueue.
     """
 
-    unknown = proposal.unknown(kind)
+    unknown = proposal.incomplete(kind)
     firsts: dict[str, ObjectField] = {}  # where each missing name is first: the others follow from this finding
     queues = (queue for _, queue in proposal.changed(ClusterQueue))
     for queue in sorted(queues, key=lambda queue: queue.ref):  # so that the order of documents does not matter
@@ -32,7 +32,7 @@ def missing(
             if not name or proposal.after.get(ref) is not None:
                 continue
             if unknown:
-                yield NotEvaluated(f"not all objects of {kind.kind} are known")
+                yield unknown
                 return
             near = proposal.near(ref)
             first = firsts.setdefault(name, (queue.ref, field))

@@ -2,15 +2,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.amounts.requests import pod_requests
 from policies.dialects.core import POD, Pod
 from policies.dialects.kueue_jobs import TOPOLOGY_REQUESTS
 from policies.dialects.kueue_pods import LABEL, ROLE_HASH
 from policies.judging.rule import Proposal, rule
 from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Finding
-from policies.model.quantity import Quantity
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, TOPOLOGY_GATE
+from policies.rules._pod_templates import grown
 
 _OF_JOBS = {
     f"scheduling gate {ELASTIC_GATE}": "ElasticJobsViaWorkloadSlices",
@@ -60,10 +59,4 @@ def _reshaped(before: Pod, pod: Pod) -> Iterator[Finding]:
         if before.annotations.get(key) != pod.annotations.get(key):
             field = fields.join("metadata.annotations", key)
             yield Finding(pod.ref, field, message, fix=_FIX, subject=key, profiles=STRICT_ONLY)
-    old, new = pod_requests(before.sized), pod_requests(pod.sized)
-    for resource, amount in sorted(new.items()):
-        had = old.get(resource, Quantity.ZERO)
-        if amount > had:
-            message = f"requests {resource}={amount}, but was queued with {resource}={had}"
-            fix = "create a new pod"
-            yield Finding(pod.ref, "spec.containers", message, fix=fix, subject=resource, profiles=STRICT_ONLY)
+    yield from grown(before, pod)

@@ -33,8 +33,8 @@ def priority_class_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluate
         wanted = Ref(*WORKLOAD_PRIORITY_CLASS, "", name)
         if not name or not each.now.get(QUEUE_NAME) or proposal.after.get(wanted) is not None:
             continue
-        if proposal.unknown(WORKLOAD_PRIORITY_CLASS):
-            yield NotEvaluated("not all objects of WorkloadPriorityClass are known")
+        if missing := proposal.incomplete(WORKLOAD_PRIORITY_CLASS):
+            yield missing
             return
         if known.of_files and not _any(proposal):
             yield NotEvaluated(

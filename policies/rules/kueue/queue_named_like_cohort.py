@@ -28,8 +28,8 @@ def queue_named_like_cohort(proposal: Proposal) -> Iterator[Finding | NotEvaluat
         if before is not None or node.ref.is_generated:
             continue
         if proposal.after.node(other) is None:
-            if proposal.unknown(other.group_kind):
-                yield NotEvaluated(f"not all objects of {other.kind} are known")
+            if missing := proposal.incomplete(other.group_kind):
+                yield missing
         else:
             yield Finding(
                 node.ref,

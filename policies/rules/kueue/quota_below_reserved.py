@@ -12,7 +12,6 @@ from policies.model.pools import NO_TERMS, minus, plus
 from policies.rules.kueue._kueue_quota import (
     KINDS,
     flavor_of,
-    incomplete_tree,
     named_amount,
     pair_amount,
     subtree_reserved,
@@ -31,7 +30,7 @@ def quota_below_reserved(proposal: Proposal) -> Iterator[Finding | NotEvaluated]
     Fix: wait until the work has ended, or cut the quota in smaller steps.
     """
     edited = any(change.before is not None and change.ref.group_kind in KINDS for change in proposal.changes)
-    if edited and (missing := incomplete_tree(proposal)):
+    if edited and (missing := proposal.incomplete(*KINDS)):
         yield missing
         return
     worse: set[tuple[Ref, str]] = set()

@@ -8,7 +8,7 @@ from policies.judging.rule import Proposal, rule
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.forest import Forest
 from policies.model.pools import NO_POOL, UNLIMITED
-from policies.rules.kueue._kueue_quota import KINDS, flavor_of, incomplete_tree, pair_amount, quotas_by_pair
+from policies.rules.kueue._kueue_quota import KINDS, flavor_of, pair_amount, quotas_by_pair
 
 _FACTOR = 1000
 """The least factor between quotas of siblings that is reported: that between cores and milli-CPU, or Mi and Gi."""
@@ -27,7 +27,7 @@ def quota_out_of_scale(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     for before, node in proposal.changed(KueueNode):
         if node.parent is None or node.effective is not None:
             continue
-        if missing := incomplete_tree(proposal):
+        if missing := proposal.incomplete(*KINDS):
             yield missing
             return
         old_terms = before.terms() if before is not None and before.parent == node.parent else {}

@@ -8,7 +8,7 @@ from policies.dialects.kueue_state import NEVER
 from policies.judging.rule import Proposal, rule
 from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
 from policies.model.forest import Forest
-from policies.rules.kueue._kueue_quota import incomplete_tree, quota_dependencies
+from policies.rules.kueue._kueue_quota import KINDS, quota_dependencies
 
 
 @rule(
@@ -33,7 +33,7 @@ def reclaim_without_loan(proposal: Proposal) -> Iterator[Finding | NotEvaluated]
             continue
         if before is not None and _settings(before) == _settings(queue):
             continue
-        if missing := incomplete_tree(proposal):
+        if missing := proposal.incomplete(*KINDS):
             yield missing
             return
         yield from _findings(proposal.after, queue)

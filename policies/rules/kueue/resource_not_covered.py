@@ -33,8 +33,8 @@ def resource_not_covered(proposal: Proposal) -> Iterator[Finding | NotEvaluated]
     for submitted in submissions(proposal):
         queue = queue_of(proposal.after, submitted)
         if queue is None:
-            if unknown := proposal.unknown(LOCAL_QUEUE, CLUSTER_QUEUE):
-                yield NotEvaluated(f"not all objects of {', '.join(unknown)} are known")
+            if missing := proposal.incomplete(LOCAL_QUEUE, CLUSTER_QUEUE):
+                yield missing
                 return
         elif queue.in_force:
             yield from _findings(submitted, queue)

@@ -43,8 +43,8 @@ def topology_level_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluate
         if queue is not None and of_flavors is not None:
             if not run_by(proposal, queue, MULTIKUEUE):
                 yield from _findings(submitted, queue, of_flavors)
-        elif unknown := proposal.unknown(LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR, TOPOLOGY):
-            yield NotEvaluated(f"not all objects of {', '.join(unknown)} are known")
+        elif missing := proposal.incomplete(LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR, TOPOLOGY):
+            yield missing
             return
 
 

@@ -35,8 +35,8 @@ def topology_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
         name = flavor.flavor.topology
         if not name or proposal.after.get(TOPOLOGY.named(name)) is not None:
             continue
-        if proposal.unknown(TOPOLOGY):
-            yield NotEvaluated("not all objects of Topology are known")
+        if missing := proposal.incomplete(TOPOLOGY):
+            yield missing
             return
         if NamedQueues(proposal).of_files and not proposal.holds(WrittenTopology):
             yield NotEvaluated("the files have no Topology, so the topologies of flavors cannot be checked")

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from policies.amounts.quota import Potential, potential
 from policies.amounts.requests import total
-from policies.dialects.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, ClusterQueue, flavor_resource
+from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, WORKLOAD, ClusterQueue, flavor_resource
 from policies.dialects.kueue_jobs import KINDS
 from policies.judging.rule import Proposal, rule
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.pools import amount_text, plus
-from policies.rules.kueue._kueue_quota import QuotaLimit, binding_limit, incomplete_tree, quota_dependencies
+from policies.rules.kueue._kueue_quota import QuotaLimit, binding_limit, quota_dependencies
 from policies.rules.kueue._submissions import RequestedPodSet, Submission, queue_of, submissions
 
 
@@ -35,14 +35,13 @@ def workload_never_fits(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     Fix: request less, submit to another queue, or raise the limit that the message names.
     """
     for submitted in submissions(proposal):
-        if missing := incomplete_tree(proposal):
+        if missing := proposal.incomplete(COHORT, CLUSTER_QUEUE):
             yield missing
             return
         queue = queue_of(proposal.after, submitted)
         if queue is None:
-            unknown = proposal.unknown(LOCAL_QUEUE, CLUSTER_QUEUE)
-            if unknown:
-                yield NotEvaluated(f"not all objects of {', '.join(unknown)} are known")
+            if missing := proposal.incomplete(LOCAL_QUEUE, CLUSTER_QUEUE):
+                yield missing
         elif queue.in_force and proposal.after.ends_at_root(queue.ref):
             yield from _Fit(proposal.after, submitted, queue).findings()
 

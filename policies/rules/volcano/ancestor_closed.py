@@ -17,23 +17,19 @@ from policies.rules._volcano_work import WORK, submitted
     default=Action.WARN,
 )
 def ancestor_closed(proposal: Proposal) -> Iterator[Finding]:
-    """A Volcano queue is placed, or work is submitted, below a closed queue.
+    """A Volcano queue is created or moved below a closed queue, or work is submitted there.
 
     Why it is reported: Volcano closes every descendant of a closed queue at its next sync. The work then waits, and no
     message reports it. It is a warning, since the ancestor may be opened again.
-    Example: `eng` is Closed, and a queue with `parent: eng` is created, which is Open for a moment.
+    Example: `eng` is Closed, and a queue with `parent: eng` is created. It is Open until the next sync.
     Fix: open the ancestor first (`vcctl queue operate --action open`), or choose another place.
     """
     for before, queue in proposal.changed(Queue):
         if moved(before, queue) and queue.is_open and (closed := _closed(proposal.after, queue.ref)) is not None:
             yield _finding(queue.ref, queue.parent_field, closed, "Volcano will close it too")
-    for before_work, work in submitted(proposal):
-        leaf = proposal.after.node(work.queue) if work.queue else None
-        if not isinstance(leaf, Queue) or not leaf.is_open:
-            continue
-        if before_work is not None and before_work.queue == work.queue:
-            continue
-        if (closed := _closed(proposal.after, leaf.ref)) is not None:
+    for work, ref, _ in submitted(proposal):
+        leaf = proposal.after.node(ref)
+        if isinstance(leaf, Queue) and leaf.is_open and (closed := _closed(proposal.after, ref)) is not None:
             yield _finding(work.ref, work.queue_field, closed, f"Volcano will close {leaf.name} too")
 
 

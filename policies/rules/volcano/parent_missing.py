@@ -25,8 +25,8 @@ def parent_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
         last, absent = _first_absent(proposal, queue)
         if absent is None:
             continue
-        if unknown := proposal.unknown(QUEUE):
-            yield NotEvaluated(f"not all objects of {', '.join(unknown)} are known")
+        if missing := proposal.incomplete(QUEUE):
+            yield missing
             return
         if absent == queue.parent:
             first = named.setdefault(absent, queue.ref)

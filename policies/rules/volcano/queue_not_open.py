@@ -36,25 +36,23 @@ def queue_not_open(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     Example: a PodGroup with `queue: batch` while `kubectl get queue batch` shows `Closed`.
     Fix: open the queue (`vcctl queue operate --action open`), or name another.
     """
-    for before, work in submitted(proposal):
-        if work.queue is None or work.queue.group_kind != QUEUE or (before is not None and before.queue == work.queue):
-            continue
-        queue = proposal.after.node(work.queue)
-        profiles = _profiles(work, created=before is None)
+    for work, ref, created in submitted(proposal):
+        queue = proposal.after.node(ref)
+        profiles = _profiles(work, created)
         if isinstance(queue, Queue):
-            yield from _closed(work, queue, profiles, is_new=proposal.before.node(work.queue) is None)
-        elif exists(proposal.after, work.queue):
-            continue  # the scheduler creates it
-        elif proposal.unknown(QUEUE):
-            yield NotEvaluated("not all objects of Queue are known")
+            yield from _closed(work, queue, profiles, is_new=proposal.before.node(ref) is None)
+        elif ref.group_kind != QUEUE or exists(proposal.after, ref):
+            continue  # not Volcano's, or the scheduler creates it
+        elif missing := proposal.incomplete(QUEUE):
+            yield missing
         elif proposal.unknown(POD_GROUP) and not proposal.holds(Queue):
             yield NotEvaluated("the files have no Queue, so the queue names of work cannot be checked")
             return
         else:
-            near = proposal.near(work.queue)
-            fix = did_you_mean(near) if near else f"create queue {work.queue.name} or name another"
-            finding = _finding(work, work.queue, "does not exist", fix, profiles)
-            yield replace(finding, patch=write_only(work.queue_field, work.queue.name, near))
+            near = proposal.near(ref)
+            fix = did_you_mean(near) if near else f"create queue {ref.name} or name another"
+            finding = _finding(work, ref, "does not exist", fix, profiles)
+            yield replace(finding, patch=write_only(work.queue_field, ref.name, near))
 
 
 def _profiles(work: Attached, created: bool) -> frozenset[Profile]:

@@ -28,8 +28,8 @@ def request_exceeds_capability(proposal: Proposal) -> Iterator[Finding | NotEval
     """
     for work, field, minimum in _changed_needs(proposal):
         queue = proposal.after.node(work.queue) if work.queue else None
-        if queue is None and proposal.unknown(QUEUE):
-            yield NotEvaluated("not all objects of Queue are known")
+        if queue is None and (missing := proposal.incomplete(QUEUE)):
+            yield missing
             return
         if isinstance(queue, Queue):
             yield from _findings(proposal, work, field, minimum, queue)

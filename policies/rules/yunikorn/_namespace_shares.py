@@ -89,19 +89,19 @@ def _most(queue: ConfiguredQueue, above: YuniKornAmounts) -> YuniKornAmounts:
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
-    """The placement of namespaces with the same `parentqueue`.
+class _SharedPlacement:
+    """The placement that namespaces with the same `parentqueue` share.
 
     `parent`: the path of the queue below which the rules create their queues; empty if they create none.
-    `looked`: the paths of the queues below which the rules first look for a declared queue with the namespace's name.
+    `searched`: the paths of the queues below which a declared queue with the namespace's name may be used instead.
     """
 
     parent: str
-    looked: tuple[str, ...] = ()
+    searched: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=16384)
-def _group(text: str, parent_queue: str) -> _Group:
+def _shared_placement(text: str, parent_queue: str) -> _SharedPlacement:
     """The placement of namespaces with this parent queue, for a namespace without a declared queue."""
     known = declared(text)
     assert known is not None
@@ -109,11 +109,11 @@ def _group(text: str, parent_queue: str) -> _Group:
     placement = known.placement(application)
     parent, _, name = placement.queue.rpartition(".")
     if not placement.created or name != _ANYONE or placement.rule is None:
-        return _Group("")
+        return _SharedPlacement("")
     rules = known.partition.rules[: placement.rule + 1]
     forced = (placed([replace(unfiltered(rule), create=True)], known, application).queue for rule in rules)
-    looked = {path.rpartition(".")[0].lower() for path in forced if path.endswith(f".{_ANYONE}")}
-    return _Group(parent.lower(), tuple(sorted(looked)))
+    searched = {path.rpartition(".")[0].lower() for path in forced if path.endswith(f".{_ANYONE}")}
+    return _SharedPlacement(parent.lower(), tuple(sorted(searched)))
 
 
 def _application(namespace: str, parent_queue: str) -> ReportedApplication:
@@ -122,19 +122,19 @@ def _application(namespace: str, parent_queue: str) -> ReportedApplication:
     )
 
 
-def _is_in(text: str, group: _Group, parent_queue: str, name: str) -> bool:
-    """Whether a queue for the namespace is created below the group's parent. It is, unless one is declared."""
+def _is_in(text: str, shared: _SharedPlacement, parent_queue: str, name: str) -> bool:
+    """Whether a queue for the namespace is created below the shared parent: not if a declared queue is used instead."""
     known = declared(text)
     assert known is not None
-    if not any(f"{path}.{name}" in known.queues for path in group.looked):
+    if not any(f"{path}.{name}" in known.queues for path in shared.searched):
         return True
     placement = known.placement(_application(name, parent_queue))
-    return placement.created and placement.queue.lower() == f"{group.parent}.{name}"
+    return placement.created and placement.queue.lower() == f"{shared.parent}.{name}"
 
 
 def parent_of(text: str, parent_queue: str, namespace: str) -> str:
     """The path of the queue below which a queue for the namespace is created; empty if none is created."""
-    found = _group(text, parent_queue)
+    found = _shared_placement(text, parent_queue)
     return found.parent if found.parent and _is_in(text, found, parent_queue, namespace) else ""
 
 
@@ -149,10 +149,10 @@ def had(forest: Forest, namespace: str, queue: ConfiguredQueue, key: str) -> Yun
     return amounts(found.guaranteed if key == "guaranteed" else found.maximum) if found else {}
 
 
-def groups(forest: Forest, text: str) -> Iterator[tuple[str, str, YuniKornAmounts]]:
+def guarantees_below_parents(forest: Forest, text: str) -> Iterator[tuple[str, str, YuniKornAmounts]]:
     """For each value of `parentqueue`: the value, the path of the parent queue, and the sum of guarantees below it."""
     for key in forest.groups(PARENT_QUEUE):
-        found = _group(text, key.name)
+        found = _shared_placement(text, key.name)
         if found.parent:
             yield key.name, found.parent, _guaranteed(text, key.name, forest.members(key))
 
@@ -163,18 +163,18 @@ def _guaranteed(text: str, parent_queue: str, members: Children) -> YuniKornAmou
 
     The result is cached while `members` does not change, since later snapshots have the same object.
     """
-    found, sums = _group(text, parent_queue), members.total.nominal
+    found, sums = _shared_placement(text, parent_queue), members.total.nominal
     for ref, share in _with_a_queue(text, found, members) if sums else ():
         if not _is_in(text, found, parent_queue, ref.name):
             sums = minus(sums, share.nominal)
     return {name: amount for name, amount in sums.items() if amount}
 
 
-def _with_a_queue(text: str, group: _Group, members: Children) -> Iterator[tuple[Ref, SubtreeShare]]:
+def _with_a_queue(text: str, shared: _SharedPlacement, members: Children) -> Iterator[tuple[Ref, SubtreeShare]]:
     """The namespaces for which a queue may be declared. It iterates over queues or namespaces, whichever are fewer."""
     known = declared(text)
     assert known is not None
-    above = [known.partition.root if path == ROOT else known.queues.get(path) for path in group.looked]
+    above = [known.partition.root if path == ROOT else known.queues.get(path) for path in shared.searched]
     if sum(len(queue.queues) for queue in above if queue) > len(members):
         yield from members.items()
         return
@@ -194,7 +194,7 @@ def guaranteed_below(forest: Forest, text: str) -> dict[str, YuniKornAmounts]:
     known = declared(text)
     assert known is not None
     found: dict[str, YuniKornAmounts] = {}
-    for _, parent, rest in groups(forest, text):
+    for _, parent, rest in guarantees_below_parents(forest, text):
         for queue in known.above(parent) if rest else ():
             path = queue.path.lower()
             found[path] = plus(found.get(path), rest)
@@ -208,7 +208,7 @@ def highest_quotas(forest: Forest, text: str) -> Iterator[tuple[str, YuniKornAmo
     Namespaces with a declared queue may be among them, so callers must check each one.
     """
     for key in forest.groups(PARENT_QUEUE):
-        found = _group(text, key.name)
+        found = _shared_placement(text, key.name)
         if found.parent:
             yield found.parent, forest.members(key).total.limit
 
@@ -216,9 +216,9 @@ def highest_quotas(forest: Forest, text: str) -> Iterator[tuple[str, YuniKornAmo
 def members(forest: Forest, text: str, queue: ConfiguredQueue) -> Iterator[tuple[Ref, SubtreeShare]]:
     """All namespaces below the queue at any depth, with their shares. Use it only for messages: it visits them all."""
     path = queue.path.lower()
-    for parent_queue, parent, _ in groups(forest, text):
+    for parent_queue, parent, _ in guarantees_below_parents(forest, text):
         if parent == path or parent.startswith(f"{path}."):
-            found = _group(text, parent_queue)
+            found = _shared_placement(text, parent_queue)
             for ref, share in forest.members(group(parent_queue)).items():
                 if _is_in(text, found, parent_queue, ref.name):
                     yield ref, share

@@ -39,8 +39,8 @@ def application_in_two_namespaces(proposal: Proposal) -> Iterator[Finding | NotE
                 causes=(Cause(other.ref, _field(other), f"belongs to application {name}"),),
                 profiles=STRICT_ONLY,
             )
-        elif proposal.unknown(POD):
-            yield NotEvaluated("not all objects of Pod are known")
+        elif missing := proposal.incomplete(POD):
+            yield missing
 
 
 def _elsewhere(proposal: Proposal, application: Ref, namespace: str) -> Pod | None:

@@ -19,7 +19,7 @@ from policies.model.findings import STRICT_ONLY, Cause, Finding, NotEvaluated
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.printing import listed
-from policies.rules.yunikorn._namespace_shares import Declared, declared, groups
+from policies.rules.yunikorn._namespace_shares import Declared, declared, guarantees_below_parents
 from policies.rules.yunikorn._queue_config import finding, tags, trees
 
 _NAMED = 5  # the most objects that a message lists; the others are counted
@@ -79,7 +79,7 @@ def uses(forest: Forest, text: str) -> dict[str, Uses]:
         used = found.setdefault(queue, Uses())
         used.pods += len(pods)
         used.named.update(nsmallest(_NAMED, (ref for ref, _ in pods.items())))
-    for parent_queue, path, _ in groups(forest, text):
+    for parent_queue, path, _ in guarantees_below_parents(forest, text):
         above = known.above(path)
         if above and parent_queue:  # only namespaces with the annotation have chosen this queue
             used, members = found.setdefault(above[0].path.lower(), Uses()), forest.members(group(parent_queue))

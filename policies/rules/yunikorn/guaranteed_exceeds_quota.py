@@ -34,7 +34,7 @@ def guaranteed_exceeds_quota(proposal: Proposal) -> Iterator[Finding]:
         guarantees = yunikorn.written_amounts(yunikorn.guaranteed_texts(namespace) or {})
         for kind in sorted(kind for kind in guaranteed if kind in quota and guaranteed[kind] > quota[kind]):
             (resource, wanted), (name, held) = guarantees[kind], quotas[kind]
-            source = _source(namespace, resource)
+            source = yunikorn.quota_key(namespace, resource)
             yield Finding(
                 namespace.ref,
                 yunikorn.field(yunikorn.GUARANTEED),
@@ -45,10 +45,3 @@ def guaranteed_exceeds_quota(proposal: Proposal) -> Iterator[Finding]:
                 causes=(Cause(namespace.ref, yunikorn.field(source), f"the quota is {name}={held}"),),
                 profiles=STRICT_ONLY,
             )
-
-
-def _source(namespace: Namespace, resource: str) -> str:
-    """The annotation that limits the resource. The legacy annotations count only if namespace.quota is absent."""
-    if namespace.annotations.get(yunikorn.QUOTA):
-        return yunikorn.QUOTA
-    return next(key for key, name in yunikorn.LEGACY.items() if yunikorn.type_of(name) == yunikorn.type_of(resource))

@@ -113,13 +113,6 @@ def _below_quotas(
     )
 
 
-def _key(namespace: Namespace, resource: str) -> str:
-    """The annotation with the quota of this resource; a legacy one only if namespace.quota is absent."""
-    if namespace.annotations.get(yunikorn.QUOTA):
-        return yunikorn.QUOTA
-    return next(key for key, name in yunikorn.LEGACY.items() if name == resource)
-
-
 def _above(queues: Partition, namespace: Namespace) -> list[ConfiguredQueue]:
     """The declared ancestors of the queue that the rules create for the namespace, without root, the nearest last."""
     rules = [unfiltered(rule) for rule in queues.rules]
@@ -147,7 +140,7 @@ def _over(
     for kind in sorted(kind for kind in wanted if kind in most and wanted[kind] > most[kind]):
         resource, text = texts[kind]
         held = written_text(limit, kind)
-        field = yunikorn.field(key or _key(namespace, resource))
+        field = yunikorn.field(key or yunikorn.quota_key(namespace, resource))
         # the place of the finding about the same fault at the queue
         said_there = place_in(source, (limit or {})[kind].written.field)
         yield Finding(

@@ -169,7 +169,7 @@ def counted_pods(workload: Workload) -> dict[str, int]:
 def _reserved(slice_: Workload) -> dict[str, int]:
     """The number of Pods that an elastic job has quota for. It includes succeeded Pods, whose report may be late."""
     stays = slice_.elastic and slice_.counts and not slice_.evicted and not slice_.deleting
-    return {pod_set.name: pod_set.count for pod_set in slice_.pod_sets} if stays else {}
+    return slice_.sizes if stays else {}
 
 
 def _about(pod: Observed[StartedPod]) -> ObjectReference | None:

@@ -1,5 +1,6 @@
 """Quota reservations and admissions, and the waiting times from the creation of a job to Pods without a gate.
 
+`twins` are two metrics: one by ClusterQueue and one by LocalQueue.
 Source: Kueue v0.19, the callers of pkg/metrics.
 """
 

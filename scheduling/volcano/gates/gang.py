@@ -1,7 +1,8 @@
 """The Pods of one PodGroup at the scheduling gate: which wait, which have passed, and which may pass next.
 
-The first Pods pass together, as many as the PodGroup needs (minMember). All later Pods pass one at a time. The cost of
-a change does not depend on the size of the PodGroup, except for the one sum over the Pods that start together.
+The first Pods pass together, as many as the PodGroup needs (minMember): its joint start. All later Pods pass one at a
+time. The cost of a change does not depend on the size of the PodGroup, except for the one sum over the Pods of the
+joint start.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from scheduling.volcano.gates.gated_pod import ALONE, Need, Together, VolcanoGat
 from scheduling.volcano.objects import PodGroup
 
 Rank = tuple[int, bool, int, str]
+"""The sort key of a PodGroup in its queue: negative priority, whether it is complete, creation time and name."""
 Order = tuple[bool, int, bool, int, str, int, int, str]
+"""The sort key of a batch in its queue: see `PodBatch.order`."""
 
 
 class PodBatch(NamedTuple):
@@ -55,13 +58,13 @@ class _Place(NamedTuple):
 
 
 class _Stage(NamedTuple):
-    """The state of a PodGroup that all its batches share.
+    """What all batches of a PodGroup have in common at the moment.
 
     together: no Pod has passed, so that the first ones pass together.
     starves: fewer Pods have passed than the PodGroup needs.
     queue, order: its queue, and its sort key in the queue.
-    until: until all Pods of a joint start have passed, the creation time of the youngest of them (nanoseconds); else 0.
-        Waiting Pods that are not younger come first, since they complete the gang.
+    until: waiting Pods that were created up to this time (nanoseconds) come first, since they complete a joint start of
+        which some Pods have passed. It is the creation time of the youngest of its Pods; 0 if it is complete.
     """
 
     together: bool
@@ -131,7 +134,7 @@ class GatedGang:
         add_to(self._together, {together: times})
 
     def order(self, pod: VolcanoGatedPod) -> Order:
-        """The sort key of the waiting Pod in its queue: the key of a batch of which it were the first Pod."""
+        """The sort key of the waiting Pod in its queue: that of a batch whose first Pod it is."""
         stage = self._stage or _Stage(together=False, starves=False, queue="", order=self._rank(), until=0)
         return _order(stage, _place(pod))
 

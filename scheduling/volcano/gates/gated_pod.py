@@ -118,11 +118,7 @@ def gated_pod(pod: PodReading) -> VolcanoGatedPod:
         project=project,
         admitted=notes.get(ADMITTED, "") if project == VOLCANO else "",
         waits=notes.get(WAITS, ""),
-        uid=pod.uid,
-        phase=pod.phase,
-        gates=pod.gates,
-        deleting=pod.deleting,
-        bound=pod.bound,
+        **pod.life,
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from policies.dialects import core, volcano
 from policies.dialects.core import VOLCANO_QUEUE, VOLCANO_SCHEDULER
 from policies.dialects.priority_class import PRIORITY_CLASS
-from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, group_kind, mapping, metadata, owner_references, text, texts
 from policies.dialects.volcano_gates import group_of
 from policies.dialects.volcano_resources import BASIC
 from policies.model.objects import GroupKind, Ref, parted
@@ -253,8 +253,7 @@ class VolcanoIntake:
 def _job_of(pod_group: Manifest) -> str:
     """The Volcano Job that owns the PodGroup, as `namespace/name`; empty if none does."""
     meta = metadata(pod_group)
-    owners = map(mapping, listing(meta.get("ownerReferences")))
-    ours = (owner for owner in owners if group_kind(owner) == volcano.JOB)
+    ours = (owner for owner in owner_references(pod_group) if group_kind(owner) == volcano.JOB)
     return next((f"{text(meta.get('namespace')) or 'default'}/{text(owner.get('name'))}" for owner in ours), "")
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from policies.dialects.core import VOLCANO_QUEUE
+from policies.dialects.kueue_owners import controller_of
 from policies.dialects.reading import Manifest, integer, listing, mapping, metadata, text, texts
 from policies.dialects.volcano_gates import GROUP_NAME, TASK_NAME
 from policies.dialects.volcano_job import WrittenTask as TaskSpec
@@ -160,9 +161,8 @@ def made_of_pod(pod: Manifest, task: Task) -> PodGroup:
 def own_group(pod: Manifest) -> str:
     """The name of the PodGroup that the controller makes for the Pod."""
     meta = metadata(pod)
-    owners = map(mapping, listing(meta.get("ownerReferences")))
-    owner = next((each for each in owners if each.get("controller") is True), {})
-    uid = text(owner.get("uid")) or text(meta.get("uid")) or text(meta.get("name")) or ""
+    owner = controller_of(meta)
+    uid = (owner.uid if owner is not None else "") or text(meta.get("uid")) or text(meta.get("name")) or ""
     return f"{text(meta.get('namespace')) or 'default'}/podgroup-{uid}"
 
 

@@ -87,11 +87,7 @@ def gated_pod(pod: PodReading) -> YuniKornGatedPod:
         project=project,
         admitted=_recorded(notes) if project == YUNIKORN else "",
         waits=notes.get(WAITS, ""),
-        uid=pod.uid,
-        phase=pod.phase,
-        gates=pod.gates,
-        deleting=pod.deleting,
-        bound=pod.bound,
+        **pod.life,
     )
 
 

@@ -6,6 +6,7 @@ The environment has packages of the same names as Quotree's own; whoever imports
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -31,7 +32,18 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 OWN = ("policies", "scheduling", "reconciler", "webhook", "audit", "analysis", "dashboard", "certs", "cluster", "cli")
 SHARE = ("tests/policies", "tests/cluster")
 """A third of the unit tests."""
-SHORT = ("tests/cluster", "tests/analysis")
+SHORT = ("tests/analysis", "tests/audit", "tests/cluster/test_store.py")
+COMMANDS = CommandGroup().list_commands(click.Context(click.Command("quotree")))
+ALL_COMMANDS = """
+import sys
+from quotree.start import main
+for command in sys.argv[1:]:
+    sys.argv = ["quotree", command, "--help"]
+    try:
+        main()
+    except SystemExit as ended:
+        assert not ended.code, command
+"""
 
 
 def wheel_in(folder: Path) -> Path:
@@ -51,8 +63,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The programs of an environment that has the wheel, what the wheel asks for without extras, and the decoys."""
     folder = tmp_path_factory.mktemp("installed") / "venv"
-    venv.create(folder, with_pip=True)
-    subprocess.run([folder / "bin" / "pip", "install", "--quiet", str(wheel)], check=True, capture_output=True)
+    venv.create(folder)
+    install = [sys.executable, "-m", "pip", "--python", str(folder), "install", "--quiet", str(wheel)]
+    subprocess.run(install, check=True, capture_output=True)
     for name in OWN:
         decoy = site_packages(folder) / name
         decoy.mkdir()
@@ -91,15 +104,24 @@ def test_the_wheel_has_the_same_bytes_when_it_is_built_again(wheel: Path, tmp_pa
     assert wheel_in(tmp_path).read_bytes() == wheel.read_bytes()
 
 
-def test_every_command_starts_beside_packages_of_the_same_names(quotree: Run, programs: Path) -> None:
-    commands = CommandGroup().list_commands(click.Context(click.Command("quotree")))
-    for command in commands:
-        shown = quotree(command, "--help", PYTHONPATH=sysconfig.get_path("purelib"))  # for what the extras bring
-        assert shown.returncode == 0, shown.stderr
+def test_every_command_starts_beside_packages_of_the_same_names(programs: Path) -> None:
+    """One process imports them all; `make nightly` starts each by itself."""
+    here = {"PYTHONPATH": sysconfig.get_path("purelib")}  # for what the extras bring
+    command = [programs / "python", "-P", "-c", ALL_COMMANDS, *COMMANDS]
+    shown = subprocess.run(command, env=clean() | here, capture_output=True, text=True, check=False)
+    assert shown.returncode == 0, shown.stderr
+    assert re.findall(r"^Usage: quotree (\S+)", shown.stdout, re.MULTILINE) == COMMANDS
     module = subprocess.run(
         [programs / "python", "-m", "quotree", "--version"], env=clean(), capture_output=True, text=True, check=False
     )
     assert module.stdout.startswith("quotree "), module.stderr
+
+
+@pytest.mark.nightly
+def test_each_command_starts_by_itself(quotree: Run) -> None:
+    for command in COMMANDS:
+        shown = quotree(command, "--help", PYTHONPATH=sysconfig.get_path("purelib"))
+        assert shown.returncode == 0, shown.stderr
 
 
 def test_other_tools_keep_their_packages(programs: Path) -> None:

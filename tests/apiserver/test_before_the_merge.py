@@ -202,6 +202,7 @@ def published(tmp_path: Path) -> Repository:
     return made
 
 
+@pytest.mark.nightly  # CI runs the hooks with the `quotree` of the PATH; tests/test_wheel.py installs a wheel
 def test_pre_commit_installs_the_hook_into_an_environment_of_its_own(
     repository: Repository, published: Repository, tools: Path
 ) -> None:

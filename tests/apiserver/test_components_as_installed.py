@@ -19,6 +19,7 @@ from tests.apiserver.quickstart.installing import (
     from_chart,
     from_own_kustomization,
     gated,
+    is_opened,
     pods_of,
     waiting,
 )
@@ -47,8 +48,15 @@ def diagnosis(machine: Laptop, check: str) -> list[tuple[str, str]]:
     return [(each["state"], each["message"]) for each in checks if each["id"] == check]
 
 
-@pytest.mark.parametrize("way", INSTALLED_BY)
-@pytest.mark.parametrize("dialect", GATED)
+@pytest.mark.parametrize(
+    ("dialect", "way"),
+    [
+        ("volcano", "kustomize"),
+        ("yunikorn", "helm"),
+        pytest.param("volcano", "helm", marks=pytest.mark.nightly),
+        pytest.param("yunikorn", "kustomize", marks=pytest.mark.nightly),
+    ],
+)
 def test_a_pod_is_ungated_if_it_fits_and_otherwise_has_the_reason(machine: Laptop, dialect: str, way: str) -> None:
     INSTALLED_BY[way](machine, GATED[dialect])
     serving(machine)
@@ -73,17 +81,14 @@ def test_a_pod_is_ungated_if_it_fits_and_otherwise_has_the_reason(machine: Lapto
     )
 
 
+@pytest.mark.nightly  # CI opens a queue in the test above
 def test_the_reconciler_opens_queues_of_volcano(machine: Laptop) -> None:
     from_own_kustomization(machine, ["reconciler", "reconciler-volcano"])
     serving(machine)
 
     machine.server.request("POST", QUEUES, volcano.queue("team", "root"))
 
-    assert eventually(lambda: _state_of(machine, "team") == "Open", machine.kubelet.log)
-
-
-def _state_of(machine: Laptop, queue: str) -> object:
-    return machine.server.request("GET", f"{QUEUES}/{queue}").get("status", {}).get("state")
+    is_opened(machine)
 
 
 def test_the_reconciler_observes_yunikorn_without_a_lease(machine: Laptop) -> None:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from unittest.mock import Mock
 from urllib.parse import urlsplit
 
 import pytest
@@ -75,6 +76,7 @@ def test_a_service_account_has_exactly_the_rights_of_its_role(control_plane: Con
     assert not may(control_plane, reader, "create", "configmaps", namespace)
 
 
+@pytest.mark.nightly  # the tests of MultiKueue have three
 def test_a_second_control_plane_is_another_cluster_with_its_own_users(
     control_plane: ControlPlane, namespace: str, new_control_plane: Callable[..., ControlPlane]
 ) -> None:
@@ -90,6 +92,7 @@ def test_a_second_control_plane_is_another_cluster_with_its_own_users(
     control_plane.request("GET", f"/api/v1/namespaces/{namespace}")
 
 
+@pytest.mark.nightly  # the tests of jobs need both
 def test_the_controller_manager_creates_service_accounts_and_deletes_namespaces(
     new_control_plane: Callable[..., ControlPlane],
 ) -> None:
@@ -105,7 +108,9 @@ def test_the_controller_manager_creates_service_accounts_and_deletes_namespaces(
         cluster.request("GET", "/api/v1/namespaces/short-lived")
 
 
-def test_the_api_server_has_its_data_after_a_restart(new_control_plane: Callable[..., ControlPlane]) -> None:
+def test_the_api_server_has_its_data_after_a_restart_and_none_is_left_after_stop(
+    new_control_plane: Callable[..., ControlPlane],
+) -> None:
     cluster = new_control_plane()
     cluster.request("POST", "/api/v1/namespaces/default/configmaps", CONFIG_MAP)
 
@@ -115,10 +120,6 @@ def test_the_api_server_has_its_data_after_a_restart(new_control_plane: Callable
     cluster.start_api_server()
 
     assert cluster.request("GET", "/api/v1/namespaces/default/configmaps/note")["data"] == CONFIG_MAP["data"]
-
-
-def test_stop_ends_the_processes_and_deletes_the_folder(new_control_plane: Callable[..., ControlPlane]) -> None:
-    cluster = new_control_plane()
     pids, port = cluster.pids(), urlsplit(cluster.url).port
     assert list(pids) == ["etcd", "kube-apiserver"]
     assert listens(port)
@@ -130,7 +131,9 @@ def test_stop_ends_the_processes_and_deletes_the_folder(new_control_plane: Calla
     assert not cluster.folder.exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGTERM, marks=pytest.mark.nightly), signal.SIGKILL], ids=lambda number: number.name
+)
 def test_the_control_plane_ends_with_a_killed_test_process(number: signal.Signals) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", ABANDONED], cwd=build.SOURCE.parent, stdout=subprocess.PIPE, text=True
@@ -160,6 +163,17 @@ def test_a_program_that_is_never_ready_is_an_error(new_control_plane: Callable[.
         new_control_plane(ready_seconds=0.0)
 
 
+@pytest.mark.parametrize(("error", "starts"), [("bind: address already in use", 3), ("unknown flag", 1)])
+def test_only_a_start_at_a_taken_port_is_repeated(monkeypatch: pytest.MonkeyPatch, error: str, starts: int) -> None:
+    start = Mock(side_effect=ControlPlaneError(error))
+    monkeypatch.setattr(ControlPlane, "_start_once", start)
+
+    with pytest.raises(ControlPlaneError, match=error):
+        ControlPlane().start()
+    assert start.call_count == starts
+
+
+@pytest.mark.nightly
 def test_a_start_is_repeated_if_a_port_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         free = iter([[*free_ports(2), taken.getsockname()[1]], free_ports(3)])

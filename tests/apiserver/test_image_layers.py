@@ -1,4 +1,4 @@
-"""The RUN lines of the Dockerfile run in a clean root, and its entry point serves. Docker is not needed."""
+"""The COPY and RUN lines of the Dockerfile run in a clean root, and its entry point serves. Docker is not needed."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import shutil
 import ssl
 import subprocess
 import sys
+import zipfile
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -78,6 +79,28 @@ def built(root: Path) -> None:
             assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
 
 
+def files_of_wheel(source: Path, folder: Path) -> set[str]:
+    """The files of the wheel that is built from this folder."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(command, cwd=source, check=True, capture_output=True)
+    (wheel,) = folder.iterdir()
+    with zipfile.ZipFile(wheel) as content:
+        return set(content.namelist())
+
+
+def test_the_files_that_the_dockerfile_copies_make_the_whole_wheel(tmp_path: Path) -> None:
+    work = tmp_path / "src"
+    for rest in (rest for name, rest in stages()[0] if name == "COPY"):
+        *sources, target = rest.split()
+        for source in sources:
+            before = {*work.rglob("*")}
+            copied(source, work / target)
+            assert {*work.rglob("*")} > before, f"COPY {source} copies nothing"
+
+    assert files_of_wheel(work, tmp_path / "copied") == files_of_wheel(ROOT, tmp_path / "checkout")
+
+
+@pytest.mark.nightly
 def test_the_image_layers_are_built_and_the_entry_point_serves(tmp_path: Path) -> None:
     root, home = tmp_path / "root", tmp_path / "home"
     built(root)

@@ -13,6 +13,7 @@ import pytest
 from tests.apiserver import build
 from tests.apiserver.chart import rendering
 from tests.apiserver.harness import ApiError
+from tests.apiserver.manifests import kustomized
 from tests.apiserver.quickstart.installing import (
     GATED,
     GROUPS,
@@ -30,6 +31,7 @@ from tests.apiserver.quickstart.laptop import ROOT, Laptop, laptop
 from tests.apiserver.volcano.queue_world import QUEUES
 from tests.apiserver.yunikorn.gated_world import GATE
 from tests.builders import queued_pod
+from tests.profiles import spread
 from tests.waiting import eventually
 
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
@@ -109,7 +111,7 @@ def is_removed(machine: Laptop) -> None:
     done(machine, "kubectl delete -f examples/quickstart.yaml --timeout=60s")
 
 
-@pytest.mark.parametrize("folder", ["with-reconciler", "with-multikueue"])
+@pytest.mark.parametrize("folder", [pytest.param("with-reconciler", marks=pytest.mark.nightly), "with-multikueue"])
 def test_uninstall_keeps_running_jobs_and_suspended_jobs(machine: Laptop, folder: str) -> None:
     from_manifests(machine, folder)
     done(machine, "quotree install render --vap | kubectl apply -f -")
@@ -131,12 +133,17 @@ def test_uninstall_keeps_running_jobs_and_suspended_jobs(machine: Laptop, folder
     is_removed(machine)
 
 
+@pytest.mark.nightly
 def test_uninstall_removes_the_webhook_and_with_crds_its_crds(machine: Laptop) -> None:
     from_manifests(machine, "base")
     work(machine)
 
     assert "15 definitions stay" in done(machine, "quotree uninstall --yes")
     is_removed(machine)
+    crds_are_removed(machine)
+
+
+def crds_are_removed(machine: Laptop) -> None:
     done(machine, "quotree uninstall --yes --crds")
     with pytest.raises(ApiError, match="404"):
         machine.server.request("GET", f"{KUEUE}/cohorts")
@@ -147,10 +154,11 @@ def test_uninstall_removes_a_helm_release_and_resumes_jobs_on_request(machine: L
     work(machine)
     eventually(lambda: not suspended(machine, "first"), lambda: state(machine))
 
-    done(machine, "quotree uninstall --yes --resume-jobs")
+    assert "15 definitions stay" in done(machine, "quotree uninstall --yes --resume-jobs")
 
     assert not suspended(machine, "second")
     is_removed(machine)
+    crds_are_removed(machine)
     assert rendering.run("list", "-A", "-q", kubeconfig=machine.server.kubeconfig).strip() == ""
 
 
@@ -163,7 +171,7 @@ def test_uninstall_ungates_pods_also_after_a_kill_at_each_step(machine: Laptop) 
     assert held["spec"]["schedulingGates"]
     eventually(lambda: len(machine.server.request("GET", f"{KUEUE}/workloads")["items"]) == 3)
 
-    for number in range(1, 6):
+    for number in spread(range(1, 6), 0.3):
         _killed_at(machine, number)
     done(machine, "quotree uninstall --yes")
 
@@ -239,15 +247,28 @@ def _killed_at(machine: Laptop, number: int) -> None:
                 break
 
 
+def by_hand() -> list[str]:
+    """The commands of the documentation."""
+    section = (ROOT / "docs" / "uninstall.md").read_text().partition("\n## By hand\n")[2].partition("\n## ")[0]
+    return [line.strip() for line in section.splitlines() if line.startswith("    ")]
+
+
+def test_the_first_documented_commands_delete_each_object_that_can_refuse_requests(programs: build.Programs) -> None:
+    kinds = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "APIService")
+    installed = kustomized(ROOT / "manifests" / "with-reconciler")
+    named = {f"{each['kind'].lower()} {each['metadata']['name']}" for each in installed if each["kind"] in kinds}
+
+    assert {" ".join(command.split()[2:4]) for command in by_hand()[:3]} == named
+
+
+@pytest.mark.nightly
 def test_the_documented_commands_uninstall_quotree_by_hand(machine: Laptop) -> None:
     from_manifests(machine, "with-reconciler")
     work(machine)
     eventually(lambda: not suspended(machine, "first"), lambda: state(machine))
 
-    section = (ROOT / "docs" / "uninstall.md").read_text().partition("\n## By hand\n")[2].partition("\n## ")[0]
-    commands = [line.strip() for line in section.splitlines() if line.startswith("    ")]
-    assert len(commands) == 5
-    for command in commands:
+    assert len(by_hand()) == 5
+    for command in by_hand():
         done(machine, command.replace("-k .", "-k manifests/with-reconciler"))
 
     assert of_ours(machine) == []

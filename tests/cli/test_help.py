@@ -12,6 +12,7 @@ import pytest
 from cli.exits import EPILOG, EXIT_CODES_OF_ACTIONS, EXIT_CODES_OF_PLANS, EXIT_CODES_OF_SIMULATIONS, exit_codes
 from cli.group import quotree
 from tests.cli.runs import run
+from tests.profiles import each_case
 
 _EXAMPLE = re.compile(r'^ +(?:eval "\$\()?(quotree [^|<>)\n]*)', re.MULTILINE)
 
@@ -110,7 +111,7 @@ def test_the_help_has_the_exit_codes_of_a_command_of_its_kind(words: tuple[str, 
     assert help.count("Exit codes:") == 1
 
 
-@pytest.mark.parametrize("words", [words for words in COMMANDS if words], ids=" ".join)
+@each_case("words", [words for words in COMMANDS if words])
 def test_the_exit_codes_name_only_options_of_the_command(words: tuple[str, ...]) -> None:
     command: click.Command | None = quotree
     for word in words:

@@ -16,6 +16,7 @@ from cli.main import _called
 from cli.version import VERSION
 from tests.builders import cluster_queue, cohort
 from tests.cli.runs import execute, run, write
+from tests.profiles import each_case
 
 ROOT = Path(__file__).parents[2]
 _LOADED = "import sys, atexit; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); from cli.main import main"
@@ -132,7 +133,7 @@ def test_main_help_has_a_summary_line_for_every_command() -> None:
         assert line[:30] in shown, command
 
 
-@pytest.mark.parametrize("command", [*((name,) for name in COMMANDS), ("serve", "webhook"), ("install", "render")])
+@each_case("command", [*((name,) for name in COMMANDS), ("serve", "webhook"), ("install", "render")])
 def test_every_command_has_help_with_the_exit_codes(command: tuple[str, ...]) -> None:
     shown = run(*command, "--help")
 

@@ -16,6 +16,7 @@ from cluster.endpoint import Endpoint
 from cluster.errors import Unreachable
 from cluster.exchange import HttpAnswer, exchange
 from tests.cluster.fake import FakeApi, Handler, status
+from tests.profiles import each_case
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 LENGTH = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"
@@ -74,7 +75,7 @@ def test_a_response_without_a_length_ends_with_the_connection() -> None:
     assert answered(b"HTTP/1.1 200 OK\r\n\r\n{", b"}", ends=True) == HttpAnswer(200, None, b"{}", reusable=False)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "sent",
     [
         b"",

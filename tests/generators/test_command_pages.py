@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from generators import command_pages, man_pages
 from generators.command_help import every_help
 from generators.files import ROOT
+from tests.profiles import each_case
 
 HELPS = list(every_help())
 PAGES = man_pages.generate()
@@ -47,7 +46,7 @@ def test_a_command_links_to_the_page_or_the_section_that_links_to_its_options() 
     assert command_pages.about("stop", written) == ""
 
 
-@pytest.mark.parametrize("name", sorted(PAGES))
+@each_case("name", sorted(PAGES))
 def test_no_text_of_a_man_page_is_read_as_a_roff_command(name: str) -> None:
     lines = PAGES[name].splitlines()
 

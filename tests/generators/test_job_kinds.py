@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import pytest
 import yaml
 
 from generators import filled
@@ -16,6 +15,7 @@ from policies.dialects.kueue_jobs import KINDS
 from policies.model.errors import BadConfiguration
 from policies.model.objects import GroupKind
 from reconciler.configured import read_configured
+from tests.profiles import each_case
 
 (JOB_SET,) = jobset.FRAMEWORKS
 OF_KUBEFLOW = [each for each in kubeflow.FRAMEWORKS if each.kind.group == "kubeflow.org"]
@@ -97,7 +97,7 @@ def row(name: str) -> str:
     return line
 
 
-@pytest.mark.parametrize("name", FRAMEWORKS)
+@each_case("name", FRAMEWORKS)
 def test_the_table_shows_which_job_kinds_are_on(name: str) -> None:
     """The columns are the default of the code and the shipped configuration."""
     config_map = yaml.safe_load(text("manifests/components/reconciler/configuration.yaml"))

@@ -57,6 +57,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.apiserver
 class TestRelease:
+    @pytest.mark.nightly  # CI builds only the wheel again: below, and in tests/test_wheel.py
     def test_another_clone_gives_the_same_bytes(self, release: Path, tmp_path: Path) -> None:
         checkout = clone(tmp_path / "a folder of another name")
         (checkout / "README.md").write_text("a change that is not committed")

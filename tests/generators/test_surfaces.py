@@ -21,6 +21,7 @@ from generators.chart.options import all_options
 from generators.chart.source import value
 from generators.surfaces import configuration
 from generators.surfaces.parts import PARTS, Level, level_of
+from tests.profiles import each_case
 
 ROOT = Path(__file__).parents[2]
 COMPONENTS = ROOT / "manifests" / "components"
@@ -109,7 +110,7 @@ def test_a_lower_stability_level_fails_and_a_higher_one_does_not(tree: Tree) -> 
     assert tree.lines == ["stable --one", "stable --two"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "entry"),
     [
         ("chart", ".webhook.replicas integer"),

@@ -6,9 +6,8 @@ import re
 import shlex
 from pathlib import Path
 
-import pytest
-
 from tests.monitoring.expressions import OF_OTHERS, OF_THE_API_SERVER, RULES, exported, metrics
+from tests.profiles import each_case
 from webhook.ledger.ledger import SILENT_SECONDS
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +29,7 @@ def test_every_alert_has_a_runbook_and_every_runbook_an_alert() -> None:
     assert sorted(SECTIONS) == ALERTS
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule['alert']}-{rule['labels']['severity']}")
+@each_case("rule", RULES)
 def test_an_alert_has_a_severity_a_description_and_a_runbook_url(rule: dict[str, dict[str, str]]) -> None:
     name, notes, severity = str(rule["alert"]), rule["annotations"], rule["labels"]["severity"]
 
@@ -42,12 +41,12 @@ def test_an_alert_has_a_severity_a_description_and_a_runbook_url(rule: dict[str,
     assert re.search(rf"\b{severity}\b", SECTIONS[name].partition(".")[0], re.IGNORECASE)
 
 
-@pytest.mark.parametrize("alert", ALERTS)
+@each_case("alert", ALERTS)
 def test_a_runbook_has_the_items_impact_look_and_do(alert: str) -> None:
     assert re.findall(r"^- \*\*(\w+):\*\*", SECTIONS[alert], re.MULTILINE) == ["Impact", "Look", "Do"]
 
 
-@pytest.mark.parametrize("line", LINES)
+@each_case("line", LINES)
 def test_a_command_of_a_runbook_can_be_typed(line: str) -> None:
     for command in (shlex.split(part) for part in re.split(r" \| ", line)):
         assert command[0] in ("kubectl", "quotree", "curl", "grep", "base64", "openssl")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import jsonpatch
-import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 
 from policies.configuration.settings import Configuration
@@ -19,7 +18,7 @@ from tests.policies.oracle import RULES, describe, faults, missteps, worse
 from tests.policies.oracle_world import Edit, Manifest, World, applied, key_of
 from tests.policies.organisations import changes, queue_text
 from tests.policies.yunikorn_objects import namespace_manifest
-from tests.profiles import times
+from tests.profiles import each_case, times
 
 STRICT = Configuration(profile=Profile.STRICT)
 random_edits = settings(times(1), suppress_health_check=[HealthCheck.too_slow])
@@ -162,7 +161,7 @@ def team(key: str, cpu: str) -> Manifest:
 TWO = [resourceful("x", guaranteed="2"), resourceful("y", guaranteed="2")]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("what", "broken"),
     [
         ("no parent", of(queue("a", "ghost"))),

@@ -22,6 +22,7 @@ from policies.model.findings import Profile
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind
 from tests.builders import cluster_queue, config_map, flavor, forest, group, job, local_queue, queue, typed, world
+from tests.profiles import each_case
 from tests.webhook.random_manifests import manifests
 from tests.webhook.reviews import body, review
 from webhook import decision
@@ -143,7 +144,7 @@ def test_the_cached_old_object_is_used_if_its_version_is_the_same() -> None:
     assert other.change.before == typed(queue("eng", state="Closed"))
 
 
-@pytest.mark.parametrize("kind", sorted(READERS))
+@each_case("kind", sorted(READERS))
 def test_each_kind_keeps_the_api_version_of_its_manifest(kind: GroupKind) -> None:
     version = f"{kind.group}/v9" if kind.group else "v1"
 

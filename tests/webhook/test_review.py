@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from policies.dialects import volcano
 from policies.model.change import ChangeOperation, User
 from tests.builders import job, queue, typed
+from tests.profiles import each_case
 from tests.webhook.random_manifests import json_values, manifests
 from tests.webhook.reviews import body, review
 from webhook.review import BadReview, parse
@@ -116,7 +117,7 @@ def test_only_admission_review_v1_is_accepted(version: str | None) -> None:
     assert "admissionReviewVersions: [v1]" in refused(body({**review(queue("a")), "apiVersion": version}))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("change", "reported"),
     [
         ({"operation": "CONNECT"}, "request.operation is 'CONNECT'; it must be one of CREATE, UPDATE, DELETE"),

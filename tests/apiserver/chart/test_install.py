@@ -114,6 +114,7 @@ def state(server: ControlPlane) -> dict[str, tuple[str, Any]]:
     return {path: (each["metadata"]["uid"], each.get("spec", each.get("webhooks"))) for path, each in found.items()}
 
 
+@pytest.mark.nightly  # CI installs and removes a release below, and runs one in test_components_as_installed.py
 def test_a_release_is_installed_upgraded_rolled_back_and_uninstalled(
     new_control_plane: Callable[..., ControlPlane], tmp_path: Path
 ) -> None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any, Literal, Self
 from urllib.parse import urlsplit
 
 from axe_playwright_python.base import AXE_SCRIPT  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Response, expect, sync_playwright
 
 from tests.apiserver.needs import debian_program
+from tests.profiles import spread
 from tests.waiting import SECONDS, eventually
 
 _QUIET = (
@@ -31,7 +32,19 @@ document.addEventListener("securitypolicyviolation", (event) =>
   console.error(`policy violated: ${event.violatedDirective} ${event.blockedURI}`));
 """
 _SERIOUS = ("serious", "critical")
+NARROW, WIDE = 390, 1400
+_VIEWS: list[tuple[int, Literal["light", "dark"]]] = [
+    (NARROW, "light"),
+    (NARROW, "dark"),
+    (WIDE, "dark"),
+    (WIDE, "light"),
+]
 expect.set_options(timeout=SECONDS * 1000)
+
+
+def views() -> Sequence[tuple[int, Literal["light", "dark"]]]:
+    """Widths and themes. The lean profile has two of the four pairs, with both widths and both themes."""
+    return spread(_VIEWS, 0.4)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import re
 import signal
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.apiserver.dashboard.browsed import QUEUES, WAITS, World
@@ -15,7 +16,6 @@ from tests.apiserver.dashboard.seen import block, focused, names, row
 from tests.apiserver.dashboard.world import ADMIN, CPU, EACH, RBAC, STRANGER, TENANT, bound, reconciling
 from tests.apiserver.kueue_world import KUEUE, workload
 from tests.builders import cohort, flavor, group, quota
-from tests.profiles import spread
 from tests.waiting import eventually
 
 TREES, QUEUE, SPACE = "/trees/kueue", "/queues/kueue/ClusterQueue/queue-0", "/namespaces/team-0"
@@ -44,9 +44,13 @@ PAGES = {
 # --- what pages show
 
 
-def test_all_pages_are_accessible_in_both_themes(admin: Visitor) -> None:
-    for path, status in spread([*PAGES.items()], 0.7):
-        page = admin.to(path, status)
+@pytest.mark.parametrize(
+    "paths", [pytest.param([TREES, QUEUE], id="large"), pytest.param([*PAGES], id="all", marks=pytest.mark.nightly)]
+)
+def test_pages_are_accessible_in_both_themes(admin: Visitor, paths: list[str]) -> None:
+    """CI looks at all pages of a small cluster in `test_every_page.py`."""
+    for path in paths:
+        page = admin.to(path, PAGES[path])
         assert page.locator("h1").count() == 1, path
         assert admin.serious() == [], path
         page.emulate_media(color_scheme="dark")
@@ -249,6 +253,7 @@ def test_new_audit_findings_appear_at_once(admin: Visitor, world: World) -> None
             world.server.remove(f"{KUEUE}/cohorts/{name}")
 
 
+@pytest.mark.nightly  # CI has it with fewer queues in `test_tasks.py`
 def test_the_what_if_page_shows_the_effect_of_more_quota(admin: Visitor) -> None:
     page = admin.to(QUEUE)
     page.get_by_role("link", name=re.compile("^What if .")).click()

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.apiserver import build
 from tests.apiserver.dashboard.browsed import audited
-from tests.apiserver.dashboard.chromium import Visitor
+from tests.apiserver.dashboard.chromium import NARROW, WIDE, Visitor, views
 from tests.apiserver.dashboard.company import company, work
 from tests.apiserver.dashboard.pixels import contrasts
 from tests.apiserver.dashboard.world import ADMIN, TENANT, USERS, Dashboard, post, reconciling, sees_namespaces
@@ -28,7 +28,6 @@ from tests.waiting import eventually
 WAITS = "/workloads/language/pretrain-13b"
 QUEUE = "/queues/kueue/ClusterQueue/language"
 PAGES = ("/", "/workloads/", "/namespaces/", QUEUE, WAITS, "/what-if?kind=ClusterQueue&name=vision")
-NARROW, WIDE = {"width": 390, "height": 800}, {"width": 1400, "height": 900}
 
 
 @pytest.fixture(scope="module")
@@ -145,6 +144,11 @@ def test_two_clicks_show_the_effect_of_more_quota_without_the_tree(visitor: Visi
     person.on(person.page.get_by_role("button", name="Show the result"))
 
     expect(person.page.get_by_role("region", name="After")).to_contain_text("quota 64", timeout=180_000)
+    expect(person.page.get_by_role("table", name="Quota before and after")).to_contain_text("own quota 48 → 64")
+    expect(person.page.locator("#yaml")).to_contain_text(re.compile("nominalQuota: .?64"))
+    with person.page.expect_download() as download:
+        person.page.get_by_role("button", name="Download as YAML").click()
+    assert "vision" in download.value.path().read_text()
 
 
 def test_three_clicks_show_the_quota_that_admits_a_job(visitor: Visitor) -> None:
@@ -180,20 +184,19 @@ def test_two_clicks_show_all_findings(visitor: Visitor) -> None:
 # --- accessibility
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_page_is_accessible_at_both_widths(visitor: Visitor, scheme: str) -> None:
-    visitor.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-    for size in (NARROW, WIDE):
-        visitor.page.set_viewport_size({"width": size["width"], "height": size["height"]})
+def test_every_page_is_accessible_at_both_widths_in_both_themes(visitor: Visitor) -> None:
+    for width, scheme in views():
+        visitor.page.emulate_media(color_scheme=scheme)
+        visitor.page.set_viewport_size({"width": width, "height": 900})
         for path in PAGES:
             page = visitor.to(path)
-            assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], path
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, path
             assert visitor.violations() == [], path
 
 
 def test_names_in_the_drawing_do_not_overlap_badges_or_numbers(visitor: Visitor) -> None:
-    for size in (NARROW, WIDE):
-        visitor.page.set_viewport_size({"width": size["width"], "height": size["height"]})
+    for width in (NARROW, WIDE):
+        visitor.page.set_viewport_size({"width": width, "height": 900})
         page = visitor.to("/trees/kueue")
         collided = page.evaluate(
             """() => [...document.querySelectorAll(".picture > svg .block")].filter((each) => each.checkVisibility())
@@ -215,9 +218,9 @@ def test_pages_fit_the_width_of_paper_and_of_a_404_page(visitor: Visitor) -> Non
         page = visitor.to(path)
         assert page.evaluate("document.documentElement.scrollWidth") <= 794, path
     page.emulate_media(media="screen")
-    page.set_viewport_size({"width": NARROW["width"], "height": NARROW["height"]})
+    page.set_viewport_size({"width": NARROW, "height": 800})
     page = visitor.to(f"/workloads/language/{'a-long-name' * 9}", 404)
-    assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= NARROW
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -23,6 +23,7 @@ from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Admission, PodSetAdmission, Workload
 from scheduling.status.eviction import preempt
 from scheduling.status.reservation import reserve, sync_admitted
+from tests.apiserver import build
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.kueue_world import install
 from tests.reconciler.jobs.world import AROUND, K
@@ -110,12 +111,12 @@ def now() -> int:
     return time.time_ns() // SECOND * SECOND
 
 
-@pytest.fixture
-def play(new_control_plane: Callable[..., ControlPlane]) -> Iterator[Callable[[str], Play]]:
-    server = new_control_plane(controller_manager=True)
-    install(server)
-    with ClusterClient(from_kubeconfig(None, str(server.kubeconfig))) as cluster:
-        yield lambda name: Play(server, cluster, name)
+@pytest.fixture(scope="module")
+def play(programs: build.Programs) -> Iterator[Callable[[str], Play]]:
+    with ControlPlane(controller_manager=True) as server:
+        install(server)
+        with ClusterClient(from_kubeconfig(None, str(server.kubeconfig))) as cluster:
+            yield lambda name: Play(server, cluster, name)
 
 
 def test_a_job_is_admitted_preempted_admitted_again_and_finished(play: Callable[[str], Play]) -> None:

@@ -196,7 +196,7 @@ def test_a_worker_without_the_queues_is_reported_and_another_runs_the_job(world:
     world.remove("queueless", "team-c")
 
 
-@pytest.mark.parametrize("how", ["frozen", "refused", "silent"])
+@pytest.mark.parametrize("how", ["frozen", "refused", pytest.param("silent", marks=pytest.mark.nightly)])
 def test_a_job_of_a_lost_worker_moves_to_another_after_the_timeout(world: World, how: Any) -> None:
     world.quota("two", "0")
     world.submit("lost")

@@ -74,10 +74,20 @@ def from_chart(machine: Laptop, components: list[str]) -> None:
 def team_of_volcano(machine: Laptop) -> Manifest:
     """Create a Queue with quota for one Pod; a template of its Pods."""
     machine.server.request("POST", QUEUES, volcano.queue("team", "root", capability={"cpu": "1"}))
+    is_opened(machine)
     machine.server.request("POST", "/api/v1/namespaces", volcano.namespace("team", {GATE: "volcano"}))
     group = volcano.pod_group("g", "team", space="team")
     eventually(lambda: _is_taken(machine, group), machine.kubelet.log)
     return volcano.pod("p", "g", space="team")
+
+
+def is_opened(machine: Laptop) -> None:
+    """Wait until the reconciler has opened the Queue of the team."""
+
+    def state() -> object:
+        return machine.server.request("GET", f"{QUEUES}/team").get("status", {}).get("state")
+
+    eventually(lambda: state() == "Open", machine.kubelet.log)
 
 
 def _is_taken(machine: Laptop, group: Manifest) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import threading
 import time
@@ -28,13 +27,14 @@ from tests.apiserver.race.running import TOO_LONG, Race, most_too_long
 from tests.apiserver.race.shapes import QUEUES, Step
 from tests.apiserver.race.wasteful import LEDGER, RIVAL, become_known, client, install
 from tests.builders import cluster_queue, flavor, group, local_queue, namespace, queue
+from tests.profiles import seeds
 from tests.waiting import eventually
 
 Manifest = dict[str, Any]
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 CLUSTER_QUEUES = f"{KUEUE}/clusterqueues"
-WASTE_SECONDS = float(os.environ.get("WASTE_SECONDS", "15"))
-"""The duration of the load of the worst clients."""
+WASTE_SECONDS = len(seeds(1))
+"""The duration of the load of the worst clients: 5 in CI, 200 at night."""
 WORST_CLIENTS = 12
 HELD_SECONDS = 5.0
 """Longer than the time after which the quota of a known author is lent to others."""

@@ -13,6 +13,7 @@ from tests.apiserver.harness import ControlPlane
 from tests.apiserver.killed import Killed
 from tests.apiserver.kueue_world import following, install
 from tests.apiserver.reconciler.topology_yard import Yard
+from tests.profiles import spread
 from tests.waiting import eventually
 
 GATE = "TASReplaceMultipleFailedNodes"
@@ -36,7 +37,7 @@ def gang(yard: Yard) -> None:
         yard.pod(f"train-{rank}", rank, "train")
 
 
-@pytest.mark.parametrize("write", [1, 2, 3, 4])
+@pytest.mark.parametrize("write", spread(range(1, 5), 0.4))
 def test_a_gang_survives_two_failed_nodes_and_a_killed_reconciler(yard: Yard, tmp_path: Path, write: int) -> None:
     """It is killed at one of its first writes after the failure: the first or the second unhealthy node, the new
     assignment, or the gate of a new Pod.

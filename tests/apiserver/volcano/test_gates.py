@@ -13,6 +13,7 @@ from tests.apiserver.harness import ControlPlane, User
 from tests.apiserver.needs import skip_without
 from tests.apiserver.volcano.gated_world import VolcanoWorld, installed
 from tests.apiserver.yunikorn.gated_world import ANNA
+from tests.profiles import spread
 from tests.scheduling.volcano.manifests import node
 from tests.waiting import eventually
 
@@ -264,7 +265,7 @@ def test_pods_are_ungated_exactly_up_to_the_quota_after_repeated_kills(world: Vo
         world.queue(name, "weather", cpu)
         world.group(name, "g", name)
     number = 0
-    for _ in range(4):
+    for _ in spread(range(4), 0.4):
         for name in limits:
             for _ in range(4):
                 number += 1

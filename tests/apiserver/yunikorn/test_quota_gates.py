@@ -12,6 +12,7 @@ from tests.apiserver import build
 from tests.apiserver.harness import ControlPlane, User
 from tests.apiserver.needs import skip_without
 from tests.apiserver.yunikorn.gated_world import ANNA, MERGE, GatedWorld, deployment, gang, installed, is_gated
+from tests.profiles import spread
 from tests.scheduling.yunikorn.manifests import namespace, node, pod, queues_yaml
 from tests.waiting import eventually
 
@@ -214,7 +215,7 @@ def test_pods_are_ungated_exactly_up_to_the_quota_after_repeated_kills(world: Ga
     for name, cpu in spaces.items():
         world.space(name, namespace_quota=f'{{"cpu":"{cpu}"}}')
     number = 0
-    for _ in range(4):
+    for _ in spread(range(4), 0.4):
         for name in spaces:
             for _ in range(4):
                 number += 1

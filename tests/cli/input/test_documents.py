@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from analysis import documents
 from analysis.documents import Document, SourcePlace, Unreadable
 from cli.input.documents import read
+from tests.profiles import each_case
 
 QUEUE = """\
 # the training queue
@@ -64,7 +65,7 @@ def value(text: str) -> Any:
 # -- positions ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("field", "line", "column"),
     [
         ("", 2, 1),
@@ -237,7 +238,7 @@ def test_invalid_list_item_is_reported_with_its_position(text: str, line: int, c
 # -- what scalars mean -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "meaning"),
     [
         ("yes", True),
@@ -388,7 +389,7 @@ def test_an_anchor_does_not_reach_into_the_next_document() -> None:
 # -- broken texts ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "line", "column", "words"),
     [
         ("a: 1\n\tb: 2\n", 2, 1, "a tab cannot indent YAML; use spaces"),

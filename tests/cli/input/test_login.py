@@ -14,6 +14,7 @@ from cli.group import quotree
 from cli.input.login import ClusterLogin, login_options
 from tests.cli.runs import GOOD, kubeconfig, run, write
 from tests.cluster.fake import WIDGETS, FakeApi, status
+from tests.profiles import each_case
 
 OFFLINE = {"certs", "completion", "explain", "install render", "rules", "simulate", "test"}
 """Commands that ask no cluster."""
@@ -50,7 +51,7 @@ def described(command: click.Command) -> dict[str, tuple[object, ...]]:
     return {flag: (each.name, each.metavar, each.help, each.opts) for each in options for flag in each.opts}
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - OFFLINE - SERVERS))
+@each_case("name", sorted(COMMANDS.keys() - OFFLINE - SERVERS))
 def test_cluster_commands_have_all_login_options(name: str) -> None:
     wanted = described(login_options(click.command()(lambda **_: None)))
 

@@ -11,6 +11,7 @@ import pytest
 from cluster.roles import missing_role
 from tests.cli.runs import kubeconfig, run
 from tests.cluster.fake import FakeApi, Reply, Seen, status
+from tests.profiles import each_case
 
 USER = "ask for the ClusterRole quotree-batch-user, by a RoleBinding in namespace team"
 ADMIN = "the ClusterRole quotree-batch-admin grants this"
@@ -22,7 +23,7 @@ def rbac(verb: str, resource: str, group: str, within: str = 'in the namespace "
     return f'{resource}.{group} is forbidden: User "tina" {access}'
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("message", "role"),
     [
         (rbac("list", "workloads", "kueue.x-k8s.io"), USER),

@@ -16,6 +16,7 @@ from policies.model.objects import GroupKind
 from policies.mutation.defaults import patch
 from policies.mutation.patching import patched
 from policies.rules import registry
+from tests.profiles import each_case
 
 TRAIN: dict[str, Any] = {
     "group": "example.com",
@@ -71,7 +72,7 @@ def test_pod_sets_of_a_mapping_have_its_keys_and_the_described_order() -> None:
     assert [(each.name, each.count) for each in found] == [("worker", 2), ("aide", 1)]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changed", "where", "reported"),
     [
         ({"suspnd": "spec.x"}, "reconciler.jobs[0].suspnd", "did you mean 'suspend'"),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from policies.dialects.go_values import read_duration
+from tests.profiles import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "nanoseconds"),
     [
         ("15m", 900 * 10**9),

@@ -9,6 +9,7 @@ import pytest
 from policies.dialects.addresses import may_be_metadata
 from policies.dialects.kubeconfig import Trust, content_fault, path_fault
 from tests.policies.dialects.kubeconfigs import config
+from tests.profiles import each_case
 
 PLAIN = "untrusted server endpoint: write https://; reconciler.multiKueue.connection.allowPlainHTTP allows http"
 LINK = "untrusted server endpoint: a link-local address or one of a cloud's metadata service is not allowed"
@@ -26,7 +27,7 @@ def test_addresses_and_names_are_fine(server: str) -> None:
     assert content_fault(config({"server": server})) is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "fault"),
     [
         (config(user={"tokenFile": "/token"}), "tokenFile is not allowed"),
@@ -95,7 +96,7 @@ def test_permission_does_not_allow_other_unsafe_settings() -> None:
     assert content_fault(config({"server": "http://169.254.1.1"}), Trust(plain_http=True)) == LINK
 
 
-@pytest.mark.parametrize(
+@each_case(
     "host",
     [
         *("169.254.169.254", "2852039166", "0xA9FEA9FE", "0251.0376.0251.0376", "169.254.43518"),

@@ -22,6 +22,7 @@ from policies.model.objects import KubeObject, Ref, SubtreeShare
 from policies.model.quantity import Quantity
 from tests.builders import cluster_queue, cohort, flavor, group, holding, kueue, local_queue, quota, typed
 from tests.policies.rules.kueue_quotas import spot
+from tests.profiles import each_case
 
 
 def in_version(version: str, kind: str, spec: dict[str, Any], namespace: str | None = None) -> KubeObject:
@@ -107,8 +108,8 @@ def test_groups_are_read_in_order_and_each_quota_knows_its_path() -> None:
     assert queue.defects == ()
 
 
-@pytest.mark.parametrize("key", ["nominalQuota", "borrowingLimit", "lendingLimit"])
-@pytest.mark.parametrize("amount", ["-1", "64MiB", "four", True])
+@each_case("key", ["nominalQuota", "borrowingLimit", "lendingLimit"])
+@each_case("amount", ["-1", "64MiB", "four", True])
 def test_invalid_or_negative_amount_is_a_defect_and_counts_as_missing(key: str, amount: object) -> None:
     manifest = holding(cohort("x", "org"), group("cpu", flavor("spot", cpu=quota("9", "9", "9") | {key: amount})))
 
@@ -186,7 +187,7 @@ def test_a_resource_has_a_qualified_name(name: str) -> None:
     assert bad(node(covering(name))) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     "name",
     [
         "",

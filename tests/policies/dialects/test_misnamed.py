@@ -6,6 +6,7 @@ import pytest
 
 from policies.dialects import READERS, read
 from policies.dialects.misnamed import Misnamed, kinds_of
+from tests.profiles import each_case
 
 OTHERS = """
     v1 Pod, v1 Service, v1 Secret, apps/v1 Deployment, apps/v1 StatefulSet, batch/v1 Job, batch/v1 CronJob
@@ -34,9 +35,7 @@ OTHERS = """
 """
 
 
-@pytest.mark.parametrize(
-    "written", [each.strip() for line in OTHERS.split("\n") for each in line.split(",") if each.strip()]
-)
+@each_case("written", [each.strip() for line in OTHERS.split("\n") for each in line.split(",") if each.strip()])
 def test_foreign_kinds_are_not_reported_as_misnamed(written: str) -> None:
     api_version, kind = written.split()
 

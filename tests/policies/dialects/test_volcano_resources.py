@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from policies.dialects.volcano_resources import is_counted, is_whole
+from tests.profiles import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("resource", "counts", "whole"),
     [
         ("cpu", True, False),

@@ -15,6 +15,7 @@ from policies.dialects.core import YUNIKORN, read_namespace
 from policies.model.quantity import BadQuantity
 from tests.policies.dialects.yunikorn_texts import ANNOTATIONS, JSON_VOID, QUANTITIES, RESOURCES, UNREADABLE
 from tests.policies.yunikorn_objects import namespace, namespace_manifest, pod
+from tests.profiles import each_case
 
 G = 10**9
 
@@ -44,7 +45,7 @@ READABLE = [
 ]
 
 
-@pytest.mark.parametrize(("resource", "text", "expected"), READABLE)
+@each_case(("resource", "text", "expected"), READABLE)
 def test_an_annotation_value_is_a_kubernetes_quantity(resource: str, text: str, expected: dict[str, int]) -> None:
     assert yunikorn.resource({resource: text}) == expected
 
@@ -100,13 +101,13 @@ def test_an_amount_of_queues_yaml_is_a_whole_number_with_a_suffix(resource: str,
     assert yunikorn.conf_quantity(resource, text) == expected
 
 
-@pytest.mark.parametrize(("resource", "text"), CONF_UNREADABLE)
+@each_case(("resource", "text"), CONF_UNREADABLE)
 def test_queues_yaml_rejects_amounts_that_are_not_whole_numbers(resource: str, text: str) -> None:
     with pytest.raises(BadQuantity):
         yunikorn.conf_quantity(resource, text)
 
 
-@pytest.mark.parametrize("suffix", ["", *"kMGTPE", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"])
+@each_case("suffix", ["", *"kMGTPE", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"])
 def test_vcore_is_converted_to_millicores_for_every_suffix(suffix: str) -> None:
     plain = yunikorn.conf_quantity("memory", "1" + suffix)
 
@@ -139,7 +140,7 @@ JSON_READ = [  # the text, what the shim reads, what the scheduler keeps of it
 ]
 
 
-@pytest.mark.parametrize(("text", "read", "kept"), JSON_READ)
+@each_case(("text", "read", "kept"), JSON_READ)
 def test_the_quota_is_a_json_object_of_texts(text: str, read: dict[str, int], kept: dict[str, int] | None) -> None:
     assert yunikorn.read_quota(namespace(quota=text)) == read
     assert yunikorn.quota(namespace(quota=text)) == kept
@@ -147,7 +148,7 @@ def test_the_quota_is_a_json_object_of_texts(text: str, read: dict[str, int], ke
     assert yunikorn.guaranteed(namespace(guaranteed=text)) == kept
 
 
-@pytest.mark.parametrize("text", JSON_VOID)
+@each_case("text", JSON_VOID)
 def test_invalid_quota_json_does_not_fall_back_to_the_legacy_pair(text: str) -> None:
     assert yunikorn.read_quota(namespace(quota=text, max_cpu="1", max_memory="1G")) is None
     assert yunikorn.quota(namespace(quota=text, max_cpu="1", max_memory="1G")) is None
@@ -278,7 +279,7 @@ MAX_APPS = [  # the text, what the shim hands over, the limit
 ]
 
 
-@pytest.mark.parametrize(("text", "handed_over", "limit"), MAX_APPS)
+@each_case(("text", "handed_over", "limit"), MAX_APPS)
 def test_max_apps_is_read_as_by_the_shim_and_the_core(text: str, handed_over: str, limit: int | None) -> None:
     assert yunikorn.read_max_apps(namespace(maxApps=text)) == handed_over
     assert yunikorn.core_max_apps(handed_over) == (limit or 0)
@@ -354,7 +355,7 @@ USERS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), USERS)
+@each_case(("text", "expected"), USERS)
 def test_user_is_read_from_the_user_info_annotation(text: str, expected: tuple[str, Any]) -> None:
     assert yunikorn.user_of(pod({}, {YUNIKORN + "user.info": text})) == expected
 

@@ -7,6 +7,7 @@ from policies.dialects import yunikorn
 from policies.dialects.yunikorn_flaws import Flaw, flaws
 from tests.policies.dialects.yunikorn_texts import ANNOTATIONS, JSON_VOID, UNREADABLE
 from tests.policies.yunikorn_objects import namespace
+from tests.profiles import each_case
 
 IN_JSON = [  # the text, and for each flaw its subject, its place and a part of what it says or cures
     ('{"cpu":64}', [("cpu", "line 1, column 8", "64 is a number, not a string", 'write "64"')]),
@@ -47,8 +48,8 @@ IN_JSON = [  # the text, and for each flaw its subject, its place and a part of 
 SOUND = ['{"cpu":"64","memory":"100G","nvidia.com/gpu":"1"}', "{}", '{"cpu":"0"}', '{"vcore":"4"}', ""]
 
 
-@pytest.mark.parametrize("key", ["quota", "guaranteed"])
-@pytest.mark.parametrize(("text", "expected"), IN_JSON)
+@each_case("key", ["quota", "guaranteed"])
+@each_case(("text", "expected"), IN_JSON)
 def test_each_json_flaw_has_its_key_position_and_fix(
     text: str, expected: list[tuple[str, str, str, str]], key: str
 ) -> None:
@@ -67,7 +68,7 @@ def test_a_json_object_of_quantities_has_no_flaw(text: str) -> None:
     assert list(flaws(namespace(quota=text, guaranteed=text))) == []
 
 
-@pytest.mark.parametrize("text", JSON_VOID)
+@each_case("text", JSON_VOID)
 def test_json_voided_by_yunikorn_has_a_flaw(text: str) -> None:
     assert list(flaws(namespace(quota=text)))
 

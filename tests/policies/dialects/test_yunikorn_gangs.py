@@ -17,6 +17,7 @@ from policies.dialects.yunikorn_gangs import (
     task_groups,
     together,
 )
+from tests.profiles import each_case
 
 DRIVER = {"name": "driver", "minMember": 1, "minResource": {"cpu": "500m"}}
 WORKERS = {"name": "workers", "minMember": 3, "minResource": {"cpu": 1, "memory": "1Gi"}}
@@ -38,7 +39,7 @@ def test_task_groups_may_be_empty(text: str) -> None:
     assert task_groups({}) == ()
 
 
-@pytest.mark.parametrize(
+@each_case(
     "groups",
     [
         "{",

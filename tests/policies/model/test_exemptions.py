@@ -19,6 +19,7 @@ from policies.model.exemptions import PREFIX, Exemption, parse, read
 from policies.model.findings import Severity
 from policies.rules import registry
 from tests.builders import change, queue, typed, world
+from tests.profiles import each_case
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 DEPTH = "depth-exceeded"
@@ -49,7 +50,7 @@ def test_an_exemption_has_a_reason_a_last_day_and_perhaps_a_reference() -> None:
     assert parse("x", "why not; until=2026-12-31") == Exemption("x", "why not", date(2026, 12, 31))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "flaw"),
     [
         ("", "no reason"),

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.model.printing import plain
+from tests.profiles import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("char", "shown"),
     [
         ("\x1b", r"\x1b"),

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.model.quantity import INT64_MAX, BadQuantity, Quantity, add, maximum
+from tests.profiles import each_case
 
 NUMBERS = st.from_regex(r"[+-]?([0-9]{1,25}(\.[0-9]{0,25})?|\.[0-9]{1,25})", fullmatch=True)
 SUFFIXES = st.sampled_from(["", *"numkMGTPE", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"]) | st.from_regex(
@@ -22,7 +23,7 @@ def parsed(**amounts: str) -> dict[str, Quantity]:
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "nano"),
     [
         ("0", 0),
@@ -59,7 +60,7 @@ def test_every_suffix_has_its_exact_value(text: str, nano: int) -> None:
     assert nano == Quantity.parse(text).nano
 
 
-@pytest.mark.parametrize(("key", "text", "result"), [
+@each_case(("key", "text", "result"), [
     ("cpu", "4", 4000),
     ("cpu", "0.5", 500),
     ("cpu", "100m", 100),
@@ -115,7 +116,7 @@ def test_integer_equals_the_text_of_its_digits(number: int) -> None:
 # -- refusing ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "cure"),
     [
         ("64MiB", "write 64Mi"),
@@ -142,7 +143,7 @@ def test_common_unit_error_is_rejected_with_a_fix(text: str, cure: str) -> None:
     assert repr(text) in str(refusal.value)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     ["", " ", "xyz", "NaN", "Infinity", "-inf", "+", "-", ".", "+.", "m", "Ki", "E", "e5", "1e", "1e+", "1ee5", "1e5.5",
      "1.1.1", "--5", "+-5", "5+", "1i", "1KI", "1Kii", "1iK", "1mm", "1m5", "0x10", "1e5e5", "1Ki5", "1\x00", "\uff11"],
@@ -191,7 +192,7 @@ def test_the_largest_values_are_read_and_printed() -> None:
 # -- printing ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "canonical"),
     [
         ("1.5", "1500m"),

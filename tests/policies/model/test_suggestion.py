@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from policies.model.suggestion import KnownNames, did_you_mean, only, slips, suggest, write_or_create
+from tests.profiles import each_case
 
 NAMES = {"research", "team-1", "a100"}
 
@@ -19,7 +20,7 @@ def test_name_with_other_digits_or_words_is_not_suggested(name: str) -> None:
     assert slips(name, NAMES.__contains__) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("wrong", "meant"),
     [
         ("reserch", "research"),
@@ -57,7 +58,7 @@ def test_nearest_finds_a_name_with_few_edits(wrong: str, meant: str) -> None:
     assert known.nearest(wrong) == meant
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "other"),
     [
         ("us-east", "us-west"),

@@ -13,9 +13,10 @@ from policies.model.change import Change
 from policies.model.forest import Forest
 from policies.model.quantity import Quantity, correction
 from tests.builders import cluster_queue, queue, typed
+from tests.profiles import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("wrong", "meant"),
     [
         ("64MiB", "64Mi"),

@@ -9,6 +9,7 @@ import pytest
 from policies.model.findings import Profile, Severity
 from tests.builders import COMPAT, change, cluster_queue, cohort, flavor, found, group, holding, world
 from tests.policies.rules.kueue_quotas import evaluate
+from tests.profiles import each_case
 
 RULE = "flavor-resources-mismatch"
 NODES = [cohort, cluster_queue]
@@ -35,7 +36,7 @@ def test_each_resource_in_the_wrong_order_is_reported(make: Any) -> None:
     assert first.profiles == set(Profile)
 
 
-@pytest.mark.parametrize("order", list(permutations(["cpu", "gpu", "memory", "pods"])))
+@each_case("order", list(permutations(["cpu", "gpu", "memory", "pods"])))
 def test_patch_reorders_resources_and_keeps_their_amounts(order: tuple[str, ...]) -> None:
     amounts = {"cpu": "1", "gpu": "2", "memory": "3", "pods": "4"}
     covered = group("cpu gpu memory pods", flavor("spot", **{name: amounts[name] for name in order}))

@@ -10,6 +10,7 @@ from policies.model.findings import Severity
 from tests.builders import change, found, world
 from tests.policies.dialects.yunikorn_texts import ANNOTATIONS
 from tests.policies.yunikorn_objects import namespace_manifest
+from tests.profiles import each_case
 
 RULE = "quota-without-effect"
 NOTHING = world()
@@ -38,7 +39,7 @@ NEAR_MISSES = [
 ]
 
 
-@pytest.mark.parametrize(("key", "fix"), NEAR_MISSES)
+@each_case(("key", "fix"), NEAR_MISSES)
 def test_misspelt_annotation_key_is_reported(key: str, fix: str) -> None:
     ((field, message, cure),) = slips({key: '{"cpu":"4"}'})
 
@@ -75,8 +76,8 @@ NAMES = [  # the JSON, a part of the message, the fix
 ]
 
 
-@pytest.mark.parametrize("annotation", ["namespace.quota", "namespace.guaranteed"])
-@pytest.mark.parametrize(("text", "message", "fix"), NAMES)
+@each_case("annotation", ["namespace.quota", "namespace.guaranteed"])
+@each_case(("text", "message", "fix"), NAMES)
 def test_unusual_resource_name_is_reported(text: str, message: str, fix: str, annotation: str) -> None:
     ((field, found_message, found_fix),) = slips({annotation: text})
 
@@ -160,7 +161,7 @@ QUIET = [
 ]
 
 
-@pytest.mark.parametrize("annotations", QUIET)
+@each_case("annotations", QUIET)
 def test_effective_or_otherwise_refused_annotations_are_not_reported(annotations: dict[str, str]) -> None:
     assert slips(annotations) == []
 

@@ -9,6 +9,7 @@ from policies.judge import evaluate
 from policies.model.findings import Profile, Severity
 from policies.model.forest import Forest
 from tests.builders import EVERYTHING, change, found, queue, world
+from tests.profiles import each_case
 
 NOBODY = Forest(frozenset(EVERYTHING))
 W1 = [
@@ -21,8 +22,8 @@ W1 = [
 ]
 
 
-@pytest.mark.parametrize("profile", list(Profile))
-@pytest.mark.parametrize(("spec", "expected"), W1)
+@each_case("profile", list(Profile))
+@each_case(("spec", "expected"), W1)
 def test_w1_own_spec(spec: dict[str, str], expected: list[str], profile: Profile) -> None:
     verdict = evaluate(change(NOBODY, queue("q", **spec), configuration=Configuration(profile=profile)))
 

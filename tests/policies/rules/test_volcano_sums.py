@@ -14,6 +14,7 @@ from policies.judge import evaluate
 from policies.judging.rule import Proposal
 from policies.model.findings import Severity
 from tests.builders import COMPAT, change, forest, found, queue
+from tests.profiles import each_case
 
 ORG = forest("""
     p      deserved=cpu:10,memory:20Gi guarantee=cpu:4
@@ -35,8 +36,8 @@ W2 = [  # what is applied, what strict says, what compat says; None: accepted
 RULES = {"deserved": "children-deserved-exceed-parent", "guarantee": "children-guarantee-exceeds-parent"}
 
 
-@pytest.mark.parametrize("profile", ["strict", "compat"])
-@pytest.mark.parametrize(("manifest", "strict", "compat"), W2)
+@each_case("profile", ["strict", "compat"])
+@each_case(("manifest", "strict", "compat"), W2)
 def test_w2_sums(manifest: dict[str, Any], strict: str | None, compat: str | None, profile: str) -> None:
     configuration = COMPAT if profile == "compat" else Configuration()
     expected = compat if profile == "compat" else strict

@@ -21,6 +21,7 @@ from tests.policies.schema.structure_cases import (
     refused,
     workload,
 )
+from tests.profiles import each_case
 
 
 def message(manifest: Manifest) -> str:
@@ -28,17 +29,17 @@ def message(manifest: Manifest) -> str:
     return defect.message
 
 
-@pytest.mark.parametrize("case", ACCEPTED, ids=lambda case: case[0])
+@each_case("case", ACCEPTED)
 def test_valid_manifests_have_no_defects(case: tuple[str, Manifest]) -> None:
     assert defects(case[1]) == ()
 
 
-@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case[0])
+@each_case("case", REFUSED)
 def test_each_defect_has_the_field_path_of_the_error(case: tuple[str, Manifest, list[str]]) -> None:
     assert case[2] == refused(defects(case[1]))
 
 
-@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case[0])
+@each_case("case", REFUSED)
 def test_looking_at_a_manifest_does_not_change_it(case: tuple[str, Manifest, list[str]]) -> None:
     before = json.dumps(case[1])
     defects(case[1])
@@ -60,7 +61,7 @@ def test_entries_are_ordered_by_number() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("bad", "words"),
     [
         (queue(weight=0), "0 is too small; it must be 1 or more"),

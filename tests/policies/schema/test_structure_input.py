@@ -18,7 +18,7 @@ from policies.schema import declarations
 from policies.schema.compiled import Compiled, compiled
 from policies.schema.structure import defects
 from tests.policies.schema.structure_cases import ACCEPTED, NOW, Manifest, queue, refused, workload
-from tests.profiles import times
+from tests.profiles import each_case, times
 
 VERSIONS: dict[tuple[str, str], Compiled] = {
     (f"{declaration['group']}/{version['name']}", declaration["names"]["kind"]): compiled(version)
@@ -49,7 +49,7 @@ def bomb(levels: int) -> Manifest:
     return inner
 
 
-@pytest.mark.parametrize(
+@each_case(
     "bad",
     [
         queue(capability={1: "1"}),

@@ -19,6 +19,7 @@ from tests.policies.schema.structure_cases import (
     refused,
     workload,
 )
+from tests.profiles import each_case
 
 VERSIONS: dict[tuple[str, str], Compiled] = {
     (f"{declaration['group']}/{version['name']}", declaration["names"]["kind"]): compiled(version)
@@ -46,7 +47,7 @@ def topology(**part: Any) -> Manifest:
 SLICE = "status.admission.podSetAssignments[0].topologyAssignment.slices[0]"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "field"),
     [
         ({"clusterName": "a", "nominatedClusterNames": ["b"]}, "status.nominatedClusterNames"),
@@ -96,7 +97,7 @@ def held(spec: Manifest, *conditions: Manifest) -> Manifest:
     return workload({"template": TEMPLATE}, **spec) | {"status": {"conditions": list(conditions)}}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("before", "after", "changed"),
     [
         (local_queue(clusterQueue="a"), local_queue(clusterQueue="a"), []),

@@ -15,7 +15,7 @@ from policies.text.yaml_values import single
 from tests.kueue_installation import CONFIGURATION, CONVERTED, OUR_CA, definitions, everything, kueue, quotree
 from tests.policies.takeover.memory import NAMES, Killed, Memory, carried_out
 from tests.policies.takeover.moves import asked, converts, giving, kueues, served, taking
-from tests.profiles import spread
+from tests.profiles import each_case, spread
 
 VISIBLE = ("v1beta1.visibility.kueue.x-k8s.io", "v1beta2.visibility.kueue.x-k8s.io")
 MAPS = (NAMES.configuration, NAMES.settings)
@@ -384,7 +384,7 @@ REFUSED: dict[str, tuple[list[dict[str, Any]], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@each_case("case", REFUSED)
 def test_take_over_is_refused_if_a_requirement_is_missing(case: str) -> None:
     objects, said = REFUSED[case]
     memory = Memory(deepcopy(objects))

@@ -10,6 +10,7 @@ from policies.text import json_values, yaml_values
 from policies.text.field_paths import Region
 from policies.text.places import PathStep, Steps
 from policies.text.positions import DocumentRoot, TextLines, position
+from tests.profiles import each_case
 
 
 class Counted:
@@ -67,7 +68,7 @@ def test_nested_merges_are_located() -> None:
     assert found.locate("a12.x").line == 1
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "line"),
     [
         ("metadata.labels[a.b/c]", 3),

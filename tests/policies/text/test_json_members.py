@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.text.json_members import scan
 from policies.text.positions import position
+from tests.profiles import each_case
 
 FAULTS = [  # the text, where the reading ends, a word of the message
     ("", 0, "blank"),
@@ -39,7 +39,7 @@ FAULTS = [  # the text, where the reading ends, a word of the message
 ]
 
 
-@pytest.mark.parametrize(("text", "at", "message"), FAULTS)
+@each_case(("text", "at", "message"), FAULTS)
 def test_json_error_has_its_offset(text: str, at: int, message: str) -> None:
     error = scan(text).error
 

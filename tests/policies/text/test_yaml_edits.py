@@ -16,7 +16,7 @@ from policies.model.fields import pointer
 from policies.text import yaml_values
 from policies.text.positions import BadText
 from policies.text.yaml_edits import NoEdit, edited
-from tests.profiles import times
+from tests.profiles import each_case, times
 
 QUEUE = """\
 # the team's queue
@@ -55,7 +55,7 @@ def move(old: str, new: str) -> dict[str, Any]:
     return {"op": "move", "from": old, "path": new}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("operation", "old", "new"),
     [
         (add("/spec/deserved/cpu", "5"), 'cpu: "4"      # cores', 'cpu: "5"      # cores'),
@@ -85,7 +85,7 @@ def move(old: str, new: str) -> dict[str, Any]:
         ),
     ],
 )
-@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@each_case("newline", ["\n", "\r\n"])
 def test_edit_changes_only_the_named_value(operation: dict[str, Any], old: str, new: str | None, newline: str) -> None:
     text = QUEUE.replace("\n", newline)
     assert text.count(old.replace("\n", newline)) == 1

@@ -24,6 +24,7 @@ from scheduling.status.eviction import preempt
 from scheduling.status.reservation import reserve, sync_admitted
 from scheduling.status.writing import written_status
 from tests.merging import merged
+from tests.profiles import each_case
 from tests.reconciler.jobs.specs_by_kind import ROLES, SPECS, kind
 from tests.reconciler.jobs.world import AROUND, NOW, K, template
 
@@ -151,7 +152,7 @@ def _nested(path: tuple[str, ...], value: object) -> dict[str, Any]:
 ACTIVE = {"replicaStatuses": {"Worker": {"active": 1}}}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "status", "quiet"),
     [
         ("JobSet", {}, True),
@@ -175,7 +176,7 @@ def test_a_job_has_pods_according_to_its_status(name: str, status: dict[str, Any
     assert kind(name).quiet(job(name, status)) is quiet
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "status", "ending"),
     [
         ("JobSet", conditions(Completed="True"), Ending("Succeeded", "told")),
@@ -198,7 +199,7 @@ def test_a_job_ends_according_to_its_status(name: str, status: dict[str, Any], e
     assert kind(name).ending(job(name, status)) == ending
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "status", "ready"),
     [
         ("JobSet", {"replicatedJobsStatus": [{"name": "lead", "ready": 1}, {"name": "work", "ready": 1}]}, False),
@@ -241,8 +242,8 @@ LARGER: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("field", LARGER)
-@pytest.mark.parametrize("name", SPECS)
+@each_case("field", LARGER)
+@each_case("name", SPECS)
 def test_a_suspended_job_that_requests_more_does_not_start_on_its_old_workload(name: str, field: str) -> None:
     before = job(name)
     workload = stored(name, before)
@@ -348,8 +349,8 @@ def test_a_kind_without_status_fields_is_ready_never_ends_and_has_no_pods() -> N
     assert not JobKind(restless).quiet(train)
 
 
-@pytest.mark.parametrize("nonsense", [None, 3, "x", [], [3], {"a": 3}, {"": []}])
-@pytest.mark.parametrize("name", SPECS)
+@each_case("nonsense", [None, 3, "x", [], [3], {"a": 3}, {"": []}])
+@each_case("name", SPECS)
 def test_an_invalid_job_causes_no_internal_error(name: str, nonsense: object) -> None:
     for odd in ({**job(name), "spec": nonsense}, {**job(name), "status": nonsense}):
         for key in SPECS[name]:

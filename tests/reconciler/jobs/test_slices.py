@@ -23,6 +23,7 @@ from scheduling.objects.workload import Admission, PodSetAdmission, Workload
 from scheduling.status.eviction import preempt
 from scheduling.status.progress import finish, with_reclaimable
 from scheduling.status.reservation import reserve, sync_admitted
+from tests.profiles import each_case
 from tests.reconciler.jobs.world import AROUND, NOW, K, job, template
 
 ELASTIC = {f"{K}elastic-job": "true"}
@@ -90,7 +91,7 @@ def test_the_first_slice_has_its_own_name_in_the_annotation() -> None:
     assert SLICE_CHAIN not in plain["metadata"]["annotations"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("slices", "expected"),
     [
         ([], (None, None, set())),

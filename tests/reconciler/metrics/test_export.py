@@ -32,6 +32,7 @@ from scheduling.queues.pending import Requeue
 from scheduling.quota.state import Options
 from scheduling.world.decisions import Wait
 from scheduling.world.world import World
+from tests.profiles import each_case
 from tests.reconciler.two_queues import running, world
 from tests.waiting import eventually
 
@@ -138,7 +139,7 @@ def test_samples_have_the_labels_that_are_declared() -> None:
     assert [sample for sample in samples if sample.labels.keys() != set(declared[sample.name].labels)] == []
 
 
-@pytest.mark.parametrize("family", families(), ids=lambda family: family.name)
+@each_case("family", families())
 def test_every_metric_has_a_help_text_of_sentences(family: Family) -> None:
     assert family.help.endswith(".")
     assert family.help[0].isupper() or family.help[0].isdigit()

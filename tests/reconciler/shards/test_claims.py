@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from reconciler.controllers.queue_status import RESOURCES
 from reconciler.objects.stored import Stored
 from reconciler.shards.claims import (
@@ -18,6 +16,7 @@ from reconciler.shards.claims import (
     read_claim,
     valid,
 )
+from tests.profiles import each_case
 from tests.reconciler.plain_queues import START
 
 ACTIVE = {"type": "Active", "status": "True"}
@@ -65,7 +64,7 @@ HELD = TreeClaim("left", in_status=True)
 ASKED = TreeClaim("left", "right", in_status=True)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("claim", "wanted", "me", "idle", "after"),
     [
         (HELD, "left", "left", True, None),

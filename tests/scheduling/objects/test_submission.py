@@ -24,6 +24,7 @@ from scheduling.objects.submission import (
 )
 from tests import builders
 from tests.builders import container, manifest, queued
+from tests.profiles import each_case
 
 K = "kueue.x-k8s.io/"
 CLASSES = PriorityClasses({"gold": 100}, {"pods": 7})
@@ -230,7 +231,7 @@ def test_topology_annotations_become_a_topology_request() -> None:
     assert topology_request({}, "label") == {"podIndexLabel": "label"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("notes", "request_"),
     [
         ({"required-topology": "rack", "preferred-topology": "block"}, {"required": "rack"}),
@@ -407,10 +408,8 @@ def test_a_ray_job_has_pod_sets_for_its_head_its_groups_and_its_submitter() -> N
 OWN = {"requests": {"cpu": "1", "memory": "1Gi"}}
 
 
-@pytest.mark.parametrize(
-    ("kind", "where"), [("RayCluster", ""), ("RayJob", "rayClusterSpec"), ("RayService", "rayClusterConfig")]
-)
-@pytest.mark.parametrize(
+@each_case(("kind", "where"), [("RayCluster", ""), ("RayJob", "rayClusterSpec"), ("RayService", "rayClusterConfig")])
+@each_case(
     ("cluster", "added"),
     [
         ({}, []),
@@ -439,7 +438,7 @@ def test_the_autoscaler_sidecar_of_a_ray_head_is_counted(
     assert workers == TEMPLATE
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("resources", "requests"),
     [
         ({}, {"cpu": "200m", "memory": "256Mi"}),
@@ -451,9 +450,7 @@ def test_the_autoscaler_sidecar_of_a_ray_head_is_counted(
         ({"requests": {"cpu": "100m"}, "limits": {"cpu": "4", "memory": "1Gi"}}, {"cpu": "200m"}),
     ],
 )
-@pytest.mark.parametrize(
-    ("notes", "options"), [({}, {"gcsFaultToleranceOptions": {}}), ({"ray.io/ft-enabled": "True"}, {})]
-)
+@each_case(("notes", "options"), [({}, {"gcsFaultToleranceOptions": {}}), ({"ray.io/ft-enabled": "True"}, {})])
 def test_a_fault_tolerant_ray_head_counts_the_redis_cleanup_pod(
     notes: dict[str, str], options: dict[str, Any], resources: dict[str, Any], requests: dict[str, Any]
 ) -> None:

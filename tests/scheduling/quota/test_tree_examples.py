@@ -9,6 +9,7 @@ import pytest
 from policies.model.pools import Terms
 from scheduling.objects.amounts import FlavorResource
 from scheduling.quota.tree import QuotaNode, QuotaTree
+from tests.profiles import each_case
 from tests.scheduling.quota.kep79 import balance
 
 PAIR = FlavorResource("default", "gpu")
@@ -220,7 +221,7 @@ def test_e9_a_debt_outside_the_path_to_the_root_stops_no_queue() -> None:
     assert balance(node(tree, "M"), PAIR) == -3, "KEP-79 to the letter refuses what Kueue admits in Q"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("used", "asked", "level", "reclaimable"),
     [
         ({}, 4, 0, True),

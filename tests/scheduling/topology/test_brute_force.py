@@ -15,7 +15,7 @@ from policies.dialects.kueue_flavor import Flavor
 from scheduling.topology.assignment import HOSTNAME
 from scheduling.topology.fleet import Fleet
 from scheduling.topology.placing import TopologyGates
-from tests.profiles import seeds
+from tests.profiles import each_seed
 from tests.scheduling.topology.drawn import (
     BLOCK,
     FLAVOR,
@@ -40,7 +40,7 @@ def sums(made: Fleet, level: str, counts: dict[str, int]) -> Counter[tuple[str, 
     return Counter({domain: count for domain, count in found.items() if count})
 
 
-@pytest.mark.parametrize("seed", seeds(_FULL))
+@each_seed(_FULL)
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_required_domain_is_refused_only_if_no_domain_has_room(level: str, seed: int) -> None:
     random = Random(seed)
@@ -58,7 +58,7 @@ def test_a_required_domain_is_refused_only_if_no_domain_has_room(level: str, see
         assert all(taken[host] <= room[host] for host in taken)
 
 
-@pytest.mark.parametrize("seed", seeds(_FULL))
+@each_seed(_FULL)
 @pytest.mark.parametrize("gates", [TopologyGates(), TopologyGates(mixed=False), TopologyGates(balanced=True)])
 def test_pods_that_may_spread_are_refused_only_if_the_cluster_is_full(gates: TopologyGates, seed: int) -> None:
     random = Random(seed)
@@ -75,7 +75,7 @@ def test_pods_that_may_spread_are_refused_only_if_the_cluster_is_full(gates: Top
         assert all(taken[host] <= room[host] for host in taken)
 
 
-@pytest.mark.parametrize("seed", seeds(_FULL))
+@each_seed(_FULL)
 def test_a_preferred_level_is_used_if_one_of_its_domains_has_room(seed: int) -> None:
     random = Random(seed)
     made, count = cluster(random), random.randint(1, 8)
@@ -89,7 +89,7 @@ def test_a_preferred_level_is_used_if_one_of_its_domains_has_room(seed: int) -> 
             break
 
 
-@pytest.mark.parametrize("seed", seeds(_FULL))
+@each_seed(_FULL)
 def test_slices_are_placed_whole_or_refused_if_there_is_no_room(seed: int) -> None:
     random = Random(seed)
     made, size, slices = cluster(random), random.randint(2, 3), random.randint(1, 4)
@@ -112,7 +112,7 @@ def test_slices_are_placed_whole_or_refused_if_there_is_no_room(seed: int) -> No
         assert all(count % size == 0 for count in sums(made, RACK, taken).values())
 
 
-@pytest.mark.parametrize("seed", seeds(_FULL))
+@each_seed(_FULL)
 def test_nested_slices_are_whole_at_each_level(seed: int) -> None:
     random = Random(seed)
     made, slices = cluster(random), random.randint(1, 3)
@@ -130,7 +130,7 @@ def test_nested_slices_are_whole_at_each_level(seed: int) -> None:
         assert all(count % 4 == 0 for count in sums(made, RACK, taken).values())
 
 
-@pytest.mark.parametrize("seed", seeds(_FULL))
+@each_seed(_FULL)
 def test_a_leader_and_its_workers_share_a_domain_if_one_has_room(seed: int) -> None:
     random = Random(seed)
     made, count, level = cluster(random), random.randint(2, 7), random.choice((BLOCK, RACK))
@@ -159,7 +159,7 @@ def _holds_both(rest: dict[str, tuple[int, int]], members: list[str], count: int
     return any(beside[host] >= 0 and sum(alone.values()) - alone[host] + beside[host] >= count for host in members)
 
 
-@pytest.mark.parametrize("seed", seeds(_FULL))
+@each_seed(_FULL)
 def test_two_pod_sets_do_not_use_the_same_capacity(seed: int) -> None:
     random = Random(seed)
     made = cluster(random)
@@ -175,7 +175,7 @@ def test_two_pod_sets_do_not_use_the_same_capacity(seed: int) -> None:
     assert all(cores <= free(made)[host][0] for host, cores in taken.items())
 
 
-@pytest.mark.parametrize("seed", seeds(_FULL))
+@each_seed(_FULL)
 def test_as_few_racks_as_possible_are_used_for_pods_that_prefer_one(seed: int) -> None:
     """In a cluster with only racks the largest racks are used first, which is the best choice."""
     random = Random(seed)

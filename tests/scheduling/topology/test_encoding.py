@@ -10,7 +10,7 @@ import pytest
 from policies.schema import structure
 from scheduling.topology.assignment import HOSTNAME, AssignedDomain, TopologyAssignment, merged, net_counts
 from scheduling.topology.encoding import read_topology_assignment, written_topology_assignment
-from tests.profiles import seeds
+from tests.profiles import each_seed
 from tests.scheduling.topology.drawn import assigned
 
 
@@ -21,7 +21,7 @@ def _random(random: Random) -> TopologyAssignment:
     return TopologyAssignment(levels, tuple(AssignedDomain(path, random.randint(1, 3)) for path in sorted(paths)))
 
 
-@pytest.mark.parametrize("seed", seeds(5))
+@each_seed(5)
 @pytest.mark.parametrize("by_prefix", [True, False])
 def test_an_assignment_reads_back_as_written(seed: int, by_prefix: bool) -> None:
     assignment = _random(Random(seed))

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from random import Random
 
-import pytest
-
 from policies.dialects.kueue_flavor import Flavor
 from policies.dialects.taints import Taint
 from scheduling.topology.assignment import HOSTNAME, AssignedDomain, TopologyAssignment
@@ -16,7 +14,7 @@ from scheduling.topology.fleet import Fleet
 from scheduling.topology.node_filter import TopologyNode
 from scheduling.topology.placing import PlacedPods, TopologyGates
 from scheduling.topology.workload_places import TopologyUsage, fits
-from tests.profiles import seeds
+from tests.profiles import each_seed
 from tests.scheduling.topology.drawn import BLOCK, FLAVOR, RACK, assigned, fleet, node, place, pods, random_nodes
 
 LEVELS = (BLOCK, RACK)
@@ -168,7 +166,7 @@ def racks_of(made: Fleet) -> dict[tuple[str, ...], Rack]:
     return {path: Rack(made, path) for path in sorted(paths)}
 
 
-@pytest.mark.parametrize("seed", seeds(_FULL))
+@each_seed(_FULL)
 def test_pods_are_placed_if_and_only_if_nodes_and_racks_have_the_room(seed: int) -> None:
     random = Random(seed)
     made, cpu, size = drawn_world(random), random.randint(1, 2), random.randint(1, 3)
@@ -190,7 +188,7 @@ def test_pods_are_placed_if_and_only_if_nodes_and_racks_have_the_room(seed: int)
         assert all(pods <= room[path] and pods % size == 0 for path, pods in taken.items())
 
 
-@pytest.mark.parametrize("seed", seeds(_FULL))
+@each_seed(_FULL)
 def test_a_leader_and_its_workers_share_a_rack_if_one_has_room(seed: int) -> None:
     random = Random(seed)
     made, count = drawn_world(random), random.randint(1, 5)
@@ -221,7 +219,7 @@ def _ask(random: Random) -> list[PlacedPods]:
     return [pods(count, cpu=cpu, **request), pods(1, "next", 1, required=RACK)]
 
 
-@pytest.mark.parametrize("seed", seeds(_FULL))
+@each_seed(_FULL)
 def test_placements_after_any_events_equal_those_of_a_new_fleet(seed: int) -> None:
     random = Random(seed)
     made, ask = drawn_world(random), _ask(random)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-import pytest
-
 from policies.dialects.taints import Taint, Toleration
 from scheduling.topology.fleet import Fleet
 from scheduling.topology.node_filter import ANY_NODE, NodeFilter
 from scheduling.topology.placing import PlacedPods, TopologyGates
-from tests.profiles import seeds
+from tests.profiles import each_seed
 from tests.scheduling.topology.drawn import (
     BLOCK,
     FLAVOR,
@@ -67,7 +65,7 @@ def test_in_kueue_0_19_only_the_template_of_the_workers_counts() -> None:
     assert place(racks(TopologyGates()), *group(ON_HEADS, ON_OTHERS)) == {"leader": "w1=1", "workers": "w1=3"}
 
 
-@pytest.mark.parametrize("seed", seeds(_FULL))
+@each_seed(_FULL)
 def test_leader_and_workers_get_allowed_nodes_if_a_domain_has_room(seed: int) -> None:
     random = Random(seed)
     made = cluster(random, FILTERED)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from random import Random
 
-import pytest
-
 from policies.dialects.kueue_flavor import Flavor
 from scheduling.topology.fleet import Fleet
 from scheduling.topology.placing import stale_domain
 from scheduling.topology.replacing import replaced
-from tests.profiles import seeds
+from tests.profiles import each_seed
 from tests.scheduling.topology.drawn import BLOCK, FLAVOR, LEVELS, RACK, assigned, drawn, fleet, pods, random_nodes
 
 ONE = {"cpu": 1000}
@@ -63,7 +61,7 @@ def test_an_unknown_level_is_reported_and_not_an_internal_error() -> None:
     assert found == "no requested topology level: shelf"
 
 
-@pytest.mark.parametrize("seed", seeds(6))
+@each_seed(6)
 def test_only_the_pods_of_the_failed_node_move(seed: int) -> None:
     random = Random(seed)
     made = Fleet()

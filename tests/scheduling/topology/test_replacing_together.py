@@ -14,7 +14,7 @@ from scheduling.topology.assignment import TopologyAssignment
 from scheduling.topology.fleet import Fleet
 from scheduling.topology.placing import PlacedPods, TopologyGates
 from scheduling.topology.replacing_together import LostPods, UncertainPlaces, replaced_together
-from tests.profiles import seeds
+from tests.profiles import each_seed
 from tests.scheduling.topology.drawn import BLOCK, FLAVOR, LEVELS, RACK, assigned, drawn, fleet, node, pods
 
 ONE = {"cpu": 1000}
@@ -165,7 +165,7 @@ def spreads(room: dict[str, int], count: int) -> Iterator[dict[str, int]]:
             yield {**({host: here} if here else {}), **rest}
 
 
-@pytest.mark.parametrize("seed", seeds(40))
+@each_seed(40)
 def test_a_valid_replacement_is_found_if_one_exists(seed: int) -> None:
     random = Random(seed)
     made = Fleet()

@@ -14,7 +14,7 @@ import pytest
 from scheduling.topology.assignment import HOSTNAME, AssignedDomain, TopologyAssignment
 from scheduling.topology.placing import PlacedPods, TopologyGates
 from scheduling.topology.replacing import replaced
-from tests.profiles import seeds
+from tests.profiles import each_seed
 from tests.scheduling.topology.drawn import (
     BLOCK,
     FLAVOR,
@@ -142,7 +142,7 @@ def _check(made: Any, taken: TopologyAssignment, room: dict[str, int], level: st
         assert len(set(ranked[start : start + size])) == 1
 
 
-@pytest.mark.parametrize("seed", seeds(_FULL))
+@each_seed(_FULL)
 @pytest.mark.parametrize("mixed", [True, False])
 @pytest.mark.parametrize("how", ["required", "preferred", "slices"])
 def test_slices_are_refused_only_if_there_is_no_room_for_them(how: str, mixed: bool, seed: int) -> None:
@@ -167,7 +167,7 @@ def test_slices_are_refused_only_if_there_is_no_room_for_them(how: str, mixed: b
         _check(made, found.assigned["main"], room, of_slices, size, count)
 
 
-@pytest.mark.parametrize("seed", seeds(_FULL))
+@each_seed(_FULL)
 @pytest.mark.parametrize("how", ["required", "preferred"])
 def test_a_leader_and_its_slices_are_refused_only_if_no_domain_has_room(how: str, seed: int) -> None:
     random = Random(seed)
@@ -202,7 +202,7 @@ def test_a_leader_and_its_slices_are_refused_only_if_no_domain_has_room(how: str
 # -- later -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", seeds(_FULL))
+@each_seed(_FULL)
 def test_slices_stay_whole_after_a_node_is_replaced(seed: int) -> None:
     random = Random(seed)
     made = cluster(random, SHORT)

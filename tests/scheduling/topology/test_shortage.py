@@ -5,15 +5,13 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-import pytest
-
 from scheduling.topology.assignment import HOSTNAME
 from scheduling.topology.domains import TopologyTree, Usage
 from scheduling.topology.node_filter import TopologyNode
 from scheduling.topology.placing import FlavorTopology, PlacedPods
 from scheduling.topology.request import SliceLayer, TopologyRequest
 from scheduling.topology.shortage import ShortDomain
-from tests.profiles import seeds
+from tests.profiles import each_seed
 from tests.scheduling.topology.drawn import LEVELS
 
 
@@ -62,7 +60,7 @@ def test_an_unknown_level_is_not_reported_as_a_short_domain() -> None:
     assert topology(("b1", "r1", 2)).shortage([pods(1, required="row")], {}) is None
 
 
-@pytest.mark.parametrize("seed", seeds(3))
+@each_seed(3)
 def test_a_short_domain_is_reported_if_and_only_if_there_is_no_place(seed: int) -> None:
     random = Random(seed)
     nodes = [

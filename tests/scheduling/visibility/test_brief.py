@@ -19,6 +19,7 @@ from scheduling.visibility import explanation
 from scheduling.visibility.sentence import why_it_waits
 from scheduling.world.decisions import Wait
 from scheduling.world.world import World
+from tests.profiles import each_case
 from tests.reconciler.api.organisation import NOW, admitted, core, kueue, organisation, queue, waiting
 from tests.scheduling.cluster import Cluster, queue_settings
 from tests.scheduling.manifests import pod_set, workload
@@ -40,15 +41,15 @@ BRIEF = {
 }
 
 
-@pytest.mark.parametrize("name", BRIEF)
+@each_case("name", BRIEF)
 def test_the_brief_cause_has_no_remedy(name: str) -> None:
     world = core(*CASES[name][0], leads=False).state.world
 
     assert explanation_json(world, "a/w", NOW)["cause"] == BRIEF[name]
 
 
-@pytest.mark.parametrize("leads", [True, False])
-@pytest.mark.parametrize("name", CASES)
+@each_case("leads", [True, False])
+@each_case("name", CASES)
 def test_lists_show_the_same_cause_as_the_page_of_the_workload(name: str, leads: bool) -> None:
     world = core(*CASES[name][0], leads=leads).state.world
     found = explanation_json(world, "a/w", NOW)

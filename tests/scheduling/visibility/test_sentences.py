@@ -13,6 +13,7 @@ from scheduling.visibility.as_json import AccessScope
 from scheduling.visibility.sentence import why_it_waits
 from tests import builders
 from tests.builders import cluster_queue, flavor, group, kueue, local_queue
+from tests.profiles import each_case
 from tests.reconciler.api.organisation import NOW, admitted, core, organisation, queue, waiting
 from tests.scheduling.visibility.waiting_cases import CASES, CONDITION, SOON, A, of, running, team, work
 from tests.schemas import checked
@@ -24,7 +25,7 @@ def checked_sentence(found: dict[str, Any]) -> str:
     return text
 
 
-@pytest.mark.parametrize("name", CASES)
+@each_case("name", CASES)
 def test_each_reason_has_its_sentence(name: str) -> None:
     manifests, expected = CASES[name]
     world = core(*manifests, leads=False).state.world
@@ -32,7 +33,7 @@ def test_each_reason_has_its_sentence(name: str) -> None:
     assert checked_sentence(explanation_json(world, "a/w", NOW)) == expected
 
 
-@pytest.mark.parametrize("name", CASES)
+@each_case("name", CASES)
 def test_the_event_on_the_job_has_the_same_sentence_once_it_was_tried(name: str) -> None:
     manifests, _ = CASES[name]
     world = core(*manifests).state.world
@@ -135,7 +136,7 @@ SECRETS = (
 )
 
 
-@pytest.mark.parametrize("name", CASES)
+@each_case("name", CASES)
 def test_no_sentence_names_objects_of_other_namespaces(name: str) -> None:
     manifests, _ = CASES[name]
     scope = AccessScope("a", queues=False)

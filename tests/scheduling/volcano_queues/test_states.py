@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduling.volcano_queues.states import QueueAction, VolcanoQueueState, handler_of, next_state
+from tests.profiles import each_case
 
 OPEN, CLOSED, CLOSING, UNKNOWN = VolcanoQueueState
 
@@ -26,7 +27,7 @@ def test_a_closed_queue_with_work_stays_closed() -> None:
     assert next_state(CLOSED, QueueAction.SYNC, CLOSED, work=True) is CLOSED
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("in_force", "stored", "idle", "busy"),
     [
         (OPEN, "", OPEN, OPEN),

@@ -24,6 +24,7 @@ from tests.builders import (
     queue,
     typed,
 )
+from tests.profiles import each_case
 from webhook.ledger.contents import LedgerContents, open_entries, possible_forests, related_entries, settlement
 from webhook.ledger.direct_reads import DirectRead, DirectReads
 from webhook.ledger.entry import LedgerEntry, new_entry
@@ -64,7 +65,7 @@ def sightings(progress: str, *seen: tuple[Ref, str, str], gone: tuple[str, str] 
     return found.drop(REF, Sighting(*gone)) if gone else found
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("entry", "shown", "outcome"),
     [
         (made(None, A), sightings("9"), None),
@@ -114,7 +115,7 @@ def test_old_deletions_are_dropped_from_the_sightings() -> None:
 CPU = group("cpu", flavor("spot", cpu="4"))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("change", "entry", "counts"),
     [
         (asked(None, queue("a", "top")), made(None, queue("b", "top")), True),

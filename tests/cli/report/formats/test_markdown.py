@@ -6,6 +6,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from cli.report.formats.markdown import bounded_table, harmless
+from tests.profiles import each_case
 
 
 @pytest.mark.parametrize(
@@ -21,7 +22,7 @@ def test_plain_sentences_stay_as_they_are(text: str) -> None:
     assert harmless(text) == text
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "shown"),
     [
         ("queues.yaml:100:5", "queues.yaml&#58;100:5"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from policies.configuration.kueue.device_expression import expression_fault
+from tests.profiles import each_case
 
 
 @pytest.mark.parametrize(
@@ -25,7 +26,7 @@ def test_valid_device_expression_is_accepted(expression: str) -> None:
     assert expression_fault(expression) == ""
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("expression", "says"),
     [
         ("not an expression", "not is unknown"),

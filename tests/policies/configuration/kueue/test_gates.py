@@ -20,6 +20,7 @@ from policies.configuration.kueue.reading import read
 from policies.configuration.kueue.values import LOCAL_QUEUE_METRICS
 from policies.model.errors import BadConfiguration
 from reconciler.configured import DEFAULTS, read_configured
+from tests.profiles import each_case
 
 GATES = TABLES[KueueVersion.V0_19].gates.values()
 ON_BY_DEFAULT, OFF_BY_DEFAULT, LOCKED = 53 + 7, 2 + 2 + 25, 7 + 1
@@ -85,7 +86,7 @@ def test_kueues_own_defaults_are_never_refused() -> None:
     assert read_configured({**DEFAULTS, "featureGates": defaults}).idle == ()
 
 
-@pytest.mark.parametrize("gate", [gate for gate in GATES if not gate.locked], ids=lambda gate: gate.name)
+@each_case("gate", [gate for gate in GATES if not gate.locked])
 def test_non_default_gate_is_followed_rejected_or_reported_as_idle(gate: FeatureGate) -> None:
     chosen = FeatureGates({gate.name: not gate.on})
 

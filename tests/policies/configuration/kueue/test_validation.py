@@ -10,6 +10,7 @@ from policies.configuration.kueue.defaults import default_selector, defaulted
 from policies.configuration.kueue.gates import CAPACITIES, FeatureGates
 from policies.configuration.kueue.validation import faults, refuse_faults
 from policies.model.errors import BadConfiguration
+from tests.profiles import each_case
 
 JOBS: dict[str, Any] = {"frameworks": ["batch/job"]}
 INCREMENTAL = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
@@ -35,7 +36,7 @@ def test_first_error_is_raised_with_its_path() -> None:
     assert refused.value.at == "waitForPodsReady.timeout"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("sections", "wanted"),
     [
         ({"integrations": {"frameworks": ["batch/jib"]}}, [("NotSupported", "integrations.frameworks[0]")]),
@@ -251,8 +252,8 @@ def test_capacity_name_is_an_identifier_with_an_optional_domain(name: str, wante
     assert faults_found == [(each, "resources.deviceClassMappings[0].sources[0].capacity.name") for each in wanted]
 
 
-@pytest.mark.parametrize("nonsense", [None, 5, "x", [], [1], {"a": []}, True])
-@pytest.mark.parametrize(
+@each_case("nonsense", [None, 5, "x", [], [1], {"a": []}, True])
+@each_case(
     "section",
     [
         *("namespace", "integrations", "multiKueue", "fairSharing", "admissionFairSharing", "waitForPodsReady", "tls"),

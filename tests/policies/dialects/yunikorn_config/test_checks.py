@@ -15,6 +15,7 @@ from policies.dialects.yunikorn_config.settings import ignored
 from policies.dialects.yunikorn_config.structure import queue_structure
 from policies.dialects.yunikorn_config.validation import load_failures
 from tests.policies.dialects.yunikorn_config.texts import config, partition, root
+from tests.profiles import each_case
 
 OK: list[str] = []
 Q5, Q6, Q78, Q9 = "guaranteed_above_max", "max_above_parent", "guaranteed_above_queue", "applications_above_queue"
@@ -38,7 +39,7 @@ def queue(name: str, *below: str, **resources: str) -> str:
     return f"{{name: {name}, resources: {{{inner}}}, queues: [{', '.join(below)}]}}"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("tree", "verdict"),
     [
         (queue("p", queue("c", m="memory: 12G"), m="memory: 10G"), [Q6]),
@@ -181,7 +182,7 @@ TREE = """
 """
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("rule", "refused_by_yunikorn", "reported"),
     [
         ("{name: fixed, value: root.users}", True, True),

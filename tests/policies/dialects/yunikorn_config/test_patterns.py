@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from policies.dialects.yunikorn_config import patterns
+from tests.profiles import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "compiles"),
     [
         (r"\pL+", True),

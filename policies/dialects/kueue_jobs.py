@@ -219,10 +219,10 @@ def _after(beginning: str, conf: Mapping[str, str]) -> dict[str, str]:
 
 
 def _volcano_queue(kind: GroupKind, manifest: Manifest) -> tuple[str, str]:
-    if kind == SPARK_APPLICATION and at(manifest, "spec.batchScheduler") != VOLCANO_SCHEDULER:
+    path = _VOLCANO_QUEUES.get(kind.group)
+    if path is None or (kind == SPARK_APPLICATION and at(manifest, "spec.batchScheduler") != VOLCANO_SCHEDULER):
         return "", ""
-    *path, last = _VOLCANO_QUEUES.get(kind.group, ("",))
-    return fields.join("", *path, last), text(inside(manifest, path).get(last)) or ""
+    return fields.join("", *path), text(inside(manifest, path[:-1]).get(path[-1])) or ""
 
 
 def _runs(manifest: Manifest, framework: Framework) -> bool:

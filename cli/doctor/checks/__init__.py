@@ -12,6 +12,7 @@ from cli.doctor.checks.kueue_version import kueue_version
 from cli.doctor.checks.leases import audit_lease, kueue_manager, reconciler_lease
 from cli.doctor.checks.ledger import ledger
 from cli.doctor.checks.parts import parts
+from cli.doctor.checks.pods import ungated_pods
 from cli.doctor.checks.replicas import replicas, versions
 from cli.doctor.checks.reports import reports
 from cli.doctor.checks.rights import rbac
@@ -41,6 +42,7 @@ CHECKS = (
     kueue_manager,
     kueue_version,
     volcano_controller,
+    ungated_pods,
     quota_gates,
     yunikorn_queues,
     workers,

@@ -311,6 +311,28 @@ def test_an_immutable_ledger_and_a_missing_ledger_are_reported(installed: Instal
     assert installed.doctor()["ledger"][0]["state"] == "ok"
 
 
+def test_pods_that_were_created_without_the_webhook_are_reported(installed: Installed) -> None:
+    settings, pods = f"/api/v1/namespaces/{SYSTEM}/configmaps/quotree-configuration", "/api/v1/namespaces/default/pods"
+    before = installed.request("GET", settings)["data"]
+    managed = yaml.safe_load(before["configuration.yaml"]) | {"kueue": {"manageJobs": True, "managePods": True}}
+    spec = {"containers": [{"name": "a", "image": "a"}]}
+    for name, labels in {"late": {}, "gated": {"kueue.x-k8s.io/managed": "true"}, "ended": {}}.items():
+        pod = manifest("v1", "Pod", name, spec, namespace="default")
+        pod["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "main", **labels}
+        installed.request("POST", pods, pod)
+    installed.request("PATCH", f"{pods}/ended/status", {"status": {"phase": "Succeeded"}}, content_type=MERGE)
+    try:
+        data = {"data": {"configuration.yaml": yaml.safe_dump(managed)}}
+        with changed(installed, settings, data, {"data": before}):
+            (found,) = installed.doctor()["ungated-pods"]
+    finally:
+        for name in ("late", "gated", "ended"):
+            installed.request("DELETE", f"{pods}/{name}", {"gracePeriodSeconds": 0})
+
+    assert (found["state"], found["message"].rpartition(": ")[2]) == ("warning", "default/late")
+    assert [each["state"] for each in installed.doctor()["ungated-pods"]] == ["skipped"]
+
+
 def test_a_worker_cluster_that_is_not_connected_is_reported(installed: Installed) -> None:
     clusters = "/apis/kueue.x-k8s.io/v1beta2/multikueueclusters"
     spec = {"clusterSource": {"kubeConfig": {"location": "east", "locationType": "Secret"}}}

@@ -129,9 +129,9 @@ def _paths(value: Any, key: str = "", field: str = "") -> Iterator[tuple[str, st
 
 
 def linked_out(chart: str) -> Iterator[Unreadable]:
-    """Links in a chart that lead out of its checkout, or out of the chart outside a checkout.
+    """Links in a chart that lead out of its checkout, which helm would follow.
 
-    Helm would follow them.
+    Outside a checkout, they may not lead out of the chart.
     """
     if real := leads_out(chart):
         yield Unreadable(SourcePlace(chart, 1, 1), f"a link leads out of the checkout, to {real}; name that chart")

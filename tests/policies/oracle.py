@@ -149,7 +149,7 @@ def _own_spec(key: Key, queue: Manifest) -> Iterator[Row]:
             if amount(text, "/" in name) is None:
                 yield "no amount", key, f"{field} {name}", NONE
     for name, value in guarantee.items():
-        if value > deserved.get(name, NONE):
+        if name not in deserved or value > deserved[name]:  # unnamed is less than 0
             yield "guarantee > deserved", key, name, value - deserved.get(name, NONE)
     for name, value in deserved.items():
         if name in capability and value > capability[name]:
@@ -165,7 +165,8 @@ def _sums(world: World, key: Key, queue: Manifest) -> Iterator[Row]:
             for name, value in _amounts(child, field).items():
                 wanted[name] = wanted.get(name, NONE) + value
         for name, value in wanted.items():
-            if value > held.get(name, NONE):
+            unnamed = name not in held and "/" in name  # less than 0, but for cpu and memory
+            if unnamed or value > held.get(name, NONE):
                 yield f"children {field}", key, name, value - held.get(name, NONE)
 
 
@@ -277,7 +278,8 @@ def _missteps(before: World, after: World, edit: Edit) -> Iterator[str]:
 
 def _root_changed(old: Manifest | None, new: Manifest) -> Iterator[str]:
     before, parent = old["spec"].get("parent") if old else None, new["spec"].get("parent")
-    if parent not in (None, "", "root", before):
+    none = (None, "", "root")
+    if parent not in none and before in none:
         yield "root gets a parent"
     if old is not None and any(_amounts(old, f) != _amounts(new, f) for f in ("guarantee", "deserved", "capability")):
         yield "root's amounts are changed"

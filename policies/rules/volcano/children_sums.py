@@ -85,7 +85,7 @@ def exceeded(proposal: Proposal, promise: Promise) -> Iterator[Finding]:
             held = own.get(resource)
             upstream = queue.ref in asked and is_counted(resource)
             # Volcano refuses even a zero if the parent does not name the resource.
-            unnamed = held is None and resource not in _NEVER_SCALAR and upstream
+            unnamed = held is None and resource not in _NEVER_SCALAR and is_counted(resource)
             if unnamed or total > (held.nano if held else 0):
                 yield _finding(proposal, promise, family, resource, total, BOTH if upstream else STRICT_ONLY)
 

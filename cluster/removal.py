@@ -27,7 +27,8 @@ _PROGRAM = "app.kubernetes.io/component"
 class RemovalReader:
     """Reads the objects of an installation, and the objects of other projects that Quotree changed.
 
-    Objects of other projects are listed at the first `read`, and again after Quotree's programs have ended.
+    The first `read` tries each name that an object of Quotree can have; later ones read those that it found. Objects of
+    other projects are listed at the first `read`, and again after Quotree's programs have ended.
     """
 
     def __init__(self, cluster: ClusterClient, names: ReleaseNames) -> None:
@@ -55,7 +56,11 @@ class RemovalReader:
         )
 
     def _ours(self) -> Iterator[Manifest]:
-        yield from self._reader.by_name((*self._of_take_over, *self._refs))
+        yield from self._reader.by_name(self._of_take_over)
+        ours = [*self._reader.by_name(self._refs)]
+        if self._work is None:
+            self._refs = tuple(map(ref_of, ours))
+        yield from ours
         for each in self._cluster.list(DEPLOYMENTS, namespace=self._names.namespace):
             yield {**each, "kind": "Deployment"}
         for each in self._cluster.list(CUSTOM_RESOURCE_DEFINITIONS, label_selector=LABEL):

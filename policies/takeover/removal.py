@@ -37,7 +37,7 @@ from policies.takeover.objects import (
     version_of,
 )
 from policies.takeover.taking import traces
-from policies.vap.admission_policies import policies
+from policies.vap.admission_policies import forms, policy_name
 
 QUEUE_FINALIZER, QUEUE_OPERATION = "quotree.dev/queue-in-use", "quotree.dev/queue-operation"
 """The annotations that scheduling/volcano_queues writes on Volcano's queues."""
@@ -111,7 +111,7 @@ class Wishes:
 def read_by_name(names: ReleaseNames) -> Iterator[ObjectRef]:
     """The objects of Quotree with fixed names, with those of `quotree install render --vap`."""
     yield from (names.validating, names.mutating, ObjectRef("Namespace", names.namespace))
-    for name in (*LEASE_POLICIES, *{str(each["metadata"]["name"]) for each in policies()}):
+    for name in (*LEASE_POLICIES, *(policy_name(rule, form) for rule, form in forms())):
         yield ObjectRef("ValidatingAdmissionPolicyBinding", name)
         yield ObjectRef("ValidatingAdmissionPolicy", name)
     yield from (ObjectRef("APIService", name) for name in API_SERVICES)

@@ -6,7 +6,6 @@ write their status. What runs is recounted from the Pods that have a node and ha
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
@@ -32,7 +31,7 @@ from tests.apiserver.jobs.tenant_world import (
 from tests.apiserver.kueue_world import KUEUE
 from tests.apiserver.webhook.guard import Guard
 from tests.builders import container, kueue
-from tests.waiting import eventually
+from tests.waiting import eventually, throughout
 
 SECONDS = 3.0
 """How long a test checks that something does not happen."""
@@ -75,21 +74,11 @@ def end(server: ControlPlane, within: int = 30) -> None:
     for pod in pods(server):
         meta = pod["metadata"]
         if meta.get("deletionTimestamp") and meta.get("deletionGracePeriodSeconds", 0) <= within:
+            path = f"{TEAM}/pods/{meta['name']}"
             with suppress(ApiError):  # it is gone meanwhile
-                server.request(
-                    "PATCH", f"{TEAM}/pods/{meta['name']}", {"metadata": {"finalizers": None}}, content_type=MERGE
-                )
-            server.kubectl(
-                "delete",
-                "pod",
-                meta["name"],
-                "-n",
-                "team",
-                "--grace-period=0",
-                "--force",
-                "--wait=false",
-                "--ignore-not-found",
-            )
+                server.request("PATCH", path, {"metadata": {"finalizers": None}}, content_type=MERGE)
+            with suppress(ApiError):
+                server.request("DELETE", f"{path}?gracePeriodSeconds=0")
 
 
 def running(server: ControlPlane) -> int:
@@ -197,8 +186,7 @@ def test_no_job_is_admitted_into_the_quota_of_a_pod_released_by_its_job(server: 
         guard.start()
     submit(server, "next", "1")
 
-    until = time.monotonic() + SECONDS
-    while time.monotonic() < until:
+    for _ in throughout(SECONDS):
         bind(server)
         assert not runs(server, "next")
     assert running(server) == QUOTA
@@ -221,8 +209,7 @@ def test_a_pod_without_its_podset_label_and_workload_annotation_uses_quota(serve
     server.request("DELETE", f"{JOBS}/one?propagationPolicy=Orphan", user=TENANT)
     submit(server, "next", "2")
 
-    until = time.monotonic() + SECONDS
-    while time.monotonic() < until:
+    for _ in throughout(SECONDS):
         assert not runs(server, "next")
     eventually(lambda: "kueue.x-k8s.io/podset" in pods(server)[0]["metadata"]["labels"])
     server.request("DELETE", f"{TEAM}/pods/{name}?gracePeriodSeconds=0", user=TENANT)
@@ -248,8 +235,7 @@ def test_a_job_cannot_claim_the_workload_of_another_job_as_prebuilt(server: Cont
     finally:
         guard.start()
     submit(server, "next", "2")
-    until = time.monotonic() + SECONDS
-    while time.monotonic() < until:
+    for _ in throughout(SECONDS):
         assert not runs(server, "next")
         assert not runs(server, "two")
     server.request("DELETE", f"{TEAM}/pods?gracePeriodSeconds=0", user=TENANT)
@@ -264,8 +250,7 @@ def test_a_resumed_job_waits_until_its_old_pods_have_ended(server: ControlPlane)
     started(server, slow_job("one", "1", parallelism=2, completions=2))
     for _ in range(ROUNDS):
         server.request("PATCH", f"{JOBS}/one", {"spec": {"suspend": True}}, user=TENANT, content_type=MERGE)
-        until = time.monotonic() + SECONDS / 2
-        while time.monotonic() < until:
+        for _ in throughout(SECONDS / 2):
             bind(server)
             assert running(server) <= QUOTA
     submit(server, "next", "2")
@@ -297,8 +282,7 @@ def test_a_job_waits_until_the_pods_of_a_deactivated_job_have_ended(server: Cont
         return bool(deactivated())
 
     eventually(its_time_is_up)
-    until = time.monotonic() + SECONDS
-    while time.monotonic() < until:
+    for _ in throughout(SECONDS):
         bind(server)
         assert running(server) == QUOTA
     end(server, within=86400)
@@ -318,8 +302,7 @@ def test_deleted_pods_are_not_replaced_before_they_have_ended(server: ControlPla
     with pytest.raises(ApiError, match="quota-evaded"):
         server.request("PATCH", f"{JOBS}/one", at_once, user=TENANT, content_type=MERGE)
 
-    until = time.monotonic() + BACKOFF
-    while time.monotonic() < until:
+    for _ in throughout(BACKOFF):
         bind(server)
         assert running(server) <= QUOTA
 
@@ -337,15 +320,13 @@ def test_a_job_that_shrinks_and_grows_stays_within_quota(server: ControlPlane) -
     for _ in range(ROUNDS):
         for size in (1, 2):
             server.request("PATCH", f"{JOBS}/one", {"spec": {"parallelism": size}}, user=TENANT, content_type=MERGE)
-            until = time.monotonic() + SECONDS / 4
-            while time.monotonic() < until:
+            for _ in throughout(SECONDS / 4):
                 bind(server)
                 assert running(server) <= QUOTA
             if not runs(server, "one"):
                 continue
     submit(server, "next", "1")
-    until = time.monotonic() + SECONDS
-    while time.monotonic() < until:
+    for _ in throughout(SECONDS):
         bind(server)
         assert running(server) <= QUOTA
 

@@ -32,7 +32,7 @@ from tests.apiserver.jobs.tenant_world import (
 from tests.apiserver.kueue_world import KUEUE, conditions, served
 from tests.apiserver.webhook.guard import Guard
 from tests.builders import batch_job, container, kueue, pod, template
-from tests.waiting import eventually
+from tests.waiting import eventually, throughout
 
 SECONDS = 3.0
 """How long a patch is tried again and again."""
@@ -165,8 +165,7 @@ def test_the_quota_of_a_deleted_job_is_used_until_its_pods_have_ended(server: Co
     submit(server, "second", "2")
 
     server.request("DELETE", f"{JOBS}/first?propagationPolicy={policy}", user=TENANT)
-    until = time.monotonic() + SECONDS
-    while time.monotonic() < until:
+    for _ in throughout(SECONDS):
         assert asked(server) == QUOTA, "the Pod is bound, and no kubelet ends it"
         assert conditions(server, "team", held)["QuotaReserved"] == ("True", "QuotaReserved")
         assert not runs(server, "second")

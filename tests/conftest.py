@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
-from tests.profiles import register
+from tests.profiles import PROFILES, register
 
 pytest.register_assert_rewrite(*(f"tests.{each.name}" for each in Path(__file__).parent.iterdir() if each.is_dir()))
 # `yaml.safe_load` takes this one: it makes the same objects in a tenth of the time.
@@ -21,6 +23,12 @@ register()
 SHARD = os.environ.get("TEST_SHARD", "")
 """Which files are collected: `1/2` is the first half of them, all without it. `make unit` starts a process for each
 shard. Workers of xdist import all files each, and send every result to another process: a fifth of the time."""
+
+
+def pytest_sessionstart() -> None:
+    """Of five examples hardly one draws a constant of our modules, for which Hypothesis parses the source of each."""
+    if settings().max_examples == PROFILES["lean"]:
+        providers._get_local_constants = lambda: providers._local_constants
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

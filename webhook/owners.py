@@ -12,7 +12,7 @@ from cluster.served import WORKLOADS
 from policies.amounts.ancestry import DEEPEST, is_marked
 from policies.configuration.settings import Configuration
 from policies.dialects.core import POD
-from policies.dialects.frameworks.replicated import REPLICA_SET
+from policies.dialects.frameworks.replicated import LEADER, REPLICA_SET
 from policies.dialects.kueue_jobs import IDENTIFIERS, QUEUE_NAME, QueuedJob, job_reader, prebuilt_of
 from policies.dialects.kueue_kinds import IN_USE, WORKLOAD
 from policies.dialects.kueue_owners import controller_of
@@ -24,7 +24,7 @@ from policies.model.forest import Forest
 from policies.mutation.kueue_defaults import has_default_queue, settings_for
 from webhook.review import Review
 
-_BETWEEN = {REPLICA_SET.kind: REPLICA_SET}
+_BETWEEN = {each.kind: each for each in (REPLICA_SET, LEADER)}
 _NO_DEFAULT_QUEUE = Forest()
 _NEWEST = WORKLOADS[0]
 Fetch = Callable[[Resource, str, str], Manifest | None]

@@ -15,6 +15,7 @@ from cluster.resource import PODS
 from cluster.versions import is_older
 from policies.dialects.core import POD
 from policies.dialects.kueue_jobs import MANAGED
+from policies.dialects.naming import NAMING, Naming, workload_names
 from policies.dialects.reading import Manifest
 from reconciler.controllers.internal_errors import InternalErrors
 from reconciler.controllers.out_of_sight import OutOfSight
@@ -34,7 +35,6 @@ from reconciler.objects.wanted import WantedWrite
 from reconciler.objects.watched import WatchedKind
 from reconciler.shards.partition import WORK_AT
 from scheduling.objects.grouped import Links
-from scheduling.objects.naming import NAMING, Naming, workload_names
 from scheduling.objects.workload import IS_GROUP_WORKLOAD, JOB_UID, ORIGIN, Workload
 
 _KIND, _WORKLOAD = "Pod", "Workload"

@@ -8,6 +8,7 @@ from typing import Any
 
 from cluster.actions import Action, Create, Delete, Patch
 from policies.configuration.settings import KueueSettings
+from policies.dialects.naming import NAMING, Naming
 from policies.mutation.kueue_pod_defaults import held_pod
 from policies.mutation.patching import patched
 from reconciler.controllers.pods import PodsController, watched_pods
@@ -17,7 +18,6 @@ from reconciler.objects.outcomes import Written
 from reconciler.objects.patches import ADMISSION_MANAGER, status_patch
 from reconciler.objects.wanted import WantedWrite
 from reconciler.objects.watched import by_kind
-from scheduling.objects.naming import NAMING, Naming
 from scheduling.objects.reading import read_workload
 from scheduling.objects.workload import Admission, PodSetAdmission, Workload
 from scheduling.status.eviction import preempt

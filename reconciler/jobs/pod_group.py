@@ -226,14 +226,14 @@ class _Life:
         return self._owned_by(leaving) if leaving else None
 
     def _all_deleted(self) -> list[WantedWrite] | None:
-        """All Pods are being deleted. If Quotree deleted them, a group waits for replacements.
+        """All Pods are being deleted. A group waits for replacements if Quotree deleted them, or if it is one of a set.
 
         The Workload goes once none of them uses quota: another finalizer may keep them for as long as it likes.
         """
         members = self.unit.members
         if not all(member.deleting for member in members):
             return None
-        if self.is_group and all(member.targeted for member in members):
+        if self.is_group and (self.unit.first.of_set or all(member.targeted for member in members)):
             return None
         over = released(members)
         if self.unit.occupied:
@@ -294,10 +294,12 @@ class _Life:
         """
         strangers = self.selection.strangers
         found = [
-            *map(excess, (each for each in self.selection.excess if not (each.deleting or each.set_waits))),
+            *map(
+                excess, (each for each in self.selection.excess if not (each.deleting or (each.of_set and each.gated)))
+            ),
             *cut_off(strangers, f"The Pod requests more than it was admitted with in Workload {self.read.key}"),
             *released(self.selection.replaced),
-            *released(each for each in self.unit.members if each.serving and not (each.counts or each.occupies)),
+            *released(each for each in self.unit.members if each.of_set and not (each.counts or each.occupies)),
             *released(each for each in strangers if not each.counts),
         ]
         return found or None
@@ -416,7 +418,7 @@ class _Life:
         beyond = f"Workload {self.read.key} is for {self._total} Pods; scale to 0, then to the new number of replicas"
         waiting = [
             *((member, unlike) for member in self.selection.strangers if member.gated and member.counts),
-            *((member, beyond) for member in self.selection.excess if member.set_waits),
+            *((member, beyond) for member in self.selection.excess if member.of_set and member.gated),
         ]
         return [
             WantedWrite((WORKLOAD, self.read.key), None, about(member), "ErrWorkloadCompose", message, warning=True)

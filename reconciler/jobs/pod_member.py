@@ -115,9 +115,9 @@ class GroupPod(PodLife):
         return self.may_run and not self.gated
 
     @property
-    def set_waits(self) -> bool:
-        """Whether the Pod waits, and its StatefulSet would create it again if it was deleted."""
-        return self.serving and self.parental and self.gated
+    def of_set(self) -> bool:
+        """Whether it is one of a group of a StatefulSet, which creates a Pod again when it is gone."""
+        return self.serving and self.parental
 
     @property
     def away(self) -> bool:

@@ -36,7 +36,7 @@ def _created(unit: PodUnit, counting: Sequence[GroupPod], inputs: JobInputs) -> 
     if unit.size is not None and len(counting) > unit.size:
         merited = by_merit(counting)
         counting, over = merited[: unit.size], merited[unit.size :]
-        if removed := [excess(member) for member in over if not member.set_waits]:
+        if removed := [excess(member) for member in over if not member.of_set]:
             return removed
     try:
         made = composed(counting, inputs)

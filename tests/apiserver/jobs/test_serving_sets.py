@@ -145,7 +145,7 @@ def _leader_worker_sets() -> Manifest:
 @pytest.fixture
 def team(shared: Team) -> Iterator[Team]:
     yield shared
-    for path in (SETS, LEADER_SETS, f"{TEAM}/pods"):
+    for path in (SETS, LEADER_SETS, f"{TEAM}/pods", WORKLOADS):
         shared.server.request("DELETE", path)
     shared.reach(lambda: not shared.pods() and not shared.workloads())
 
@@ -163,7 +163,7 @@ def test_a_stateful_set_starts_only_if_all_its_pods_fit(team: Team) -> None:
     assert team.workloads() == {"statefulset-large": {"main": 3}, "statefulset-web": {"main": 3}}
 
 
-def test_a_rollout_and_a_deleted_pod_keep_the_quota(team: Team) -> None:
+def test_a_rollout_and_deleted_pods_keep_the_quota(team: Team) -> None:
     team.submit("web", 2, "1")
     team.reach(lambda: team.started() == {"web-0"})
     team.ready("web-0")
@@ -175,8 +175,11 @@ def test_a_rollout_and_a_deleted_pod_keep_the_quota(team: Team) -> None:
     for name in ("web-1", "web-0"):
         team.reach(lambda name=name: name in team.started("two"))
         team.ready(name)
-    team.server.request("DELETE", f"{TEAM}/pods/web-1")
-    team.reach(lambda: len(team.started()) == 2)
+    for path in (f"{TEAM}/pods/web-1", f"{TEAM}/pods"):
+        team.server.request("DELETE", path)
+        team.reach(lambda: "web-0" in team.started())
+        team.ready("web-0")
+        team.reach(lambda: len(team.started()) == 2)
 
     assert team.uids() == workload
     assert not before & {each["metadata"]["uid"] for each in team.pods().values()}

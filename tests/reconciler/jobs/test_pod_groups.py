@@ -10,6 +10,7 @@ from cluster.actions import Create, Patch
 from policies.dialects.naming import Naming
 from reconciler.controllers.pods import watched_pods
 from reconciler.jobs.step import JobInputs
+from scheduling.objects.times import SECOND
 from scheduling.objects.workload import (
     ADMITTED,
     EVICTED,
@@ -95,6 +96,33 @@ def test_a_pod_of_a_stateful_set_that_has_ended_keeps_no_finalizer_because_its_s
     world.create(pod("b", "g", 2, notes=OF_SET))
     world.settle()
     assert world.running() == ["a", "b"]
+
+
+def test_the_workload_of_a_set_is_kept_for_a_while_without_pods() -> None:
+    world = running(of_set("a"))
+    kept = world.stored["metadata"]["uid"]
+    world.delete("a")
+    world.settle()
+    assert world.pods() == {}
+    world.create(of_set("a"))
+    world.settle()
+    assert (world.stored["metadata"]["uid"], world.running()) == (kept, ["a"])
+
+    world.delete("a")
+    world.settle()
+    world.restarted()
+    world.settle()
+    assert world.read.reserved
+    world.now += 10 * SECOND
+    world.settle()
+    assert world.workloads() == {}
+
+
+def of_set(name: str) -> Manifest:
+    """The Pod of a StatefulSet of one replica."""
+    made = pod(name, "g", 1, notes=OF_SET)
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "s", "uid": "set", "controller": True}
+    return {**made, "metadata": {**made["metadata"], "ownerReferences": [owner]}}
 
 
 def test_a_group_that_kueue_has_put_on_hold_queues_again_when_its_set_has_pods() -> None:

@@ -54,9 +54,11 @@ def owners(
     found: list[QueuedJob] = []
     if not _asks(review, configuration, forest):
         return found
-    above = controller_of(metadata(review.manifest))
+    kind, above = review.kind, controller_of(metadata(review.manifest))
     while above is not None and is_domain(above.name) and len(found) < DEEPEST:
-        framework = configuration.framework(above.kind) or _BETWEEN.get(above.kind)
+        between = _BETWEEN.get(above.kind)
+        passes = between is not None and between.may_make(kind)
+        framework = configuration.framework(above.kind) or (between if passes else None)
         if framework is None:
             break  # nobody counts it, so the object queues on its own
         resource = Resource(above.kind.group, framework.version, framework.plural, namespaced=True)
@@ -66,7 +68,7 @@ def owners(
         if manifest is None or metadata(manifest).get("uid") != above.uid:
             break
         found.append(job_reader(framework)(named(manifest, resource, above.kind.kind)))
-        above = found[-1].controller
+        kind, above = above.kind, found[-1].controller
     return found
 
 

@@ -118,6 +118,14 @@ def test_the_workload_of_a_set_is_kept_for_a_while_without_pods() -> None:
     assert world.workloads() == {}
 
 
+def test_only_a_stateful_set_owns_the_workload_of_its_pods() -> None:
+    """A tenant may name any object as the controller of a Pod. A Workload that a Node owns would never be collected."""
+    made = of_set("a")
+    made["metadata"]["ownerReferences"][0] |= {"apiVersion": "v1", "kind": "Node"}
+
+    assert [owner["kind"] for owner in running(made).stored["metadata"]["ownerReferences"]] == ["Pod"]
+
+
 def of_set(name: str) -> Manifest:
     """The Pod of a StatefulSet of one replica."""
     made = pod(name, "g", 1, notes=OF_SET)

@@ -101,7 +101,8 @@ def _row(framework: Framework) -> tuple[str, ...]:
     group, kind = framework.kind
     api = f"{group}/{framework.version}" if group else framework.version
     shipped = isinstance(framework, JobShape)
-    does = "runs it" if shipped else "queues its Pods" if framework.by_pods else "refuses the name"
+    by_pods = "queues its Pods" if framework.group is None else "queues its Pods as groups"
+    does = "runs it" if shipped else by_pods if framework.by_pods else "refuses the name"
     return f"`{framework.name}`", f"{kind} (`{api}`)", does, _on(framework.default), _on(shipped)
 
 

@@ -21,21 +21,27 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m generators", description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if a file is out of date")
     check = parser.parse_args().check
-    stale = [(path, text) for path, text in generated().items() if _present(path) != text]
-    for path, text in stale:
-        if check:
-            print(_difference(path, text))
-        else:
+    stale = _stale()
+    while stale and not check:
+        for path, text in stale.items():
             target = ROOT / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text, encoding="utf-8")
             print(f"wrote {path}")
-    if stale and check:
+        stale = _stale()  # some files are generated from those
+    for path, text in stale.items():
+        print(_difference(path, text))
+    if stale:
         print(f"{len(stale)} generated file(s) out of date; run `make generate`", file=sys.stderr)
     broken = withdrawn()
     for sentence in broken:
         print(sentence, file=sys.stderr)
-    return 1 if broken or (stale and check) else 0
+    return 1 if broken or stale else 0
+
+
+def _stale() -> dict[str, str]:
+    """The text that each file that is out of date should have, by its path."""
+    return {path: text for path, text in generated().items() if _present(path) != text}
 
 
 def _present(path: str) -> str | None:

@@ -8,7 +8,7 @@ from itertools import groupby
 from generators.files import table
 from policies.dialects.core import POD
 from policies.dialects.frameworks import FRAMEWORKS
-from policies.dialects.frameworks.replicated import REPLICA_SET
+from policies.dialects.frameworks.replicated import LEADER, REPLICA_SET
 from policies.dialects.job_shape import Framework, JobShape
 
 _LINE = 100
@@ -30,10 +30,10 @@ def blocks(frameworks: Collection[Framework]) -> Mapping[str, Mapping[str, str]]
     run = [each for each in judged if isinstance(each, JobShape)]
     sent = [each for each in run if each.dispatched]
     return {
-        "manifests/base/rbac.yaml": {"owners": rbac_rules([*judged, REPLICA_SET], "get")},
+        "manifests/base/rbac.yaml": {"owners": rbac_rules([*judged, REPLICA_SET, LEADER], "get")},
         "manifests/base/validating-webhooks.yaml": {
             "kueue-jobs": webhook_rules(judged, "CREATE, UPDATE"),
-            "kueue-scales": webhook_rules([each for each in run if each.scaled], "UPDATE", "/scale"),
+            "kueue-scales": webhook_rules([each for each in judged if each.scaled], "UPDATE", "/scale"),
         },
         "manifests/base/mutating-webhooks.yaml": {
             "kueue-other-jobs": webhook_rules([each for each in run if not each.own_webhook], "CREATE"),
@@ -69,12 +69,16 @@ def webhook_rules(frameworks: Iterable[Framework], operations: str, subresource:
     )
 
 
+_CORE = '""'
+"""The API group of Pods in YAML."""
+
+
 def rbac_rules(frameworks: Iterable[Framework], verbs: str, subresource: str = "") -> str:
     return "\n".join(
         line
         for group, members in _by_group(frameworks)
         for line in (
-            f"- apiGroups: [{group}]",
+            f"- apiGroups: [{group or _CORE}]",
             *_resources([f"{each.plural}{subresource}" for each in members]),
             f"  verbs: [{verbs}]",
         )
@@ -97,7 +101,8 @@ def _row(framework: Framework) -> tuple[str, ...]:
     group, kind = framework.kind
     api = f"{group}/{framework.version}" if group else framework.version
     shipped = isinstance(framework, JobShape)
-    does = "runs it" if shipped else "queues its Pods" if framework.by_pods else "refuses the name"
+    by_pods = "queues its Pods" if framework.group is None else "queues its Pods as groups"
+    does = "runs it" if shipped else by_pods if framework.by_pods else "refuses the name"
     return f"`{framework.name}`", f"{kind} (`{api}`)", does, _on(framework.default), _on(shipped)
 
 

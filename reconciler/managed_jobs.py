@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from policies.configuration.kueue.gates import FeatureGates
 from policies.configuration.kueue.values import CustomLabel, JobSelection
 from policies.dialects.kueue_jobs import IDENTIFIERS
+from policies.dialects.naming import NAMING, Naming
 from policies.dialects.selectors import LabelSelector, read_label_selector
 from reconciler.jobs.step import JobInputs
-from scheduling.objects.naming import NAMING, Naming
 from scheduling.objects.pod_sets import ALL_REQUESTS, RequestGates
 from scheduling.objects.priority import PriorityClasses
 from scheduling.status.observability import LEGACY, Observability

@@ -12,7 +12,7 @@ from cluster.served import WORKLOADS
 from policies.amounts.ancestry import DEEPEST, is_marked
 from policies.configuration.settings import Configuration
 from policies.dialects.core import POD
-from policies.dialects.frameworks.replicated import REPLICA_SET
+from policies.dialects.frameworks.replicated import LEADER, REPLICA_SET
 from policies.dialects.kueue_jobs import IDENTIFIERS, QUEUE_NAME, QueuedJob, job_reader, prebuilt_of
 from policies.dialects.kueue_kinds import IN_USE, WORKLOAD
 from policies.dialects.kueue_owners import controller_of
@@ -24,7 +24,7 @@ from policies.model.forest import Forest
 from policies.mutation.kueue_defaults import has_default_queue, settings_for
 from webhook.review import Review
 
-_BETWEEN = {REPLICA_SET.kind: REPLICA_SET}
+_BETWEEN = {each.kind: each for each in (REPLICA_SET, LEADER)}
 _NO_DEFAULT_QUEUE = Forest()
 _NEWEST = WORKLOADS[0]
 Fetch = Callable[[Resource, str, str], Manifest | None]
@@ -54,9 +54,11 @@ def owners(
     found: list[QueuedJob] = []
     if not _asks(review, configuration, forest):
         return found
-    above = controller_of(metadata(review.manifest))
+    kind, above = review.kind, controller_of(metadata(review.manifest))
     while above is not None and is_domain(above.name) and len(found) < DEEPEST:
-        framework = configuration.framework(above.kind) or _BETWEEN.get(above.kind)
+        between = _BETWEEN.get(above.kind)
+        passes = between is not None and between.may_make(kind)
+        framework = configuration.framework(above.kind) or (between if passes else None)
         if framework is None:
             break  # nobody counts it, so the object queues on its own
         resource = Resource(above.kind.group, framework.version, framework.plural, namespaced=True)
@@ -66,7 +68,7 @@ def owners(
         if manifest is None or metadata(manifest).get("uid") != above.uid:
             break
         found.append(job_reader(framework)(named(manifest, resource, above.kind.kind)))
-        above = found[-1].controller
+        kind, above = above.kind, found[-1].controller
     return found
 
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cluster.resource import Resource
-from policies.dialects.job_shape import JobShape, at
+from policies.dialects.job_shape import at
 from policies.dialects.kueue_jobs import KINDS
 from policies.dialects.reading import replaced
 from webhook.owners import Fetch, named, read
 from webhook.review import BadReview, Review
 
 SUBRESOURCE = "scale"
-_SCALED = {
-    (each.kind.group, each.plural): each for each in KINDS.values() if isinstance(each, JobShape) and each.scaled
-}
+_SCALED = {(each.kind.group, each.plural): each for each in KINDS.values() if each.scaled}
 
 
 def whole(review: Review, fetch: Fetch) -> Review:

@@ -13,7 +13,7 @@ from typing import Any
 from policies.amounts.requests import template_requests, total
 from policies.dialects.core import POD
 from policies.dialects.job_shape import JobShape, PodsAt
-from policies.dialects.kueue_jobs import POD_SET, STARTED_FOR, TOPOLOGY_REQUESTS, QueuedJob
+from policies.dialects.kueue_jobs import POD_SET, STARTED_FOR, STATEFUL_SET, TOPOLOGY_REQUESTS, QueuedJob
 from policies.dialects.kueue_owners import ControllerReference, controller_of
 from policies.dialects.kueue_workload import ELASTIC, SLICE_CHAIN
 from policies.dialects.pod_reading import gates_in
@@ -40,8 +40,9 @@ def ancestor(
 ) -> QueuedJob | None:
     """The topmost ancestor job of an object of this kind; None if there is none.
 
-    The walk ends at an owner with another UID, of a kind that does not create such children, or that has ended.
-    `whole`: only jobs that are admitted as a whole count, not those whose Pods are queued one by one.
+    The walk ends at an owner with another UID, of a kind that does not create such children, or that has ended. The
+    only Pod among owners is the leader in a group of a LeaderWorkerSet. No Pod passes on the quota of a job.
+    `whole`: only jobs that are admitted as a whole count, not those whose Pods are queued.
     `queued`: only jobs that name a queue count.
     """
     found: QueuedJob | None = None
@@ -49,6 +50,8 @@ def ancestor(
     while controller is not None and len(seen) < DEEPEST:
         owner = _owner(controller, namespace, forest)
         if owner is None or owner.uid in seen or owner.ended or not owner.framework.may_make(kind):
+            break
+        if owner.ref.group_kind == POD and (whole or owner.controller is None or owner.controller.kind != STATEFUL_SET):
             break
         seen.add(owner.uid)
         if (owner.queue if queued else not owner.left_out) and (isinstance(owner.framework, JobShape) or not whole):

@@ -234,7 +234,10 @@ class Framework:
     `elastic`: whether a job may grow by slices of a Workload.
     `dispatched`: whether MultiKueue sends jobs to other clusters.
     `own_webhook`: whether its mutating webhook is written by hand, because the match conditions read its fields.
-    `by_pods`: whether its Pods are queued one by one, each with a Workload. `templates`: the paths of their templates.
+    `by_pods`: whether its Pods are queued, and not the job. `templates`: the paths of their templates.
+    `group`: returns the number of Pods that are admitted together, if its Pods are queued; 0 if each is admitted alone.
+    `scaled`: the path of the number that the subresource `scale` writes, if that changes the pods that are admitted
+        together; else empty.
     `pods`: returns the pods of a job, for rules, if no paths can describe their number.
     """
 
@@ -254,6 +257,8 @@ class Framework:
     own_webhook: bool = False
     by_pods: bool = False
     templates: tuple[str, ...] = ()
+    group: Callable[[Manifest], int] | None = None
+    scaled: str = ""
     pods: Callable[[Manifest], Iterator[PodsAt]] | None = None
 
     @property
@@ -286,7 +291,6 @@ class JobShape(Framework):
     `own_sets`: the pod sets whose Pods the job's controller creates, if children run the other pod sets.
     `generations`: how many times the job's request its children may use in all, while one replaces another.
     `on_hold`: what the status shows while the job needs no quota, although it is neither finished nor suspended.
-    `scaled`: the path of the number that the subresource `scale` writes; empty for a kind without this subresource.
     """
 
     suspend: SuspendField
@@ -301,7 +305,6 @@ class JobShape(Framework):
     own_sets: tuple[str, ...] = ()
     generations: int = 1
     on_hold: Sign | None = None
-    scaled: str = ""
 
     def ended(self, manifest: Manifest) -> bool:
         signs = (self.succeeded, self.failed)

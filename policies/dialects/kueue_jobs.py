@@ -92,6 +92,7 @@ class QueuedJob(KubeObject):
     `left_out`: whether it is never queued, whatever its labels say.
     `selector`: selects the Pods that its controller counts; None if it has none.
     `replicas`, `present`: spec.replicas and status.replicas.
+    `group_size`: the number of Pods that are admitted together, if its Pods are queued; 0 if each is admitted alone.
     `odd`: amounts that are probably mistakes; see `odd_jobs`.
     """
 
@@ -115,6 +116,7 @@ class QueuedJob(KubeObject):
     ray: Ray | None = None
     replicas: int = 1
     present: int = 0
+    group_size: int = 0
     odd: tuple[OddAmount, ...] = ()
 
     @property
@@ -158,6 +160,7 @@ def job_reader(framework: Framework) -> Callable[[Manifest], QueuedJob]:
             ray=read_ray(kind.kind, manifest) if kind in RAY else None,
             replicas=1 if (replicas := integer(spec.get("replicas"))) is None else replicas,
             present=integer(mapping(manifest.get("status")).get("replicas")) or 0,
+            group_size=max(0, framework.group(manifest)) if framework.group is not None else 0,
             odd=tuple(odd_in_job(kind, manifest)),
         )
 

@@ -15,6 +15,8 @@ from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 LABEL = f"label {MANAGED}"
 FINALIZER = f"finalizer {MANAGED}"
 ROLE_HASH = f"{PREFIX}role-hash"
+SERVING = f"{PREFIX}pod-group-serving"
+FAST_ADMISSION = f"{PREFIX}pod-group-fast-admission"
 POD_INDEX = f"{PREFIX}pod-group-pod-index"
 """The label with the number of a Pod in its group."""
 JOB_NAME = "batch.kubernetes.io/job-name"

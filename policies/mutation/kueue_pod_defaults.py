@@ -12,12 +12,16 @@ from typing import Any
 from policies.amounts.ancestry import STARTED, ancestor, is_marked, pod_counted_above
 from policies.amounts.role_hash import role_hash
 from policies.configuration.settings import KueueSettings
+from policies.dialects.core import POD
 from policies.dialects.kueue_jobs import (
     BATCH_JOB,
+    IDENTIFIERS,
     INDEX_OFFSET,
     KINDS,
     LEADER_WORKER_SET,
     MANAGED,
+    POD_GROUP,
+    POD_GROUP_SIZE,
     PRIORITY_CLASS,
     QUEUE_NAME,
     STATEFUL_SET,
@@ -27,9 +31,10 @@ from policies.dialects.kueue_jobs import (
 )
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.kueue_owners import controller_of
-from policies.dialects.kueue_pods import POD_INDEX, ROLE_HASH
+from policies.dialects.kueue_pods import FAST_ADMISSION, POD_INDEX, ROLE_HASH, SERVING
 from policies.dialects.kueue_ray import ray_cluster
 from policies.dialects.kueue_workload import ELASTIC
+from policies.dialects.naming import Naming
 from policies.dialects.reading import Manifest, listing, mapping, text, texts
 from policies.model.change import User
 from policies.model.forest import Forest
@@ -44,7 +49,14 @@ TOPOLOGY_GATE = f"{PREFIX}topology"
 ELASTIC_GATE = f"{PREFIX}elastic-job"
 _TAS = f"{PREFIX}tas"
 _INDEX_LABEL = f"{PREFIX}pod-group-pod-index-label"
-_POD_INDEX = "apps.kubernetes.io/pod-index"
+_POD_INDEX = {
+    STATEFUL_SET: "apps.kubernetes.io/pod-index",
+    LEADER_WORKER_SET: "leaderworkerset.sigs.k8s.io/worker-index",
+}
+"""The label with the number of a Pod in its group."""
+_GROUP_INDEX = "leaderworkerset.sigs.k8s.io/group-index"
+_LEADER_NAME = "leaderworkerset.sigs.k8s.io/leader-name"
+"""An annotation of workers, not of leaders."""
 _PODSET_GROUP = f"{PREFIX}podset-group-name"
 _MPI_JOB = GroupKind("kubeflow.org", "MPIJob")
 _NOBODY = Forest()
@@ -58,6 +70,7 @@ def held_pod(manifest: Manifest, settings: KueueSettings, forest: Forest = _NOBO
     was counted.
     If a running ancestor job already counts the Pod, nothing is added, unless the annotation SUSPENDED_BY says that
     this job cannot be suspended. `forest` must have this job by its UID, and the owners between.
+    A Pod of a StatefulSet or a LeaderWorkerSet joins its group (`_joined`).
     Only a controller may create a Pod that was started on quota. From any other Pod the labels and annotations that
     say so are removed, since it would count for a job that did not create it.
     """
@@ -82,12 +95,42 @@ def held_pod(manifest: Manifest, settings: KueueSettings, forest: Forest = _NOBO
         added_labels[POD_INDEX] = labels[notes[_INDEX_LABEL]]
     if placed:
         added_labels[_TAS] = "true"
-    operations = [*missing_texts(meta, ("metadata",), "labels", added_labels)]
-    operations += missing_texts(meta, ("metadata",), "annotations", {ROLE_HASH: role_hash(spec)})
+    group_labels, group_notes = _joined(manifest, settings, forest)
+    operations = [*missing_texts(meta, ("metadata",), "labels", {**added_labels, **group_labels})]
+    operations += missing_texts(meta, ("metadata",), "annotations", {ROLE_HASH: role_hash(spec), **group_notes})
     finalizers = listing(meta.get("finalizers"))
     if MANAGED not in finalizers:
         operations.append(added([*finalizers, MANAGED], "metadata", "finalizers"))
     return operations + unmarked + _gated(spec, [GATE, TOPOLOGY_GATE] if placed else [GATE])
+
+
+def _joined(pod: Manifest, settings: KueueSettings, forest: Forest) -> tuple[dict[str, str], dict[str, str]]:
+    """The labels and annotations with which a Pod joins the group that its StatefulSet or LeaderWorkerSet is.
+
+    The group has the name of the Workload that Kueue's manager creates. It serves requests, so it does not finish when
+    its Pods end. If all Pods are alike, the first one is enough to queue the group: a StatefulSet may create the next
+    one only when the first is ready.
+    """
+    meta = mapping(pod.get("metadata"))
+    labels, notes, annotated = texts(meta.get("labels")), texts(meta.get("annotations")), settings.enabled(IDENTIFIERS)
+    naming = Naming(annotated=annotated, short=settings.enabled("ShortWorkloadNames"))
+    job = ancestor(POD, controller_of(meta), _namespace(meta), forest, whole=False)
+    if job is None or not job.group_size:
+        return {}, {}
+    kind, name, role = job.ref.group_kind, job.ref.name, "main"
+    if kind == LEADER_WORKER_SET:
+        if _GROUP_INDEX not in labels:
+            return {}, {}
+        name = f"{name}-{labels[_GROUP_INDEX]}"
+        if len(job.pod_sets) > 1:
+            role = "worker" if _LEADER_NAME in notes else "leader"
+    group = {POD_GROUP: naming.workload(kind, name, job.uid)}
+    if naming.group(pod) not in ("", group[POD_GROUP]):
+        return {}, {}
+    joined = {POD_GROUP_SIZE: str(job.group_size), SERVING: "true", ROLE_HASH: role}
+    if role == "main":
+        joined[FAST_ADMISSION] = "true"
+    return ({}, {**group, **joined}) if annotated else (group, joined)
 
 
 def _above(pod: Manifest, settings: KueueSettings, forest: Forest, user: User) -> QueuedJob | None:
@@ -166,8 +209,8 @@ def queued_templates(kind: GroupKind, manifest: Manifest, settings: KueueSetting
     added_labels = {key: labels[key] for key in (QUEUE_NAME, PRIORITY_CLASS) if labels.get(key)}
     operations: Patch = []
     notes = {SUSPENDED_BY: framework.name}
-    if kind == STATEFUL_SET and settings.enabled("TopologyAwareScheduling"):
-        notes[_INDEX_LABEL] = _POD_INDEX
+    if kind in _POD_INDEX and settings.enabled("TopologyAwareScheduling"):
+        notes[_INDEX_LABEL] = _POD_INDEX[kind]
     for path in (tuple(each.split(".")) for each in framework.templates):
         template = _at(manifest, path)
         if template is None:

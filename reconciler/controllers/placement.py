@@ -13,6 +13,7 @@ from functools import partial
 from cluster.actions import Create, Delete
 from policies.dialects.core import POD
 from policies.dialects.kueue_checks import MULTIKUEUE
+from policies.dialects.naming import Naming
 from policies.dialects.reading import metadata
 from reconciler.controllers.internal_errors import InternalErrors
 from reconciler.controllers.placement_steps import PlacementSteps, WorkloadAndJob
@@ -34,7 +35,6 @@ from reconciler.objects.watched import CHECK_VIEW, WORKLOAD_VIEW, WatchedKind, b
 from reconciler.objects.workers import FromWorker, WorkerConnection, WorkerWrite
 from reconciler.recorder.journal import followed
 from scheduling.objects.grouped import Grouped
-from scheduling.objects.naming import Naming
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Workload
 from scheduling.placement.group import PlacementRefusal, placed_on

@@ -14,7 +14,8 @@ from cluster.actions import Action, Delete
 from cluster.resource import PODS
 from cluster.versions import is_older
 from policies.dialects.core import POD
-from policies.dialects.kueue_jobs import MANAGED
+from policies.dialects.kueue_jobs import LEADER_WORKER_SET, MANAGED, STATEFUL_SET
+from policies.dialects.naming import NAMING, Naming, workload_names
 from policies.dialects.reading import Manifest
 from reconciler.controllers.internal_errors import InternalErrors
 from reconciler.controllers.out_of_sight import OutOfSight
@@ -34,13 +35,16 @@ from reconciler.objects.wanted import WantedWrite
 from reconciler.objects.watched import WatchedKind
 from reconciler.shards.partition import WORK_AT
 from scheduling.objects.grouped import Links
-from scheduling.objects.naming import NAMING, Naming, workload_names
+from scheduling.objects.times import SECOND
 from scheduling.objects.workload import IS_GROUP_WORKLOAD, JOB_UID, ORIGIN, Workload
 
 _KIND, _WORKLOAD = "Pod", "Workload"
 WATCHED_PODS: WatchedKind[GroupPod] = WatchedKind(
     _KIND, PODS, read_member, label_selector=f"{MANAGED}=true", relist=True, selects=lambda member: member.marked
 )
+_SETS = (STATEFUL_SET, LEADER_WORKER_SET)
+_VACANCY = 10 * SECOND
+"""How long the Workload of a set is kept without Pods: the set may be replacing all of them."""
 _WAYS = {CUT_OFF: RAN, LABEL_RESTORED: LABEL_REMOVED, FINALIZER_RESTORED: "FinalizerRemoved"}
 
 
@@ -69,6 +73,7 @@ class PodsController(Controller):
         self._awaited: dict[str, list[Key]] = {}
         self._stale: dict[str, None] = {}
         self._unowned: dict[str, None] = {}
+        self._vacant: dict[str, int] = {}  # since when the Workload of a set has no Pods
         self._errors = InternalErrors()
 
     def observe(self, observed: Observed[object]) -> None:
@@ -132,6 +137,7 @@ class PodsController(Controller):
         if before is not None and before != home:
             self._remove_from_unit(name, before)
         unit = self._units.setdefault(home, {})
+        self._vacant.pop(home, None)
         if unit.get(name) != member:
             self._stale[home] = None
         unit[name] = member
@@ -177,8 +183,9 @@ class PodsController(Controller):
             self._stale[workload] = None
         elif read is None:
             self._unowned.pop(workload, None)
+            self._vacant.pop(workload, None)
             self._errors.forget((_WORKLOAD, workload))
-        elif read.deleting or read.evicted or not read.owners:
+        elif read.deleting or read.evicted or not read.owners or _of_set(read):
             self._unowned[workload] = None
 
     def inputs_changed(self, inputs: JobInputs) -> None:
@@ -202,8 +209,18 @@ class PodsController(Controller):
                 yield WaitFor(item, blocked)
             elif until is not None:
                 yield WakeAt(item, until)
+            elif (vacant_until := self._kept_until(name, now)) is not None:
+                yield WakeAt(item, vacant_until)
             else:
                 yield from self._look_at(name, item, now)
+
+    def _kept_until(self, name: str, now: int) -> int | None:
+        """Until when the Workload of a set is kept although it has no Pods; None if it has some, or is not kept."""
+        read = self._workloads.read(name) if name not in self._units else None
+        if read is None or read.deleting or not _of_set(read):
+            return None
+        until = self._vacant.setdefault(name, now) + _VACANCY
+        return until if now < until else None
 
     def _blocked(self, name: str, busy: Busy) -> Key | None:
         """An object of the unit that may not be written now; None if there is none."""
@@ -250,15 +267,14 @@ class PodsController(Controller):
         The garbage collector would delete it eventually, but its quota is needed before that.
         """
         read = self._workloads.read(name)
-        if read is not None and name not in self._units and _of_pods(read):
-            if read.deleting:
-                yield from (
-                    WantedWrite((_WORKLOAD, name), step.action) for step in orphaned(self._manifest(name), read)
-                )
-            elif self._lost_owners(name, read) or (read.evicted and read.reserved) or self._is_orphan(name, read):
-                yield WantedWrite(
-                    (_WORKLOAD, name), Delete(WORKLOADS, read.namespace, read.name, read.resource_version)
-                )
+        of_set = read is not None and _of_set(read)
+        if read is None or name in self._units or not (of_set or _of_pods(read)):
+            return
+        lost = self._lost_owners(name, read) or (read.evicted and read.reserved) or self._is_orphan(name, read)
+        if read.deleting:
+            yield from (WantedWrite((_WORKLOAD, name), step.action) for step in orphaned(self._manifest(name), read))
+        elif of_set or lost:
+            yield WantedWrite((_WORKLOAD, name), Delete(WORKLOADS, read.namespace, read.name, read.resource_version))
 
     def _lost_owners(self, name: str, read: Workload) -> bool:
         """Whether the Workload has lost all its owners.
@@ -294,6 +310,12 @@ def _of_pods(read: Workload) -> bool:
         return False
     name, uid = read.name.removeprefix("pod-").rpartition("-")[0], read.labels.get(JOB_UID, "")
     return read.annotations.get(IS_GROUP_WORKLOAD) == "true" or read.name in workload_names(POD, name, uid)
+
+
+def _of_set(read: Workload) -> bool:
+    """Whether the Workload is that of a StatefulSet, or of a replica of a LeaderWorkerSet, and needs Pods."""
+    of_group = read.annotations.get(IS_GROUP_WORKLOAD) == "true"
+    return of_group and not (read.on_hold or read.finished) and any(owner.group_kind in _SETS for owner in read.owners)
 
 
 class Undoing:

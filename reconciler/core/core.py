@@ -173,8 +173,9 @@ class Core:
         self.informer.ring(now)
         if self.may_act(now):
             self.writes.send_again(now)
+            may_decide = self.fencing.proceed()
             self._take_over_trees()
-            if self.fencing.done():
+            if may_decide:
                 self._turn = self._run_turn(now)
                 self.in_turn = True
 

@@ -12,13 +12,13 @@ from typing import Any, Self
 
 from cluster.actions import Patch
 from policies.dialects.job_shape import PodsAt, Sign, Step, at, conditions, pods_at, total
+from policies.dialects.naming import Naming
 from policies.dialects.reading import Manifest, listing, mapping, text
 from policies.mutation.patching import merge_patch
 from reconciler.jobs.elastic import with_gate
 from reconciler.jobs.kind import STOP_FORGOTTEN, STOP_NOTED, STOPPING, DescribedKind, Ending, Writing, job_patch, notes
 from reconciler.jobs.pod_changes import CannotStart, PodChanges, all_placed, changes, placed, restored, started
 from reconciler.jobs.step import JobInputs
-from scheduling.objects.naming import Naming
 from scheduling.objects.workload import Workload
 
 _NO_CHANGE: Mapping[str, Any] = {}

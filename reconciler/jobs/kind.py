@@ -9,9 +9,9 @@ from cluster.actions import Patch
 from cluster.resource import Resource
 from policies.dialects.job_shape import JobShape
 from policies.dialects.kueue_kinds import PREFIX
+from policies.dialects.naming import NAMING, Naming
 from policies.dialects.reading import Manifest, metadata, texts
 from reconciler.objects.patches import JOB_MANAGER
-from scheduling.objects.naming import NAMING, Naming
 
 STOPPING = f"{PREFIX}stopping"
 """The annotation of a job that is suspended, but whose original pod templates have not been restored yet."""

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from policies.configuration.kueue.values import Integrations
 from policies.dialects.frameworks import FRAMEWORKS, SHAPES
 from policies.dialects.job_shape import JobShape
+from policies.dialects.naming import NAMING, Naming
 from policies.model.errors import BadConfiguration
 from policies.model.objects import GroupKind
 from policies.model.suggestion import close
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.described import JobKind
-from scheduling.objects.naming import NAMING, Naming
 
 _NAMED, _EXTERNAL = "integrations.frameworks", "integrations.externalFrameworks"
 SHIPPED: Mapping[GroupKind, JobKind] = {

@@ -61,6 +61,7 @@ from scheduling.status.deadlines import release
 from scheduling.status.progress import finish
 from scheduling.status.reservation import unreserve
 
+NOT_ON_HOLD = "Workload no longer on hold; waiting for quota reservation"
 FAILED_TO_START = "FailedToStart"
 AskedOf = Callable[[JobKind, Manifest, JobInputs], RequestedWork | None]
 
@@ -291,7 +292,7 @@ class _Life:
         if self.read.on_hold and not self.kind.on_hold(self.job):
             return self._unreserve(
                 self.inputs.observability.attempt(PENDING_EVALUATION),
-                "Workload no longer on hold; waiting for quota reservation",
+                NOT_ON_HOLD,
             )
         return None
 

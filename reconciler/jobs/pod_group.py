@@ -17,7 +17,7 @@ from policies.dialects.pod_reading import pod_reading
 from policies.dialects.reading import Manifest, listing, metadata
 from policies.mutation.kueue_pod_defaults import TOPOLOGY_GATE
 from reconciler.jobs.composed import class_message, class_update, gates_message, gates_update, gets_class, spec_update
-from reconciler.jobs.life import FAILED_TO_START, orphaned
+from reconciler.jobs.life import FAILED_TO_START, NOT_ON_HOLD, orphaned
 from reconciler.jobs.pod_changes import CannotStart, PodChanges, changes
 from reconciler.jobs.pod_member import GroupPod
 from reconciler.jobs.pod_queueing import WORKLOAD, not_composed, queueing
@@ -116,6 +116,7 @@ class _Life:
             self._gates_changed,
             self._priority_changed,
             self._queue_changed,
+            self._resumed,
             self._waiting_for_others,
         ):
             found = step()
@@ -225,14 +226,14 @@ class _Life:
         return self._owned_by(leaving) if leaving else None
 
     def _all_deleted(self) -> list[WantedWrite] | None:
-        """All Pods are being deleted. If Quotree deleted them, a group waits for replacements.
+        """All Pods are being deleted. A group waits for replacements if Quotree deleted them, or if it is one of a set.
 
         The Workload goes once none of them uses quota: another finalizer may keep them for as long as it likes.
         """
         members = self.unit.members
         if not all(member.deleting for member in members):
             return None
-        if self.is_group and all(member.targeted for member in members):
+        if self.is_group and (self.unit.first.of_set or all(member.targeted for member in members)):
             return None
         over = released(members)
         if self.unit.occupied:
@@ -286,11 +287,19 @@ class _Life:
         return [finalized(each) for each in unprotected if each.gated or self.entitled] or None
 
     def _surplus(self) -> list[WantedWrite] | None:
+        """Delete Pods beyond the group, and let Pods go whose end is recorded.
+
+        A StatefulSet creates a Pod again as soon as it is deleted, so its excess Pods wait at their gate instead. It
+        replaces a Pod only when the old one is gone, so a Pod that has ended keeps no finalizer.
+        """
         strangers = self.selection.strangers
         found = [
-            *map(excess, (each for each in self.selection.excess if not each.deleting)),
+            *map(
+                excess, (each for each in self.selection.excess if not (each.deleting or (each.of_set and each.gated)))
+            ),
             *cut_off(strangers, f"The Pod requests more than it was admitted with in Workload {self.read.key}"),
             *released(self.selection.replaced),
+            *released(each for each in self.unit.members if each.of_set and not (each.counts or each.occupies)),
             *released(each for each in strangers if not each.counts),
         ]
         return found or None
@@ -339,6 +348,14 @@ class _Life:
         message = f"The job moved from LocalQueue {self.read.queue} to {queue}"
         reason = self.inputs.observability.attempt(PENDING_EVALUATION)
         free = unreserve(self.read, reason, message, self.now, self.inputs.observability)
+        return self._status(free, ADMISSION_MANAGER)
+
+    def _resumed(self) -> list[WantedWrite] | None:
+        """Queue a Workload again that Kueue's manager has put on hold while its StatefulSet had no Pods."""
+        if not (self.read.on_hold and self.unit.counting):
+            return None
+        reason = self.inputs.observability.attempt(PENDING_EVALUATION)
+        free = unreserve(self.read, reason, NOT_ON_HOLD, self.now, self.inputs.observability)
         return self._status(free, ADMISSION_MANAGER)
 
     def _waiting_for_others(self) -> list[WantedWrite] | None:
@@ -395,12 +412,17 @@ class _Life:
         return [WantedWrite((WORKLOAD, self.read.key), action)] if action is not None else []
 
     def _strangers(self) -> list[WantedWrite]:
+        """Events on the Pods that have no place in the group."""
         names = ", ".join(pod_set.name for pod_set in self.read.pod_sets)
-        message = f"Workload {self.read.key} has no role like this Pod's; its roles are {names}. Delete the Pod"
-        waiting = [member for member in self.selection.strangers if member.gated and member.counts]
+        unlike = f"Workload {self.read.key} has no role like this Pod's; its roles are {names}. Delete the Pod"
+        beyond = f"Workload {self.read.key} is for {self._total} Pods; scale to 0, then to the new number of replicas"
+        waiting = [
+            *((member, unlike) for member in self.selection.strangers if member.gated and member.counts),
+            *((member, beyond) for member in self.selection.excess if member.of_set and member.gated),
+        ]
         return [
-            WantedWrite((WORKLOAD, self.read.key), None, about(each), "ErrWorkloadCompose", message, warning=True)
-            for each in waiting
+            WantedWrite((WORKLOAD, self.read.key), None, about(member), "ErrWorkloadCompose", message, warning=True)
+            for member, message in waiting
         ]
 
     def _orphaned(self) -> list[WantedWrite]:

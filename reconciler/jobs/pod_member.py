@@ -13,19 +13,18 @@ from cluster.resource import Manifest
 from policies.dialects.core import POD
 from policies.dialects.go_values import read_count
 from policies.dialects.kueue_jobs import MANAGED, POD_GROUP_SIZE, PRIORITY_CLASS, RETRIABLE, SUSPENDED_BY, managed_owner
-from policies.dialects.kueue_kinds import PREFIX
+from policies.dialects.kueue_pods import FAST_ADMISSION, SERVING
 from policies.dialects.kueue_workload import GATED_BY
+from policies.dialects.naming import NAMING, Naming
 from policies.dialects.pod_reading import PodLife, PodReading, pod_reading
 from policies.dialects.reading import listing, text
 from policies.mutation.kueue_pod_defaults import GATE
 from reconciler.objects.packed import Packed
 from scheduling.objects.amounts import Requests
-from scheduling.objects.naming import NAMING, Naming
 from scheduling.objects.roles import RoleClaim, claimed_role, pod_requests
-from scheduling.objects.submission import FAST_ADMISSION, maximum_seconds, queue_of
+from scheduling.objects.submission import maximum_seconds, queue_of
 from scheduling.objects.template import template
 
-SERVING = f"{PREFIX}pod-group-serving"
 TERMINATION_TARGET = "TerminationTarget"
 """The condition that names the controller that ended a Pod, and the reason. It is written before the deletion."""
 _UNKNOWN_END = "9999"
@@ -114,6 +113,11 @@ class GroupPod(PodLife):
     def occupies(self) -> bool:
         """Whether the Pod uses quota, or could start to use some at any time."""
         return self.may_run and not self.gated
+
+    @property
+    def of_set(self) -> bool:
+        """Whether it is one of a group of a StatefulSet, which creates a Pod again when it is gone."""
+        return self.serving and self.parental
 
     @property
     def away(self) -> bool:

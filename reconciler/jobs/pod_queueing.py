@@ -34,7 +34,10 @@ def queueing(unit: PodUnit, inputs: JobInputs) -> list[WantedWrite]:
 
 def _created(unit: PodUnit, counting: Sequence[GroupPod], inputs: JobInputs) -> list[WantedWrite]:
     if unit.size is not None and len(counting) > unit.size:
-        return [excess(member) for member in by_merit(counting)[unit.size :]]
+        merited = by_merit(counting)
+        counting, over = merited[: unit.size], merited[unit.size :]
+        if removed := [excess(member) for member in over if not member.of_set]:
+            return removed
     try:
         made = composed(counting, inputs)
     except (IncompleteGroup, CannotCompose, UnknownPriorityClass) as error:

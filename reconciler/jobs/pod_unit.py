@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from policies.dialects.kueue_jobs import STATEFUL_SET
 from policies.dialects.kueue_kinds import IN_USE
+from policies.dialects.kueue_owners import controller_of
 from policies.dialects.reading import Manifest, metadata, texts
 from policies.model.errors import PolicyError
 from reconciler.jobs.pod_member import GroupPod
@@ -108,11 +110,23 @@ def composed(members: Sequence[GroupPod], inputs: JobInputs) -> dict[str, Any]:
     labels = {**_copied(pods, "labels", inputs.copied_labels), **meta["labels"]}
     notes = {**_copied(pods, "annotations", inputs.copied_annotations), **meta["annotations"]}
     specs = [{**each, "template": {"spec": each["template"]["spec"]}} for each in sets]
+    meta["ownerReferences"] += _set_of(members[0], pods[0])
     return {
         **made,
         "metadata": {**meta, "labels": labels, "annotations": notes, "finalizers": [IN_USE]},
         "spec": {**made["spec"], "podSets": specs},
     }
+
+
+def _set_of(first: GroupPod, pod: Manifest) -> list[dict[str, Any]]:
+    """The reference to the StatefulSet of the Pod. It keeps the Workload while all Pods are replaced.
+
+    The oldest Pod of a group of a LeaderWorkerSet is the leader. Its StatefulSet stays when the workers' one goes.
+    """
+    above = controller_of(metadata(pod)) if first.of_set else None
+    if above is None or above.kind != STATEFUL_SET:
+        return []
+    return [{"apiVersion": "apps/v1", "kind": above.kind.kind, "name": above.name, "uid": above.uid}]
 
 
 def _agreed(members: Sequence[GroupPod]) -> None:

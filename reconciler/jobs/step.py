@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from cluster.actions import Create, Delete, Patch
 from policies.dialects.kueue_flavor import Flavor
+from policies.dialects.naming import NAMING, Naming
 from policies.dialects.reading import Manifest
-from scheduling.objects.naming import NAMING, Naming
 from scheduling.objects.pod_sets import ALL_REQUESTS, RequestGates
 from scheduling.objects.priority import PriorityClasses
 from scheduling.status.observability import LEGACY, Observability

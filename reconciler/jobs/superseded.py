@@ -11,11 +11,11 @@ from collections.abc import Container
 
 from policies.dialects.core import POD
 from policies.dialects.kueue_owners import controller_of
+from policies.dialects.naming import workload_names
 from policies.dialects.reading import Manifest, group_kind, metadata, owner_references
 from policies.model.objects import GroupKind
 from reconciler.jobs.described import JobKind
 from reconciler.jobs.step import JobInputs
-from scheduling.objects.naming import workload_names
 from scheduling.objects.workload import JOB_UID, ORIGIN, Workload
 
 

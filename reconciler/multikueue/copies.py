@@ -14,13 +14,13 @@ from policies.dialects.job_shape import at, total
 from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.kueue_jobs import PREBUILT
 from policies.dialects.kueue_kinds import GROUP, PREFIX
+from policies.dialects.naming import LONGEST_LABEL
 from policies.dialects.reading import Manifest, integer, listing, mapping, metadata, text, texts
 from policies.model.objects import GroupKind
 from reconciler.jobs.described import JobKind
 from reconciler.jobs.pod_changes import without_labels
 from reconciler.objects.watched import VERSION
 from scheduling.objects import times
-from scheduling.objects.naming import LONGEST_LABEL
 from scheduling.objects.reading import read_workload
 from scheduling.objects.workload import JOB_UID, ORIGIN, Owner
 from scheduling.placement.gates import GATE

@@ -9,6 +9,9 @@ a node before they observe each other's writes.
 
 When a part gets a ClusterQueue from another part, it decides only after the Workloads have been listed again. The
 other part may have written changes that the watch has not reported yet.
+
+After a change of leader this part decides for a tree only when late writes of the previous leader can no longer reserve
+its quota (`reconciler/core/leader_fencing.py`).
 """
 
 from __future__ import annotations
@@ -76,6 +79,7 @@ class TreePartition:
 
     `me`: the part of this process.
     `due`: ClusterQueues whose claim this part may have to change.
+    `unfenced`: ClusterQueues whose quota a late write of the previous leader may reserve.
     `world.undecided`: the ClusterQueues that this process decides nothing for.
     """
 
@@ -83,6 +87,7 @@ class TreePartition:
         self.me = me
         self.claims: dict[str, TreeClaim] = {}
         self.due: dict[str, None] = {}
+        self.unfenced: set[str] = set()
         self.trees: dict[Key, PartitionedTree] = {}
         self._world = world
         self._labels: dict[Key, str] = {}
@@ -118,6 +123,25 @@ class TreePartition:
 
     def topologies_changed(self) -> None:
         """A flavor now has another topology, or no topology any more."""
+        self._judge_all_again()
+
+    def fence(self, queues: Iterable[str]) -> None:
+        """Late writes may reserve quota of these ClusterQueues, and of no others."""
+        self.unfenced = set(queues)
+        self._judge_all_again()
+
+    def fenced(self, queue: str) -> None:
+        """Late writes can no longer reserve quota of this ClusterQueue."""
+        self.unfenced.discard(queue)
+        self._stale[CLUSTER_QUEUE, queue] = None
+        if self._world.uses_topologies(queue) and self._places_fenced():
+            self._judge_all_again()
+
+    def _places_fenced(self) -> bool:
+        """Whether no late write can place pods. All trees with topologies share the nodes."""
+        return not any(map(self._world.uses_topologies, self.unfenced))
+
+    def _judge_all_again(self) -> None:
         self._stale.update(dict.fromkeys((CLUSTER_QUEUE, name) for name in self.claims))
 
     def lead(self) -> None:
@@ -125,7 +149,7 @@ class TreePartition:
         self._held.clear()
         self._listing.clear()
         self._lists += 1
-        self._stale.update(dict.fromkeys((CLUSTER_QUEUE, name) for name in self.claims))
+        self._judge_all_again()
 
     # --- the trees
 
@@ -169,7 +193,8 @@ class TreePartition:
         contested = any(self._claim(name).requester for name in queues)
         placed = any(map(self._world.uses_topologies, queues))
         named = DEFAULT if placed else self._labels.get(key) or DEFAULT
-        allowed = not contested and not (placed and self.me != DEFAULT)
+        fenced = self.unfenced.isdisjoint(queues) and (not placed or self._places_fenced())
+        allowed = fenced and not contested and not (placed and self.me != DEFAULT)
         wanted = None if root.on_cycle else named
         tree = self.trees[key] = PartitionedTree(queues, wanted, allowed and self._held.issuperset(queues))
         gained = []

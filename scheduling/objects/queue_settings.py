@@ -16,6 +16,7 @@ from policies.dialects.kueue_state import NEVER
 from policies.dialects.reading import Manifest, ManifestReader, condition, listing, mapping, text
 from policies.dialects.selectors import LabelSelector, read_label_selector
 from policies.model.pools import Terms
+from scheduling.objects import times
 from scheduling.objects.amounts import FlavorResource
 
 ANY = "Any"
@@ -181,13 +182,19 @@ def _fungibility(spec: Mapping[str, object]) -> Fungibility:
 
 @dataclass(frozen=True, slots=True)
 class LocalQueueSettings:
-    """A LocalQueue. `cluster_queue`: empty if it names none. `weight`: for admission fair sharing, in units of 1e-9."""
+    """A LocalQueue.
+
+    `cluster_queue`: empty if it names none.
+    `weight`: for admission fair sharing, in units of 1e-9.
+    `created`: the time of creation in nanoseconds.
+    """
 
     namespace: str
     name: str
     cluster_queue: str
     stop_policy: str = NO_STOP
     weight: int = UNIT_WEIGHT
+    created: int = 0
 
     @property
     def stopped(self) -> bool:
@@ -226,6 +233,7 @@ def read_local_queue_settings(manifest: Manifest) -> LocalQueueSettings:
         text(spec.get("clusterQueue")) or "",
         text(spec.get("stopPolicy")) or NO_STOP,
         UNIT_WEIGHT if weight is None else weight.nano,
+        times.parse(meta.get("creationTimestamp")),
     )
 
 

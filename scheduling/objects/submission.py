@@ -22,18 +22,17 @@ from policies.dialects.kueue_jobs import (
 )
 from policies.dialects.kueue_jobs import PRIORITY_CLASS as PRIORITY_CLASS_LABEL
 from policies.dialects.kueue_kinds import GROUP, PREFIX
-from policies.dialects.kueue_pods import POD_INDEX
+from policies.dialects.kueue_pods import FAST_ADMISSION, POD_INDEX
 from policies.dialects.kueue_workload import ELASTIC, GATED_BY
+from policies.dialects.naming import NAMING, Naming
 from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text, texts
 from policies.model.errors import PolicyError
 from policies.model.objects import GroupKind
-from scheduling.objects.naming import NAMING, Naming
 from scheduling.objects.pod_sets import ALL_REQUESTS, RequestGates, pod_set, pod_sets
 from scheduling.objects.priority import PriorityClasses, priority_of
 from scheduling.objects.roles import claim_of, role_names
 from scheduling.objects.workload import IS_GROUP_WORKLOAD, JOB_UID
 
-FAST_ADMISSION = f"{PREFIX}pod-group-fast-admission"
 _PROVISIONING_PREFIX = "provreq.kueue.x-k8s.io/"
 
 

@@ -12,13 +12,13 @@ from policies.dialects import core, kueue
 from policies.dialects.job_shape import at
 from policies.dialects.kueue_flavor import read_flavor
 from policies.dialects.kueue_kinds import ADMISSION_CHECK, GROUP, TOPOLOGY, WORKLOAD_PRIORITY_CLASS
+from policies.dialects.naming import NAMING
 from policies.dialects.node_reading import node_reading
 from policies.dialects.pod_reading import PodReading, pod_reading
 from policies.dialects.reading import Manifest, condition, group_kind, mapping, metadata, text, texts
 from policies.dialects.selectors import NAME_OF_NAMESPACE, LabelSelector
 from policies.model.objects import GroupKind, Ref
 from policies.model.quantity import Quantities
-from scheduling.objects.naming import NAMING
 from scheduling.objects.pod_sets import ALL_REQUESTS, RequestGates
 from scheduling.objects.priority import POD_PRIORITY_CLASS
 from scheduling.objects.queue_settings import (

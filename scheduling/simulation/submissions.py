@@ -11,11 +11,11 @@ from policies.dialects.frameworks import SHAPES
 from policies.dialects.job_shape import at
 from policies.dialects.kueue_jobs import KINDS, managed_owner
 from policies.dialects.kueue_kinds import GROUP, WORKLOAD
+from policies.dialects.naming import NAMING
 from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, owner_references, text
 from policies.model.errors import PolicyError
 from policies.model.objects import Ref
 from scheduling.objects.copying import replace
-from scheduling.objects.naming import NAMING
 from scheduling.objects.pod_sets import ALL_REQUESTS, RequestGates
 from scheduling.objects.priority import PriorityClasses, read_priority_classes
 from scheduling.objects.reading import read_workload

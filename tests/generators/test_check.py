@@ -31,6 +31,17 @@ def test_files_are_written_and_then_up_to_date(tree: Path, monkeypatch: pytest.M
     assert run(monkeypatch, "--check") == 0
 
 
+def test_a_file_that_is_generated_from_another_one_is_up_to_date_after_one_run(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tree / "docs" / "page.md"
+    copies = [lambda: {"copy.md": source.read_text()}, lambda: {"docs/page.md": "new\n"}]
+    monkeypatch.setattr(generators, "GENERATORS", copies)
+
+    assert run(monkeypatch) == 0
+    assert (tree / "copy.md").read_text() == "new\n"
+
+
 def test_an_edited_file_fails_the_check_and_is_not_changed(
     tree: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,8 +14,7 @@ from cluster.health import HealthServer
 from cluster.served import FOLLOWED
 from cluster.sources import sources
 from policies.dialects.core import CONFIG_MAP
-from policies.dialects.frameworks import SHAPES
-from policies.dialects.frameworks.replicated import REPLICA_SET
+from policies.dialects.frameworks.replicated import LEADER, REPLICA_SET
 from policies.dialects.kueue_jobs import KINDS
 from webhook.app import CONVERTING
 from webhook.ledger.contents import LEDGER_KINDS
@@ -73,7 +72,7 @@ def test_a_webhook_has_only_judged_resources_and_the_right_failure_policy(webhoo
     everything = str(webhook["rules"])
 
     assert "*" not in everything
-    scaled = {f"{each.plural}/scale" for each in SHAPES.values() if each.scaled}
+    scaled = {f"{each.plural}/scale" for each in KINDS.values() if each.scaled}
     expected = {"workloads/status", "queues/status", "pods/resize"} | scaled  # admission, state, requests of Pods
     assert {name for name in resources if "/" in name} <= expected
     assert groups <= {**VALIDATING, **MUTATING}[path]
@@ -113,7 +112,7 @@ def test_the_roles_allow_only_the_needed_access() -> None:
 
     assert read == {versions[0].plural for versions in FOLLOWED.values()}
     named = {name for rule in owners for name in rule["resources"]}
-    assert named == {"workloads", *(each.plural for each in (*KINDS.values(), REPLICA_SET))}
+    assert named == {"workloads", *(each.plural for each in (*KINDS.values(), REPLICA_SET, LEADER))}
     assert [rule["resources"] for rule in asked] == [["subjectaccessreviews"]]  # nothing is stored of them
     assert all(rule["resourceNames"] for rule in written)
     assert "*" not in str([role["rules"] for role in (*roles, *of_kind("Role"))])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from cluster.actions import Action
 from cluster.errors import ApiError, Conflict, Unreachable
@@ -42,12 +43,21 @@ class Api(StoredObjects):
     # --- what the loop asks for
 
     def write(self, key: Key, action: Action) -> None:
-        self.arriving.append(lambda: self._answer(key, action))
+        self.arriving.append(partial(self._answer, key, action))
 
     def read(self, key: Key, resource: Resource) -> None:
         self.arriving.append(lambda: self._get(key))
 
     # --- the network
+
+    def serve(self, *workloads: str) -> None:
+        """Reads, and writes to these Workloads (`namespace/name`), arrive and are answered. All other writes hang."""
+        for request in [*self.arriving]:
+            if not isinstance(request, partial) or request.args[0] in [("Workload", name) for name in workloads]:
+                self.arriving.remove(request)
+                answer = request()
+                if answer is not None:
+                    self.tell(answer)
 
     def arrive(self) -> None:
         """One request gets through."""

@@ -8,6 +8,7 @@ import pytest
 
 from policies.configuration.kueue.gates import FeatureGates, KueueVersion
 from policies.configuration.kueue.reading import read
+from policies.dialects.naming import Naming
 from policies.dialects.selectors import read_label_selector
 from reconciler.configured import DEFAULTS, read_configured
 from reconciler.controllers.jobs.watched_jobs import watched_jobs
@@ -15,7 +16,6 @@ from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.life import managed
 from reconciler.managed_jobs import ManagedJobs, NamespaceSelection, managed_jobs_of
 from reconciler.objects.watched import QUEUE_NAME
-from scheduling.objects.naming import Naming
 from scheduling.objects.priority import PriorityClasses
 from scheduling.world.world import World
 from tests.reconciler.jobs.world import job

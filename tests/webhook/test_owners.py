@@ -71,6 +71,16 @@ def test_an_object_whose_owner_has_a_missing_owner_is_denied() -> None:
     ]
 
 
+def test_an_owner_that_is_a_pod_is_read_only_for_the_workers_of_a_leader_worker_set() -> None:
+    """The driver of a Spark application owns its executors."""
+    driver = {"apiVersion": "v1", "kind": "Pod", "name": "driver", "uid": "d", "controller": True}
+    executor = pod("p", labels=queued("main"), ownerReferences=[driver])
+    workers = manifest("apps/v1", "StatefulSet", "w", {}, namespace="ns", labels=queued("a"), ownerReferences=[driver])
+
+    assert answer(client(Stored()), MUTATE, review(executor))["allowed"]
+    assert not answer(client(Stored()), VALIDATE, review(workers))["allowed"]
+
+
 class Slow(Stored):
     """Two owners take longer to read than the limit that the test sets."""
 

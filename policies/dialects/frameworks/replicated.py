@@ -1,4 +1,4 @@
-"""Pods, and the kinds whose Pods are queued one by one. Source: Kueue v0.19, pkg/controller/jobs."""
+"""Pods, and the kinds whose Pods are queued alone or in groups. Source: Kueue v0.19, pkg/controller/jobs."""
 
 from __future__ import annotations
 
@@ -32,6 +32,16 @@ def _of_leader_worker_set(manifest: Manifest) -> Iterator[PodsAt]:
         yield from _pods("worker", size - leaders, manifest, _WORKER)
 
 
+def _size(manifest: Manifest) -> int:
+    """The number of Pods in a group of a LeaderWorkerSet.
+
+    It is 0 if the workers are created only when the leader is ready, and have another template: a group of both would
+    wait for the workers, and these for the leader.
+    """
+    late = at(manifest, "spec.startupPolicy") == "LeaderReady" and bool(mapping(at(manifest, _LEADER)))
+    return 0 if late else _count(manifest, "spec.leaderWorkerTemplate.size")
+
+
 def _pods(name: str, count: int, manifest: Manifest, path: str) -> Iterator[PodsAt]:
     template = mapping(at(manifest, path))
     if template:
@@ -58,6 +68,8 @@ STATEFUL_SET = _by_pods(
     alias="statefulset",
     makes=(POD,),
     templates=(_TEMPLATE,),
+    group=partial(_count, path="spec.replicas"),
+    scaled="spec.replicas",
     pods=_of_replicas,
 )
 LEADER_WORKER_SET = _by_pods(
@@ -65,8 +77,11 @@ LEADER_WORKER_SET = _by_pods(
     plural="leaderworkersets",
     makes=(STATEFUL_SET.kind, POD),
     templates=(_LEADER, _WORKER),
+    group=_size,
     pods=_of_leader_worker_set,
 )
+LEADER = Framework(kind=POD, version="v1", plural="pods", makes=(STATEFUL_SET.kind,))
+"""The leader of a group of a LeaderWorkerSet, which owns the StatefulSet of its workers."""
 FRAMEWORKS = (
     _by_pods(kind=POD, plural="pods", alias="pod"),
     _by_pods(

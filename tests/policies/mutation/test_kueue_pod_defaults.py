@@ -10,8 +10,12 @@ import pytest
 from policies.amounts.role_hash import role_hash
 from policies.configuration.kueue.gates import KueueVersion
 from policies.configuration.settings import AdmissionSettings, Configuration, KueueSettings, YuniKornSettings
+from policies.dialects.frameworks.replicated import LEADER
+from policies.dialects.kueue_jobs import job_reader
+from policies.dialects.naming import NAMING
 from policies.model.change import ChangeOperation, User
 from policies.model.forest import Forest
+from policies.model.objects import GroupKind
 from policies.mutation.defaults import patch
 from tests import builders
 from tests.builders import world
@@ -348,7 +352,10 @@ def test_both_templates_of_a_leader_worker_set_are_annotated() -> None:
 
     expected = {
         "labels": {QUEUE: "a"},
-        "annotations": {PARENT: "leaderworkerset.x-k8s.io/leaderworkerset"},
+        "annotations": {
+            PARENT: "leaderworkerset.x-k8s.io/leaderworkerset",
+            f"{K}pod-group-pod-index-label": "leaderworkerset.sigs.k8s.io/worker-index",
+        },
     }
     inner = done["spec"]["leaderWorkerTemplate"]
     assert inner["leaderTemplate"]["metadata"] == expected
@@ -356,6 +363,119 @@ def test_both_templates_of_a_leader_worker_set_are_annotated() -> None:
         **expected,
         "annotations": {**expected["annotations"], f"{K}pod-index-offset": "1"},
     }
+
+
+# --- groups of StatefulSets and LeaderWorkerSets
+
+GROUP, SIZE, ROLE = f"{K}pod-group-name", f"{K}pod-group-total-count", f"{K}role-hash"
+FAST, SERVING = f"{K}pod-group-fast-admission", f"{K}pod-group-serving"
+LWS = "leaderworkerset.sigs.k8s.io/"
+
+
+def owned(owner: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+    """A Pod that this object controls, with the labels and annotations of its template."""
+    reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "controller": True}
+    reference |= {key: owner["metadata"][key] for key in ("name", "uid")}
+    labels = {QUEUE: "a", **metadata.pop("labels", {})}
+    notes = {PARENT: "by its template", **metadata.pop("annotations", {})}
+    return pod(labels=labels, annotations=notes, ownerReferences=[reference], **metadata)
+
+
+def stateful_set(name: str = "web", replicas: int = 3, **metadata: Any) -> dict[str, Any]:
+    meta = {"labels": {QUEUE: "a"}, "uid": f"uid-{name}", **metadata}
+    spec = {"replicas": replicas, "template": {"spec": SPEC}}
+    return builders.manifest("apps/v1", "StatefulSet", name, spec, namespace="ns", **meta)
+
+
+def notes_of(made: dict[str, Any], *stored: dict[str, Any], configuration: Configuration = ON) -> dict[str, str]:
+    forest = world(*stored)
+    found: dict[str, str] = completed(made, configuration, forest=forest)["metadata"]["annotations"]
+    return {key: value for key, value in found.items() if key != PARENT}
+
+
+def test_a_pod_of_a_stateful_set_joins_its_group() -> None:
+    """Kueue's manager gives the Workload the same name."""
+    parent = stateful_set()
+    name = NAMING.workload(GroupKind("apps", "StatefulSet"), "web", "uid-web")
+
+    assert notes_of(owned(parent), parent) == {GROUP: name, SIZE: "3", ROLE: "main", SERVING: "true", FAST: "true"}
+
+
+def test_a_pod_of_a_stateful_set_without_a_queue_or_with_another_uid_joins_no_group() -> None:
+    parent = stateful_set()
+
+    assert notes_of(owned(parent)).keys() == {ROLE}
+    assert notes_of(owned(parent), stateful_set(labels={})).keys() == {ROLE}
+    assert notes_of(owned(parent), stateful_set(uid="other")).keys() == {ROLE}
+
+
+def test_a_pod_keeps_the_group_that_its_template_names() -> None:
+    parent = stateful_set()
+    named = {GROUP: "mine", SIZE: "7"}
+
+    assert notes_of(owned(parent, annotations=named), parent) == {**named, ROLE: role_hash(SPEC)}
+
+
+def test_a_pod_has_its_group_in_a_label_without_the_gate_for_annotations() -> None:
+    parent = stateful_set()
+    labelled = Configuration(
+        kueue=KueueSettings(manage_pods=True, feature_gates={"WorkloadIdentifierAnnotations": False})
+    )
+
+    done = completed(owned(parent), labelled, forest=world(parent))["metadata"]
+
+    assert done["labels"][GROUP].startswith("statefulset-web-")
+    assert GROUP not in done["annotations"]
+
+
+def leader_worker_set(**spec: Any) -> tuple[dict[str, Any], ...]:
+    """A LeaderWorkerSet of groups of 4, and the objects between it and its Pods: the StatefulSet of the leaders, the
+    leader of group 2, and the StatefulSet of its workers.
+    """
+    template = {"size": 4, "leaderTemplate": {"spec": SPEC}, "workerTemplate": {"spec": SPEC}, **spec.pop("led", {})}
+    made = replicas(
+        "LeaderWorkerSet",
+        {"leaderWorkerTemplate": {key: value for key, value in template.items() if value}, **spec},
+        "leaderworkerset.x-k8s.io/v1",
+        labels={QUEUE: "a"},
+        uid="uid-llm",
+    )
+    leaders = {**stateful_set("d"), "metadata": {**stateful_set("d")["metadata"], **owned(made)["metadata"]}}
+    leaders["metadata"] |= {"name": "d", "uid": "uid-d"}
+    leader = owned(leaders, name="d-2", uid="uid-d-2", labels={f"{LWS}group-index": "2"})
+    workers = {**leaders, "metadata": {**owned(leader)["metadata"], "name": "d-2", "uid": "uid-workers"}}
+    return made, leaders, leader, workers
+
+
+def test_pods_of_a_leader_worker_set_join_the_group_of_their_leader() -> None:
+    made, leaders, leader, workers = leader_worker_set()
+    index = {f"{LWS}group-index": "2"}
+    worker = owned(workers, labels=index, annotations={f"{LWS}leader-name": "d-2"})
+    group = {
+        GROUP: NAMING.workload(GroupKind("leaderworkerset.x-k8s.io", "LeaderWorkerSet"), "d-2", "uid-llm"),
+        SIZE: "4",
+        SERVING: "true",
+    }
+
+    assert notes_of(leader, made, leaders) == {**group, ROLE: "leader"}
+    above = world(made, leaders, workers).put(job_reader(LEADER)(leader))
+    found = completed(worker, forest=above)["metadata"]["annotations"]
+    assert {key: found[key] for key in (*group, ROLE)} == {**group, ROLE: "worker"}
+    assert FAST not in found
+
+
+def test_leaders_without_a_template_of_their_own_have_the_role_of_workers() -> None:
+    made, leaders, leader, _ = leader_worker_set(led={"leaderTemplate": None})
+
+    found = notes_of(leader, made, leaders)
+
+    assert (found[ROLE], found[FAST], found[SIZE]) == ("main", "true", "4")
+
+
+def test_a_leader_that_must_be_ready_first_is_admitted_alone() -> None:
+    made, leaders, leader, _ = leader_worker_set(startupPolicy="LeaderReady")
+
+    assert GROUP not in notes_of(leader, made, leaders)
 
 
 @pytest.mark.parametrize(

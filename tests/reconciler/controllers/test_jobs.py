@@ -8,6 +8,7 @@ import pytest
 
 from cluster.actions import Apply, Create, Patch
 from policies.dialects.core import POD
+from policies.dialects.naming import NAMING, Naming
 from policies.model.objects import GroupKind
 from reconciler.controllers.jobs.controller import JobsController
 from reconciler.controllers.jobs.started_pods import STARTED_PODS, StartedPod
@@ -18,7 +19,6 @@ from reconciler.jobs.kinds import SHIPPED
 from reconciler.jobs.step import JobInputs
 from reconciler.objects.observed import Observed
 from reconciler.objects.packed import Packed
-from scheduling.objects.naming import NAMING, Naming
 from scheduling.objects.reading import read_workload
 from tests.reconciler.driver import Driver, never
 from tests.reconciler.jobs.world import NOW, K, job, template

@@ -74,9 +74,13 @@ class TakeOver:
         if self.answers:
             self.api.relist(kind, asked)
 
-    def submit(self, number: int, cpus: int, priority: int = 0) -> None:
+    def submit(self, number: int, cpus: int, priority: int = 0, queue: str = "q0") -> None:
         name = f"w{number}"
-        self.api.put(("Workload", f"ns/{name}"), workload(name, number, "q0", cpus, priority))
+        self.api.put(("Workload", f"ns/{name}"), workload(name, number, queue, cpus, priority))
+
+    def add_queue(self, name: str, nominal: int) -> None:
+        self.api.put(("ClusterQueue", name), cluster_queue(name, "", nominal))
+        self.api.put(("LocalQueue", f"ns/{name}"), builders.local_queue(name, name))
 
     def settle(self, loop: Loop) -> None:
         """All that is written arrives and is answered."""
@@ -207,6 +211,71 @@ def test_workloads_are_not_admitted_before_late_writes_are_fenced() -> None:
     assert [*second.core.state.records.in_flight] == [("Workload", "ns/w1")]
     world.settle(second)
     assert world.admitted() == {"w1"}
+
+
+def test_a_tree_does_not_wait_until_a_large_tree_is_fenced() -> None:
+    world = TakeOver()
+    for number in range(1, 60):
+        world.submit(number, 1)
+    world.add_queue("q1", 3)
+    world.submit(60, 3, queue="q1")
+    second = world.start()
+    second.round(0)
+    second.round(0)
+    sent = [*second.core.state.records.in_flight]
+    assert sent[0] == ("Workload", "ns/w60")
+    assert len(sent) < 30
+
+    for _ in range(3):
+        world.api.serve("ns/w60")
+        second.round(0)
+    assert world.admitted() == {"w60"}
+    world.settle(second)
+    assert world.admitted() == {"w1", "w2", "w3", "w60"}
+    assert not second.core.state.partition.unfenced
+
+
+def test_a_late_write_reserves_no_quota_of_the_queue_that_a_new_local_queue_has_replaced() -> None:
+    """w1 was to get the quota of q0. Then its LocalQueue is replaced by one of q1, whose tree is fenced later."""
+    world = TakeOver()
+    (late,) = world.stopped()
+    world.add_queue("q1", 100)
+    replaced = builders.local_queue("q0", "q1")
+    replaced["metadata"]["creationTimestamp"] = "2026-02-01T00:00:00Z"
+    world.api.put(("LocalQueue", "ns/q0"), replaced)
+    world.api.put(("LocalQueue", "ns/new"), builders.local_queue("new", "q0"))
+    for number in range(3, 40):
+        world.submit(number, 1, queue="q1")
+    world.submit(2, 3, priority=100, queue="new")
+    second = world.start()
+    for _ in range(5):
+        second.round(0)
+        world.api.serve("ns/w1", "ns/w2")
+    assert world.admitted() == {"w2"}
+    late()  # the recount of the API raises at an overdraft
+    assert world.admitted() == {"w2"}
+
+
+def test_a_tree_waits_for_a_queue_that_joins_it_before_it_is_fenced() -> None:
+    """q1 borrows from q0 from the moment when both are in one Cohort."""
+    world = TakeOver()
+    for number in range(1, 60):
+        world.submit(number, 1)
+    world.add_queue("q1", 3)
+    second = world.start()
+    for _ in range(3):
+        second.round(0)
+    assert second.core.state.partition.decides("q1")
+    for name in ("q0", "q1"):
+        world.api.put(("ClusterQueue", name), cluster_queue(name, "c", 3))
+        world.api.event("ClusterQueue")
+    world.submit(60, 5, queue="q1")
+    world.api.event("Workload")
+    second.round(0)
+    assert not second.core.state.partition.decides("q1")
+    assert world.admitted() == set()
+    world.settle(second)
+    assert world.admitted() == {"w1", "w60"}
 
 
 def test_a_list_from_before_the_previous_leader_ended_does_not_count() -> None:
@@ -512,5 +581,5 @@ def test_cycles_left_over_from_an_earlier_leadership_do_not_make_the_loop_spin()
             while events:
                 world.api.event(kind)
 
-    assert not first.core.fencing.done()
+    assert first.core.state.partition.unfenced == {"q0"}
     assert first.patience(0.5) > 0

@@ -8,6 +8,7 @@ from typing import Any
 
 from cluster.actions import Action, Create, Delete, Patch
 from policies.configuration.settings import KueueSettings
+from policies.dialects.naming import NAMING, Naming
 from policies.mutation.kueue_pod_defaults import held_pod
 from policies.mutation.patching import patched
 from reconciler.controllers.pods import PodsController, watched_pods
@@ -17,7 +18,6 @@ from reconciler.objects.outcomes import Written
 from reconciler.objects.patches import ADMISSION_MANAGER, status_patch
 from reconciler.objects.wanted import WantedWrite
 from reconciler.objects.watched import by_kind
-from scheduling.objects.naming import NAMING, Naming
 from scheduling.objects.reading import read_workload
 from scheduling.objects.workload import Admission, PodSetAdmission, Workload
 from scheduling.status.eviction import preempt
@@ -58,6 +58,7 @@ class PodWorld(StatusApart):
         self.watched = watched_pods(naming)
         super().__init__(version=1000)
         self.uids = 0
+        self.now = NOW
         self.events: list[tuple[str, str]] = []
         self.messages: list[str] = []
         self.writes: list[Action] = []
@@ -151,15 +152,14 @@ class PodWorld(StatusApart):
         return found
 
     def collect(self) -> bool:
-        """The garbage collector: a Workload goes when the last of its owners has gone."""
+        """The garbage collector: a Workload goes when the last of its owners has gone. A StatefulSet stays."""
         uids = {each["metadata"]["uid"] for each in self.pods().values()}
-        gone = [
-            name
-            for name, each in self.workloads().items()
-            if not any(owner["uid"] in uids for owner in each["metadata"].get("ownerReferences", []))
-            and each["metadata"].get("ownerReferences")
-            and not each["metadata"].get("deletionTimestamp")
-        ]
+        gone = []
+        for name, each in self.workloads().items():
+            owners = each["metadata"].get("ownerReferences", [])
+            left = any(owner.get("kind") == "StatefulSet" or owner["uid"] in uids for owner in owners)
+            if owners and not left and not each["metadata"].get("deletionTimestamp"):
+                gone.append(name)
         for name in gone:
             self.remove(("Workload", f"ns/{name}"))
         return bool(gone)
@@ -191,11 +191,11 @@ class PodWorld(StatusApart):
     # --- steps
 
     def wanted(self, busy: Callable[[str, str], bool] = lambda *_: False) -> list[WantedWrite]:
-        found = self.driver.due(NOW, busy)
+        found = self.driver.due(self.now, busy)
         while self.driver.asked:
             self._ask(self.driver.asked.pop().key)
             sent = {write.key for write in found if write.action is not None}
-            found += self.driver.due(NOW, lambda *key, sent=sent: key in sent or busy(*key))
+            found += self.driver.due(self.now, lambda *key, sent=sent: key in sent or busy(*key))
         return found
 
     def step(self, most: int = 1000) -> int:

@@ -7,22 +7,26 @@ from dataclasses import replace
 import pytest
 
 from cluster.actions import Create, Patch
+from policies.dialects.naming import Naming
 from reconciler.controllers.pods import watched_pods
 from reconciler.jobs.step import JobInputs
-from scheduling.objects.naming import Naming
+from scheduling.objects.times import SECOND
 from scheduling.objects.workload import (
     ADMITTED,
     EVICTED,
     FINISHED,
+    ON_HOLD,
     PODS_READY,
     QUOTA_RESERVED,
     WAITING_FOR_REPLACEMENT,
     CheckState,
 )
 from scheduling.status.eviction import evict
+from scheduling.status.reservation import unreserve
 from tests.reconciler.jobs.pod_world import NOW, Manifest, PodWorld, admitted, condition, group, pod, running
 from tests.reconciler.jobs.world import AROUND, K
 
+OF_SET = {"pod-group-fast-admission": "true", "pod-group-serving": "true", "pod-suspending-parent": "statefulset"}
 SOME_FAILED = "Some Failed pods need replacement"
 
 
@@ -63,6 +67,81 @@ def test_a_group_with_fast_admission_starts_later_pods_as_they_come() -> None:
     world.create(pod("b", "g", 2, notes=fast))
     assert world.settle() == ["OwnerReferencesAdded", "Started"]
     assert world.running() == ["a", "b"]
+
+
+@pytest.mark.parametrize("workload_there", [False, True])
+def test_pods_of_a_stateful_set_beyond_its_group_wait_because_it_would_create_them_again(workload_there: bool) -> None:
+    pods = [pod(name, "g", 2, notes=OF_SET) for name in "abc"]
+    world = PodWorld(*pods[: 2 if workload_there else 3])
+    world.settle()
+    if workload_there:
+        world.create(pods[2])
+    world.admit()
+    world.settle()
+
+    assert world.running() == ["a", "b"]
+    assert world.gated() == ["c"]
+    assert world.messages[-1] == "Workload ns/g is for 2 Pods; scale to 0, then to the new number of replicas"
+    assert [pod_set.count for pod_set in world.read.pod_sets] == [2]
+
+
+def test_a_pod_of_a_stateful_set_that_has_ended_keeps_no_finalizer_because_its_successor_waits_for_that() -> None:
+    world = running(pod("a", "g", 2, notes=OF_SET), pod("b", "g", 2, notes=OF_SET))
+    world.delete("b")
+    world.settle(nodes=False)
+    assert world.pods()["b"]["metadata"]["finalizers"], "it still runs"
+    world.settle()
+
+    assert [*world.pods()] == ["a"]
+    world.create(pod("b", "g", 2, notes=OF_SET))
+    world.settle()
+    assert world.running() == ["a", "b"]
+
+
+def test_the_workload_of_a_set_is_kept_for_a_while_without_pods() -> None:
+    world = running(of_set("a"))
+    kept = world.stored["metadata"]["uid"]
+    world.delete("a")
+    world.settle()
+    assert world.pods() == {}
+    world.create(of_set("a"))
+    world.settle()
+    assert (world.stored["metadata"]["uid"], world.running()) == (kept, ["a"])
+
+    world.delete("a")
+    world.settle()
+    world.restarted()
+    world.settle()
+    assert world.read.reserved
+    world.now += 10 * SECOND
+    world.settle()
+    assert world.workloads() == {}
+
+
+def test_only_a_stateful_set_owns_the_workload_of_its_pods() -> None:
+    """A tenant may name any object as the controller of a Pod. A Workload that a Node owns would never be collected."""
+    made = of_set("a")
+    made["metadata"]["ownerReferences"][0] |= {"apiVersion": "v1", "kind": "Node"}
+
+    assert [owner["kind"] for owner in running(made).stored["metadata"]["ownerReferences"]] == ["Pod"]
+
+
+def of_set(name: str) -> Manifest:
+    """The Pod of a StatefulSet of one replica."""
+    made = pod(name, "g", 1, notes=OF_SET)
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "s", "uid": "set", "controller": True}
+    return {**made, "metadata": {**made["metadata"], "ownerReferences": [owner]}}
+
+
+def test_a_group_that_kueue_has_put_on_hold_queues_again_when_its_set_has_pods() -> None:
+    world = PodWorld(pod("a", "g", 2, notes=OF_SET))
+    world.settle()
+    world.decide(lambda read: unreserve(read, ON_HOLD, "StatefulSet scaled to zero; workload on hold", NOW))
+    assert not world.read.queueable
+    world.restarted()
+    world.settle()
+
+    assert world.read.queueable
 
 
 def test_an_evicted_group_with_fast_admission_waits_for_a_pod_of_each_role() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from policies.dialects.frameworks import SHAPES
+from policies.dialects.naming import NAMING
 from policies.model.objects import GroupKind
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.described import JobKind
@@ -22,7 +23,6 @@ from reconciler.multikueue.copies import (
     settled,
     status_for,
 )
-from scheduling.objects.naming import NAMING
 from scheduling.placement.group import RemoteJob
 from scheduling.placement.settings import PlacementSettings
 

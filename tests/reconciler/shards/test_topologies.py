@@ -75,3 +75,38 @@ def test_a_tree_moves_to_the_default_shard_only_while_it_has_a_topology_flavor(w
         holders.append(holder(world.shared.objects[QUEUE]))
 
     assert holders == ["default", "left"]
+
+
+def test_a_new_leader_places_no_pod_where_a_late_write_of_another_tree_may_place_one(world: ManyParts) -> None:
+    world.label(QUEUE, "")
+    with_topology(world)
+    world.settle()
+    world.submit("late", "q0", 1)
+    world.processes["default"].round("Workload")
+    world.start("default")
+    for number in range(20):
+        world.submit(f"more-{number}", "q0", 1)
+    world.submit("other", "q3", 1)
+    default = world.processes["default"]
+    for _ in range(5):
+        default.round()
+        default.line.serve("ns/other")
+    assert not default.decides("q3")
+    for write in world.late:
+        write()
+    world.settle()
+
+    assert placed(world) == ["late"]
+
+
+def test_a_new_leader_decides_for_all_trees_with_topologies_when_the_last_one_is_fenced(world: ManyParts) -> None:
+    world.label(QUEUE, "")
+    with_topology(world)
+    world.settle()
+    world.start("default")
+    world.submit("one", "q0", 1)
+    world.submit("other", "q3", 1)
+    world.settle()
+
+    assert len(placed(world)) == 1
+    assert all(map(world.processes["default"].decides, ("q0", "q1", "q2", "q3")))

@@ -10,8 +10,8 @@ import pytest
 from policies.amounts.role_hash import role_hash
 from policies.dialects.job_shape import Count, JobShape, PodSetPath, SuspendField
 from policies.dialects.kueue_jobs import BATCH_JOB
+from policies.dialects.naming import NAMING
 from policies.model.objects import GroupKind
-from scheduling.objects.naming import NAMING
 from scheduling.objects.pod_sets import RequestGates, topology_request
 from scheduling.objects.priority import PriorityClasses, UnknownPriorityClass
 from scheduling.objects.reading import read_workload

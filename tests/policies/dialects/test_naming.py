@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from policies.dialects.kueue_jobs import BATCH_JOB, POD_GROUP, PREBUILT
-from scheduling.objects.naming import NAMING, Naming, workload_names
+from policies.dialects.naming import NAMING, Naming, workload_names
 from tests import builders
 
 LABELS, SHORT = Naming(annotated=False), Naming(short=True)

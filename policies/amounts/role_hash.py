@@ -36,7 +36,7 @@ def _shape(spec: Mapping[str, Any]) -> dict[str, Any]:
     resources = spec.get("resources")
     found = {key: None if spec.get(key) is None else write(spec[key]) for key, write in _SPEC.items()}
     if isinstance(resources, Mapping):
-        found["resources"] = {"requests": _amounts_or_null(resources)}
+        found["resources"] = _amounts_or_null(resources)
     return _by_key(found)
 
 

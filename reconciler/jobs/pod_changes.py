@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from policies.dialects.kueue_flavor import Flavor
@@ -16,7 +16,7 @@ from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.kueue_pods import JOB_LABELS
 from policies.dialects.kueue_workload import SLICE_CHAIN
 from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
-from policies.dialects.taints import Toleration
+from policies.dialects.taints import Toleration, read_toleration
 from policies.model.errors import PolicyError
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, TOPOLOGY_GATE
 from reconciler.jobs.elastic import chain_of
@@ -81,7 +81,7 @@ def _changes(workload: Workload, assignment: PodSetAdmission, flavors: Mapping[s
         labels = joined(labels, texts(update.get("labels")), "label", _BY_OTHERS)
         annotations = joined(annotations, texts(update.get("annotations")), "annotation", _BY_OTHERS)
         selector = joined(selector, texts(update.get("nodeSelector")), "node selector", _BY_OTHERS)
-        tolerations = _joined_lists(tolerations, map(mapping, listing(update.get("tolerations"))))
+        tolerations = _joined_lists(tolerations, map(mapping, listing(update.get("tolerations"))), _tolerated)
     return PodChanges(assignment.name, assignment.count, labels, annotations, selector, tolerations, gates)
 
 
@@ -116,7 +116,7 @@ def started(template: Manifest, assigned: PodChanges) -> dict[str, Any]:
     labels = joined(_others(meta.get("labels")), assigned.labels, "label")
     annotations = joined(_others(meta.get("annotations")), assigned.annotations, "annotation")
     selector = joined(texts(spec.get("nodeSelector")), assigned.node_selector, "node selector")
-    tolerations = _joined_lists(listing(spec.get("tolerations")), assigned.tolerations)
+    tolerations = _joined_lists(listing(spec.get("tolerations")), assigned.tolerations, _tolerated)
     gates = _joined_lists(listing(spec.get("schedulingGates")), ({"name": gate} for gate in assigned.gates))
     return {
         **template,
@@ -202,12 +202,24 @@ def _others(values: object) -> dict[str, str]:
     return {key: value for key, value in texts(values).items() if key not in _PLACED}
 
 
-def _joined_lists(first: Iterable[Mapping[str, Any]], more: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _joined_lists(
+    first: Iterable[Mapping[str, Any]],
+    more: Iterable[Mapping[str, Any]],
+    key: Callable[[Mapping[str, Any]], object] = lambda each: each,
+) -> list[Mapping[str, Any]]:
+    """Both lists, without entries of the second one whose key occurs before."""
     found = list(first)
+    keys = list(map(key, found))
     for each in more:
-        if each not in found:
+        if key(each) not in keys:
             found.append(each)
+            keys.append(key(each))
     return found
+
+
+def _tolerated(toleration: Mapping[str, Any]) -> Toleration:
+    """The toleration as Kueue compares it: without an operator it is Equal, and its seconds do not count."""
+    return replace(read_toleration(toleration), seconds=None)
 
 
 def _with_fields(holder: Mapping[str, Any], **values: Any) -> dict[str, Any]:

@@ -301,14 +301,13 @@ class _Cycle:
         return any(target.key in self.victims or target.key in self.replaced for target in nomination.targets)
 
     def _reconsider(self, nomination: Nomination) -> None:
-        """Find other targets for the same flavors, since another head preempts some of its targets.
+        """Search again with the same flavors, for all pods first, since another head preempts some of its targets.
 
         It may need none now.
         """
-        before = nomination.assignment
         with self.world.state.without(self.victims.values()):
             head = self._head(nomination.queue, nomination.entry, nomination.placer)
-            again, nomination.targets = self._tried(head, before.counts, before)
+            again, nomination.targets = self._best(head, nomination.assignment)
         nomination.recomputed = True
         nomination.assignment = again.deferred() if again.outcome == FlavorOutcome.FIT else again
 

@@ -94,8 +94,8 @@ class Lifecycle:
             return workload
         if self.successor is not None:
             return replaced(workload, self.successor, self.now)
-        steps = (self._gates, self._activity, self._checks, self._stop, self._time, self._restart, self._unadmitted)
-        for step in steps:
+        before_checks = (self._gates, self._activity, self._hold)
+        for step in (*before_checks, self._checks, self._stop, self._time, self._restart, self._unadmitted):
             after = step(workload)
             if after != workload:
                 return after
@@ -117,6 +117,12 @@ class Lifecycle:
         back = workload.conditions.get(REQUEUED)
         deactivated = back is not None and back.status == "False" and back.reason.startswith(DEACTIVATED)
         return reactivate(workload, self.now) if deactivated and not workload.reserved else workload
+
+    def _hold(self, workload: Workload) -> Workload:
+        """Release reserved quota at an admission gate. What is admitted runs on."""
+        if not self.gated or not workload.reserved or workload.admitted:
+            return workload
+        return unreserve(workload, ADMISSION_GATED, f"{_GATED}{workload.gated_by}", self.now, self.observability)
 
     def _checks(self, workload: Workload) -> Workload:
         """Update the list of checks from the ClusterQueue, and act on their states.

@@ -56,7 +56,8 @@ def balanced(search: DomainSearch, size: int) -> list[Share] | None:
         chosen = optimal_subset(pruned, ordered, size)
         domains = sorted((child for each in chosen for child in each.children), key=lambda domain: domain.values)
     given = distribution(pruned, domains, best.threshold, size)
-    return _spread(pruned, given, size) if given else None
+    spread = _spread(pruned, given, size) if given else []
+    return spread if sum(share.pods for share in spread) == search.slices * size else None
 
 
 def _above_slices(search: DomainSearch) -> bool:
@@ -124,23 +125,32 @@ def _pruned(search: DomainSearch, domains: Sequence[Domain], threshold: int) -> 
     """The counts, with no room in domains that hold fewer slices than the threshold.
 
     Domains below the level of slices have 0 slices. So if they are children of the requested level, no domain keeps its
-    room, and nothing is balanced. Kueue ignores the layers of slices here.
+    room, and nothing is balanced. As in Kueue, the rest is counted again without the layers of slices. So a domain may
+    be given more than its layers hold.
     """
     counts = search.counts.copy()
     for domain in domains:
         for child in domain.children:
-            _prune(counts, child, threshold)
+            _count_without_layers(counts, child)
+            _prune(counts, child, threshold, search.counts)
         if domain.children:
             counts.count_above(domain, rounded=False)
-    for domain in domains:
-        _prune(counts, domain, threshold)
+        _prune(counts, domain, threshold, counts)
     return counts
 
 
-def _prune(counts: DomainCounts, domain: Domain, threshold: int) -> None:
-    if counts.slices[domain] < threshold:
+def _count_without_layers(counts: DomainCounts, domain: Domain) -> None:
+    if domain.children:
+        for child in domain.children:
+            _count_without_layers(counts, child)
+        counts.count_above(domain, rounded=False)
+
+
+def _prune(counts: DomainCounts, domain: Domain, threshold: int, held: DomainCounts) -> None:
+    """Take the room of a domain that holds fewer slices than the threshold, or the leader's room if only it does."""
+    if held.slices[domain] < threshold:
         counts.pods[domain] = counts.slices[domain] = 0
-    elif counts.led_slices[domain] >= threshold:
+    elif held.led_slices[domain] >= threshold:
         return
     counts.led_pods[domain] = counts.led_slices[domain] = 0
     if counts.lead:

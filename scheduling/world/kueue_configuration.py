@@ -102,9 +102,9 @@ def counting_of(configuration: KueueConfiguration) -> Counting:
 
 
 def observability_of(configuration: KueueConfiguration) -> Observability:
-    """The settings for reasons in conditions. Both gates are off by default; the second one needs the first."""
-    granular = configuration.gates.enabled("UnadmittedWorkloadsObservability")
-    return Observability(granular, granular and configuration.gates.enabled("UnadmittedWorkloadsExplicitStatus"))
+    """The settings for reasons in conditions. The second gate needs the first."""
+    enabled = configuration.gates.enabled
+    return Observability(enabled("UnadmittedWorkloadsObservability"), enabled("UnadmittedWorkloadsExplicitStatus"))
 
 
 def waiting_of(configuration: KueueConfiguration) -> WaitForPodsReady | None:

@@ -19,12 +19,12 @@ from scheduling.objects.reading import read_workload
 from scheduling.quota.node import QuotaNode
 from scheduling.quota.state import ClusterQueueState
 from scheduling.quota.tree import QuotaTree
+from scheduling.topology.fleet import Fleet
 from scheduling.world.usage_report import ResourceUsage, local_queue_usage, queue_usage
 from scheduling.world.world import World
 from tests.conformance.kueue_cache_state import amounts, same_snapshot, same_state, same_workloads
 from tests.conformance.suite import NO_COUNTERPART, Data, Suite, left_out, mismatch, suite
 
-_TOPOLOGY = "topologies are not placed"
 _LEFT_OUT = {
     "TestIsBorrowingOn": "",
     "TestDominantResourceShare": "",
@@ -48,8 +48,6 @@ def _suite(path: Path) -> Suite:
 
 def _out(case: Data) -> str:
     """Why the case is left out, empty where it is not."""
-    if "topologyName" in str(case["given"]):
-        return _TOPOLOGY
     return "" if _workloads_told(case) else "what the API server holds at the start is not told"
 
 
@@ -110,7 +108,7 @@ def _replayed(case: Data) -> QuotaTree:
 
 
 def _world(given: Data) -> World:
-    world = World()
+    world = World(fleet=Fleet())
     for flavor in given.get("resourceFlavors") or ():
         world.put_flavor(Flavor(flavor, {}) if isinstance(flavor, str) else read_flavor(flavor))
     for check in given.get("admissionChecks") or ():

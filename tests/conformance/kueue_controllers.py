@@ -28,7 +28,7 @@ from scheduling.queues.consumption import Consumption, UsageDecay
 from scheduling.world.readiness import Readiness
 from scheduling.world.world import World
 from tests.conformance.kueue_gates import gated
-from tests.conformance.suite import Check, Data, Suite, mismatch
+from tests.conformance.suite import Check, Data, Suite, mismatch, nanoseconds
 
 _NOW = times.parse("2025-01-01T00:00:00Z")
 
@@ -92,7 +92,7 @@ def _local(case: Data) -> str | None:
         mismatch(_conditions(wanted), _conditions(found))
         or mismatch(_counts(wanted), _counts(found))
         or mismatch(_consumed(wanted), _consumed(found))
-        or (mismatch(_seconds(waits), left) if waits else None)
+        or (mismatch(nanoseconds(waits), left) if waits else None)
     )
 
 
@@ -136,10 +136,6 @@ def _consumed(status: Data) -> dict[str, Decimal] | None:
 
 def _decimal(amount: object) -> Decimal:
     return Decimal(Quantity.parse(amount).nano) / 10**9
-
-
-def _seconds(text: str) -> int:
-    return int(float(text.removeprefix("PT").removesuffix("S")) * times.SECOND)
 
 
 def _memory(case: Data) -> str:

@@ -28,7 +28,6 @@ from reconciler.multikueue.copies import (
 from scheduling.objects import times
 from scheduling.objects.queue_settings import read_check_settings
 from scheduling.objects.reading import read_workload
-from scheduling.objects.times import SECOND
 from scheduling.objects.workload import ORIGIN, Condition, Owner, Workload
 from scheduling.placement import decisions
 from scheduling.placement.gates import with_open_gate
@@ -39,7 +38,7 @@ from scheduling.placement.settings import REJECT, PlacementSettings
 from scheduling.status.eviction import target_for_deactivation
 from scheduling.status.writing import written_status
 from tests.conformance.kueue_gates import gated
-from tests.conformance.suite import Data, Suite, mismatch
+from tests.conformance.suite import Data, Suite, mismatch, nanoseconds
 
 NOW = times.parse("2025-01-01T00:00:00Z")
 _ELASTIC, _GATED = "ElasticJobsViaWorkloadSlices", "MultiKueueOrchestratedPreemption"
@@ -282,6 +281,4 @@ def placing_of(case: Data) -> PlacementSettings:
 
 
 def _duration(text: str) -> int:
-    if text.startswith("PT"):
-        return int(float(text.removeprefix("PT").removesuffix("S")) * SECOND)
-    return duration(text, "workerLostTimeout")
+    return nanoseconds(text) if text.startswith("PT") else duration(text, "workerLostTimeout")

@@ -22,9 +22,8 @@ from reconciler.objects.stored import read_stored
 from reconciler.objects.workers import PathSource, ProfileSource, SecretSource, WorkerConnection
 from scheduling.objects import times
 from scheduling.objects.queue_settings import read_check_settings
-from scheduling.objects.times import SECOND
 from tests.conformance.kueue_gates import gated
-from tests.conformance.suite import Data, Suite, mismatch
+from tests.conformance.suite import Data, Suite, mismatch, nanoseconds
 
 _PATHS, _PROFILES = "MultiKueueKubeConfigPathValidation", "MultiKueueClusterProfile"
 _GATES = frozenset({_PATHS, _PROFILES})
@@ -164,7 +163,7 @@ def _update(case: Data) -> str | None:
         or mismatch((expect.get("error") or {}).get("error"), worker.error)
         or mismatch(clients, links)
         or mismatch(expect.get("cancelCalled") or 0, worker.closed)
-        or mismatch(_duration(expect.get("requeueAfter")), worker.wait)
+        or mismatch(nanoseconds(expect.get("requeueAfter")), worker.wait)
     )
 
 
@@ -175,23 +174,19 @@ def _reconnect(case: Data) -> str | None:
     link, now = Link(), _NOW
     content = case["given"]["kubeconfig"]
     for number, (step, wanted) in enumerate(zip(case["given"]["steps"], case["expect"]["steps"], strict=True)):
-        now += _duration(step["advance"])
+        now += nanoseconds(step["advance"])
         attempts = int(link.step(content, now) == "connect")
         if attempts:
             link.failed(now)
         found = (attempts, link.failures, link.retry_at - now)
-        expected = (wanted["buildCalls"], wanted["failedAttempts"], _duration(wanted["requeueAfter"]))
+        expected = (wanted["buildCalls"], wanted["failedAttempts"], nanoseconds(wanted["requeueAfter"]))
         if complaint := mismatch(expected, found):
             return f"step {number}: {complaint}"
     return None
 
 
 def _establish(case: Data) -> str | None:
-    return mismatch(_duration(case["expect"]["result"]), patience_after(case["given"]["failedAttempts"]))
-
-
-def _duration(text: str | None) -> int:
-    return int(float(text.removeprefix("PT").removesuffix("S")) * SECOND) if text else 0
+    return mismatch(nanoseconds(case["expect"]["result"]), patience_after(case["given"]["failedAttempts"]))
 
 
 # -- who uses what -----------------------------------------------------------------------------------------------------

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from policies.model.quantity import Quantity
+from reconciler.core.decider import SecondPasses
 from reconciler.metrics.pending_counts import unadmitted
+from scheduling.cycle.second_pass import needs_second_pass
 from scheduling.flavors.scan_progress import Progress
 from scheduling.objects import times
 from scheduling.objects.order import Ordering
@@ -25,11 +27,10 @@ from scheduling.queues.consumption import Consumption, UsageDecay
 from scheduling.queues.pending import PendingEntry, PendingQueue, Requeue
 from scheduling.status.requeue import backoff_over
 from scheduling.world.world import World
-from tests.conformance.suite import NO_COUNTERPART, Data, Suite, left_out, mismatch, suite
+from tests.conformance.suite import NO_COUNTERPART, Data, Suite, left_out, mismatch, nanoseconds, suite
 from tests.scheduling.queues.listed import set_aside, tried
 
 _LEFT_OUT = {
-    "TestQueueSecondPassIfNeeded": "topologies are not placed",
     "TestNewRequeuer": "there is no batch period: all events between two steps are one batch",
     "TestGetNoFitReason": "the reason is kept in the workload's status, not in its queue",
 }
@@ -365,7 +366,23 @@ def _unadmitted(case: Data) -> str | None:
     return mismatch((expected["Reason"], expected["UnderlyingCause"]), tuple(reported))
 
 
+def _second_passes(case: Data) -> str | None:
+    """Which workloads get their second pass after `passTime`, and whether an update of one begins another wait."""
+    given, waits, now = case["given"], SecondPasses(), _now(case)
+    due = {each.key: waits.due_at(each.key, now) for each in map(read_workload, given["workloads"])}
+    queued = None
+    if given.get("updateWorkload"):
+        after = read_workload(given["updateWorkload"])
+        queued = needs_second_pass(after) and waits.due_at(after.key, now + 1) != due.get(after.key)
+        if not needs_second_pass(after):
+            waits.end(after.key)
+    end = now + nanoseconds(given["passTime"])
+    ready = [key for key in due if waits.due_at(key, end) <= end]
+    return mismatch(case["expect"].get("ready") or [], ready) or mismatch(case["expect"].get("updateQueued"), queued)
+
+
 _CHECKS: dict[str, Callable[[Data], Any]] = {
+    "TestQueueSecondPassIfNeeded": _second_passes,
     "TestPushOrUpdate": _pushed,
     "TestUpdateUnadmittedWorkload": _unadmitted,
     "TestPushOrUpdateGenerationChanged": _generation_changed,

@@ -22,7 +22,7 @@ from scheduling.status.progress import finish, limited_to_sizes, with_reclaimabl
 from scheduling.status.requeue import requeue_at
 from scheduling.status.reservation import sync_admitted
 from tests.conformance.kueue_gates import gated
-from tests.conformance.suite import Check, Data, Suite, mismatch
+from tests.conformance.suite import Check, Data, Suite, mismatch, nanoseconds
 from tests.scheduling.cluster import GRANULAR
 
 _GATES = frozenset({"UnadmittedWorkloadsObservability", "TopologyAwareScheduling"})
@@ -188,15 +188,15 @@ def _not_ready(case: Data) -> str | None:
     workload = read_workload(case["given"]["workload"])
     found = pods_ready_deadline(workload, _waiting(settings)) if settings else None
     left = max(0, found.at - now) if found else 0
-    wanted = (case["expect"]["underlyingCause"], _nanoseconds(case["expect"]["recheckAfter"]))
+    wanted = (case["expect"]["underlyingCause"], nanoseconds(case["expect"]["recheckAfter"]))
     return mismatch(wanted, (found.cause if found else "", left))
 
 
 def _waiting(settings: Data) -> WaitForPodsReady:
     recovery = settings.get("recoveryTimeout")
     return WaitForPodsReady(
-        timeout=_nanoseconds(settings["timeout"]),
-        recovery=_nanoseconds(recovery) if recovery else None,
+        timeout=nanoseconds(settings["timeout"]),
+        recovery=nanoseconds(recovery) if recovery else None,
     )
 
 
@@ -213,12 +213,8 @@ def _latency(case: Data) -> str | None:
     given, expected = case["given"], case["expect"]
     before, after = given.get("oldWorkload"), given.get("newWorkload")
     found = pending_again(read_workload(before), read_workload(after), _now(case)) if before and after else None
-    wanted = (expected["ok"], expected["clusterQueue"], expected["reason"], _nanoseconds(expected["latency"]))
+    wanted = (expected["ok"], expected["clusterQueue"], expected["reason"], nanoseconds(expected["latency"]))
     return mismatch(wanted, (True, *found) if found else (False, "", "", 0))
-
-
-def _nanoseconds(duration: str) -> int:
-    return int(float(duration.removeprefix("PT").removesuffix("S")) * times.SECOND)
 
 
 def _transition(case: Data) -> str | None:

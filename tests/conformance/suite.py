@@ -154,3 +154,8 @@ def _raise(error: Exception) -> str | None:
 
 def mismatch(expected: object, actual: object) -> str | None:
     return None if expected == actual else f"expected {expected!r}, got {actual!r}"
+
+
+def nanoseconds(duration: str | None) -> int:
+    """Of a bare duration such as PT1.5S; 0 where there is none."""
+    return int(float(duration.removeprefix("PT").removesuffix("S")) * 10**9) if duration else 0

@@ -1,8 +1,8 @@
 """Kueue's feature gates: the names and values that Kueue accepts, and those that Quotree supports.
 
 `gates.csv` has the gates of all versions: the default and the stage of each (a GA gate is locked), its support in
-Quotree, the gates that it needs from Kueue 0.20 on, and a sentence for the documentation. `removed`: the version does
-not have the gate any more, and behaves as if it had this value.
+Quotree, the gates that it needs (`0.20:` before one that only this version checks), and a sentence for the
+documentation. `removed`: the version does not have the gate any more, and behaves as if it had this value.
 Source: Kueue v0.19.2, pkg/features; Kueue main of 2026-08-23 and the release notes of v0.20.0. The notes do not have
 the defaults of four gates. These gates have the usual default here, on.
 """
@@ -102,8 +102,8 @@ def _table(rows: Iterable[Mapping[str, str]], version: KueueVersion) -> GateTabl
             ours = row["ours"] == "on" if row["ours"] else None
             switches = ours, bool(locked) or stage == "GA", row["webhooks"] == "yes"
             table.gates[name] = FeatureGate(name, switch == "on", stage, Here(row["here"]), row["why"], *switches)
-            if row["needs"] and version is not KueueVersion.V0_19:
-                table.needs[name] = tuple(row["needs"].split())
+            needs = [each.rpartition(":") for each in row["needs"].split()]
+            table.needs[name] = tuple(need for only, _, need in needs if only in ("", version))
     return table
 
 
@@ -152,12 +152,16 @@ def check_gates(gates: FeatureGates, at: str = "featureGates") -> None:
         if gate.locked and value != gate.on:
             text = f"cannot set feature gate {name} to {_go(value)}, feature is locked to {_go(gate.on)}"
             raise BadConfiguration(text, f"{at}.{name}")
-    for name, needed in table.needs.items():
-        gate = table.gates[name]
-        missing = [each for each in needed if not chosen.get(each, table.gates[each].on)]
-        if missing and chosen.get(name, gate.on):
-            text = f"{name} is enabled, but depends on features that are disabled: [{' '.join(missing)}]"
-            raise BadConfiguration(f"{text}; set {name}: false as well", f"{at}.{missing[0]}")
+    lacking = {
+        name: [each for each in needed if not chosen.get(each, table.gates[each].on)]
+        for name, needed in table.needs.items()
+        if chosen.get(name, table.gates[name].on)
+    }
+    wrong = [name for name, missing in lacking.items() if missing]
+    if wrong:
+        missing = lacking[wrong[0]]
+        text = f"{wrong[0]} is enabled, but depends on features that are disabled: [{' '.join(missing)}]"
+        raise BadConfiguration(f"{text}; set to false as well: {', '.join(wrong)}", f"{at}.{missing[0]}")
 
 
 def gates_of_flag(value: str) -> dict[str, bool]:

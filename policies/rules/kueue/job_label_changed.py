@@ -40,7 +40,7 @@ def job_label_changed(proposal: Proposal) -> Iterator[Finding]:
     Fix: suspend the job before you change the label; where the label may never change, and for a Pod, create a new one.
     """
     for before, job in proposal.changed(QueuedJob):
-        if before is not None and not _leaves_unchecked(proposal, job):
+        if before is not None and not _unchecked(proposal, before, job):
             yield from _findings(proposal, _Admitted.of_job(before), _Admitted.of_job(job))
     for old, pod in proposal.changed(Pod):
         if old is not None:
@@ -73,10 +73,12 @@ def _findings(proposal: Proposal, before: _Admitted, after: _Admitted) -> Iterat
         yield Finding(after.obj.ref, fields.join("metadata", where, key), message, fix=fix, subject=key)
 
 
-def _leaves_unchecked(proposal: Proposal, job: QueuedJob) -> bool:
-    """Whether a Ray or Spark job loses its queue, which Kueue allows unless a gate is on."""
-    checked = proposal.configuration.kueue.enabled("ValidateRayAndSparkJobUpdates")
-    return not checked and not job.labels.get(QUEUE_NAME) and job.ref.group in _RAY_AND_SPARK
+def _unchecked(proposal: Proposal, before: QueuedJob, job: QueuedJob) -> bool:
+    """Whether a Ray or Spark job is in no queue. Kueue then checks it only if it had one, and unless a gate is off."""
+    settings = proposal.configuration.kueue
+    if job.ref.group not in _RAY_AND_SPARK or job.labels.get(QUEUE_NAME) or settings.without_queue:
+        return False
+    return not before.labels.get(QUEUE_NAME) or not settings.enabled("ValidateRayAndSparkJobUpdates")
 
 
 def _changes(proposal: Proposal, before: _Admitted, after: _Admitted) -> Iterator[tuple[str, str, str]]:

@@ -31,13 +31,16 @@ def ray_cluster_invalid(proposal: Proposal) -> Iterator[Finding]:
     of them, and so is the pod that submits a RayJob. Upper and lower case do not make names different. Kueue's webhook
     does not count that pod, and compares names only with `head`: it accepts the job, which then gets no Workload and
     never starts. An autoscaled cluster becomes larger than it was admitted, unless the job is elastic. A cluster that
-    outlives its job uses quota for nothing. A job cannot both describe a cluster and select another one.
+    outlives its job uses quota for nothing. A job cannot both describe a cluster and select another one. With
+    `manageJobsWithoutQueueName` this also holds for jobs without a queue.
     Example: a RayJob with a queue-name and without `shutdownAfterJobFinishes: true`; a worker group named `head`.
     Fix: follow the message, or remove the queue-name if no quota should apply.
     """
-    elastic = proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
+    settings = proposal.configuration.kueue
+    elastic = settings.enabled("ElasticJobsViaWorkloadSlices")
     for _, job in proposal.changed(QueuedJob):
-        if job.ray is not None and job.labels.get(QUEUE_NAME):
+        waits = settings.without_queue and not job.owner
+        if job.ray is not None and (job.labels.get(QUEUE_NAME) or waits):
             grows = elastic and job.annotations.get(ELASTIC) == "true"
             for field, message, fix, profiles in _faults(job.ray, grows):
                 yield Finding(job.ref, field, message, fix=fix, profiles=profiles)

@@ -120,8 +120,9 @@ def test_role_hash_includes_all_affinity_terms() -> None:
 def test_role_hash_includes_only_requests_of_pod_level_resources() -> None:
     both = {"resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "3"}}}
 
-    assert role_hash(both) == written(resources='{"requests":{"cpu":"2"}}')
-    assert role_hash({"resources": {"limits": {"cpu": "3"}}}) == written(resources='{"requests":null}')
+    assert role_hash(both) == written(resources='{"cpu":"2"}')
+    assert role_hash({"resources": {"limits": {"cpu": "3"}}}) == written(resources="null")
+    assert role_hash({"containers": [{"name": "c"}], **both}) == "388e0b9c"
 
 
 def test_images_names_limits_and_volumes_do_not_count() -> None:

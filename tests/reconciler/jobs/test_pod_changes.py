@@ -77,8 +77,10 @@ def test_pods_are_not_changed_without_an_admission_or_a_flavor() -> None:
     assert changes(replace(workload(), admission=Admission("cq", (BOTH,))), {}) is None
 
 
-def test_a_toleration_that_the_pods_have_is_not_added_again() -> None:
-    own = {"key": "t", "operator": "Equal", "value": "v", "effect": "NoSchedule"}
+@pytest.mark.parametrize("differs", [{"operator": "Equal"}, {}, {"tolerationSeconds": 5}])
+def test_a_toleration_that_the_pods_have_is_not_added_again(differs: dict[str, object]) -> None:
+    """Without an operator it is the same toleration, and seconds do not matter, as in Kueue."""
+    own = {"key": "t", "value": "v", "effect": "NoSchedule", **differs}
 
     made = started(template(tolerations=[own]), given())
 

@@ -133,6 +133,28 @@ def test_two_preemptors_share_one_victim_that_is_enough_for_both() -> None:
     assert made.running() == ["ns/a1", "ns/b1"]
 
 
+def test_all_pods_are_tried_again_when_another_head_takes_a_victim() -> None:
+    """At first only three of the four pods had targets, since with four its queue would borrow and may not reclaim.
+
+    The other head preempts more, so that a workload of its own queue is enough for all four.
+    """
+    policy, options = PreemptionPolicy(LOWER_PRIORITY, ANY), Options(recompute_on_overlap=True)
+    made = cluster(("a", "team", 6), ("b", "team", 4), ("c", "team", 0), preemption=policy, options=options)
+    lower = (asks("old", "a", 4, priority=-1), asks("both", "c", 4), asks("mine", "b", 1, priority=-1))
+    running(made, *lower, asks("stays", "b", 1, priority=1))
+    made.put(asks("a1", "a", 5, at=1))
+    shrinking = {**pod_set(count=4, gpu="1"), "minCount": 1}
+    made.put(replace(workload(shrinking, spec={"queueName": "b", "priority": 0}, name="b1", uid="b1"), created=2))
+
+    assert reported(made.step()) == {
+        "old": "leaves for a1",
+        "both": "leaves for a1",
+        "a1": "WaitingForPreemptedWorkloads",
+        "mine": "leaves for b1",
+        "b1": "WaitingForPreemptedWorkloads",
+    }
+
+
 def test_no_workload_starts_beside_a_victim_unless_both_fit() -> None:
     """The victim uses three of four. Kueue admits two more workloads of one each before the victim has stopped."""
     used = {}

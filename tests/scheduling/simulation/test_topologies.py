@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from policies.configuration.kueue.gates import FeatureGates, KueueVersion
+from policies.configuration.kueue.gates import TABLES, TOPOLOGIES, FeatureGates, KueueVersion
 from policies.model.objects import Ref
 from scheduling.simulation.settings import SimulationSettings, read_settings
 from scheduling.simulation.simulation import KueueSimulation
@@ -125,7 +125,8 @@ def test_without_nodes_topology_requests_wait_and_this_is_reported_once() -> Non
 
 
 def test_without_the_gate_topologies_are_ignored() -> None:
-    settings = read_settings({"featureGates": {"TopologyAwareScheduling": False}}, FeatureGates())
+    needing = (gate for gate, needed in TABLES[KueueVersion.V0_19].needs.items() if TOPOLOGIES in needed)
+    settings = read_settings({"featureGates": dict.fromkeys((TOPOLOGIES, *needing), False)}, FeatureGates())
     simulation = simulated(node("h1", "r1"), job("ring", 99, required_topology=LEVELS[1]), settings=settings)
 
     assert (domains(simulation), simulation.intake.assumptions()) == ({"ring": {}}, [])

@@ -198,7 +198,18 @@ def test_a_preemption_gate_is_not_an_admission_gate() -> None:
     assert _at_gate(found, gated=False) == found
 
 
-def test_a_gate_is_not_reported_for_a_workload_with_quota_or_an_inactive_one() -> None:
+def test_a_workload_at_a_gate_is_not_admitted_although_quota_is_reserved() -> None:
+    """As in Kueue. Its gate was added while the webhook was off, for example."""
+    reserved = {"conditions": [condition("QuotaReserved")], "admission": {"clusterQueue": "a"}}
+
+    held = _at_gate(replace(workload(status=reserved), annotations={GATED: "example.com/a,example.com/b"}))
+
+    assert _why(held) == ("False", "AdmissionGated", MESSAGE)
+    assert (held.admission, held.admitted) == (None, False)
+    assert _at_gate(held) == held
+
+
+def test_a_gate_is_not_reported_for_an_admitted_workload_or_an_inactive_one() -> None:
     running = replace(_admitted(), annotations={GATED: "example.com/a"})
 
     assert _at_gate(running) == running

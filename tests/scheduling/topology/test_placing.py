@@ -76,6 +76,20 @@ def test_a_request_for_a_level_and_any_domain_uses_the_level() -> None:
     assert place(balanced, pods(12, preferred=RACK, anywhere=True)) == {"main": "n1=10 n2=2"}
 
 
+def test_balanced_placement_compares_room_that_is_not_rounded_to_the_layers() -> None:
+    """Kueue does not round it either. Rounded, both racks hold 2, 4 or 6 pods, and the first one is chosen."""
+    made = fleet("b1/r1 n1=7; b1/r2 n2=6", gates=TopologyGates(balanced=True))
+
+    assert place(made, pods(4, preferred=BLOCK, slices=[(RACK, 4), (HOSTNAME, 2)])) == {"main": "n2=4"}
+
+
+def test_balanced_placement_that_leaves_pods_without_a_place_is_not_used() -> None:
+    """Kueue gives all eight pods to the first rack, where pairs have room for six, and stores no place at all."""
+    made = fleet("b1/r1 n1=3 n2=5; b1/r2 n3=4; b2/r3 n4=5", gates=TopologyGates(balanced=True))
+
+    assert place(made, pods(8, preferred=BLOCK, slices=[(RACK, 4), (HOSTNAME, 2)])) == {"main": "n1=2 n2=2 n3=4"}
+
+
 def test_an_invalid_pod_set_group_is_refused() -> None:
     three = [pods(1, name, required=RACK, group="g") for name in "abc"]
     twos = [pods(2, name, required=RACK, group="g") for name in "ab"]

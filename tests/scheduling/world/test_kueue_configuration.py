@@ -125,13 +125,13 @@ def test_preemption_options_behind_gates_are_off_by_default(compat: bool) -> Non
     assert (said.preemptors_first, said.recompute_on_overlap) == (True, True)
 
 
-def test_explicit_reasons_need_the_gate_of_granular_reasons() -> None:
+def test_the_gates_of_reasons_are_read() -> None:
     granular, explicit = "UnadmittedWorkloadsObservability", "UnadmittedWorkloadsExplicitStatus"
 
     def reported(*gates: str) -> Observability:
         return observability_of(configuration(featureGates=dict.fromkeys(gates, True)))
 
-    assert (reported(), reported(granular), reported(explicit)) == (LEGACY, GRANULAR, LEGACY)
+    assert (reported(), reported(granular)) == (LEGACY, GRANULAR)
     assert reported(granular, explicit) == Observability(granular=True, explicit=True)
 
 

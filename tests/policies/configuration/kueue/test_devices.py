@@ -25,7 +25,8 @@ def test_without_a_mapping_no_device_is_counted(resources: dict[str, object]) ->
 
 
 def test_the_gates_decide_whether_devices_and_extended_resources_are_counted() -> None:
-    gates = FeatureGates({"KueueDRAIntegration": False, "KueueDRAIntegrationExtendedResource": False})
+    off = ("KueueDRAIntegration", "KueueDRAIntegrationExtendedResource", "KueueDRAIntegrationPartitionableDevices")
+    gates = FeatureGates(dict.fromkeys(off, False))
     found = counting_of(read({"resources": {"deviceClassMappings": [MAPPING]}}, gates)).devices
 
     assert (found.enabled, found.extended, found.counted, found.refuses) == (False, False, False, True)

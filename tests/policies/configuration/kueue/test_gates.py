@@ -8,6 +8,7 @@ from policies.configuration.file import read_configuration
 from policies.configuration.kueue.gates import (
     OF_WEBHOOKS,
     TABLES,
+    TOPOLOGIES,
     FeatureGate,
     FeatureGates,
     Here,
@@ -167,7 +168,7 @@ def test_installed_kueue_version_is_used_if_none_is_configured() -> None:
         ({"TLSOptions": False}, "cannot set feature gate TLSOptions to false, feature is locked to true"),
         (
             {"AdmissionFairSharing": False},
-            "depends on features that are disabled: [AdmissionFairSharing]; set Adm",
+            "depends on features that are disabled: [AdmissionFairSharing]; set to false as well: Adm",
         ),
     ],
 )
@@ -177,6 +178,20 @@ def test_kueue_0_20_rejects_removed_and_incompatible_gates(chosen: dict[str, boo
     with pytest.raises(BadConfiguration) as refused:
         read_configured({**DEFAULTS, "featureGates": chosen}, own=own)
     assert message in str(refused.value)
+
+
+def test_kueue_0_19_rejects_a_gate_without_the_gates_that_it_needs() -> None:
+    """Its manager does not start: `TASBalancedPlacement requires TopologyAwareScheduling to be enabled`."""
+    needing = {name: False for name, needed in TABLES[KueueVersion.V0_19].needs.items() if TOPOLOGIES in needed}
+    off = {**needing, TOPOLOGIES: False, "FlavorFungibility": False}
+
+    assert read({**DEFAULTS, "featureGates": off}).gates.chosen == off
+    every = "; set to false as well: TASFailedNodeReplacement, TASFailedNodeReplacementFailFast, TASHandleOverlapping"
+    with pytest.raises(BadConfiguration, match=every):
+        read({**DEFAULTS, "featureGates": {TOPOLOGIES: False}})
+    for gate in needing:
+        with pytest.raises(BadConfiguration, match=rf"^featureGates\.{TOPOLOGIES}: {gate} is enabled, but depends on"):
+            read({**DEFAULTS, "featureGates": {**off, gate: True}})
 
 
 def test_a_gate_of_0_20_is_unknown_to_0_19_and_the_version_is_named() -> None:

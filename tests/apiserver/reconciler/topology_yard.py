@@ -25,6 +25,8 @@ Manifest = dict[str, Any]
 class Yard:
     """One namespace with the LocalQueue `main`, whose ClusterQueue has the flavor `yard` in the topology `yard`.
 
+    The LocalQueue `held` admits nothing: in it the reconciler does not place a Workload before the test does.
+
     Only `turn` plays the cluster: it binds Pods without a gate to the node that they select, if it is Ready, runs them,
     and ends terminating Pods.
     """
@@ -39,8 +41,10 @@ class Yard:
         self._make(f"{KUEUE}/resourceflavors", builders.kueue("ResourceFlavor", "yard", flavor))
         quota = builders.group("cpu", builders.flavor("yard", cpu="100"))
         self._make(f"{KUEUE}/clusterqueues", builders.cluster_queue("yard", "yards", quota))
-        local = builders.local_queue("main", "yard", namespace)
-        self._make(f"{KUEUE}/namespaces/{namespace}/localqueues", local)
+        for name, more in (("main", {}), ("held", {"stopPolicy": "Hold"})):
+            local = builders.local_queue(name, "yard", namespace)
+            local["spec"] |= more
+            self._make(f"{KUEUE}/namespaces/{namespace}/localqueues", local)
 
     def close(self) -> None:
         for path in reversed(self._made):
@@ -82,7 +86,7 @@ class Yard:
     def workload(self, name: str, places: str) -> None:
         """Create an admitted Workload with this topology assignment, such as `n1=2 n2=1`."""
         count = assigned(places).pods
-        made = builders.workload(name, "main", "1", self.namespace)
+        made = builders.workload(name, "held", "1", self.namespace)
         made["spec"]["podSets"][0] |= {"count": count, "topologyRequest": {"required": RACK, "podIndexLabel": INDEX}}
         self._make(f"{KUEUE}/namespaces/{self.namespace}/workloads", made)
         entry = {
